@@ -193,7 +193,7 @@ def graph_cell(run: Run, row: str, column: str) -> Figures | None:
     """A row for each size with a graph: times and recall, ours and hnswlib's."""
     n, setting = row.split(" ", 1)[0].rstrip(","), "recall=0.93" if "0.93" in row else "default"
     engine = "hnswlib" if "hnswlib" in column else "scrubjay"
-    names = ("recall",) if column.endswith("found") else ("p50", "p95")
+    names = ("recall",) if column.rpartition(", ")[2] == "found" else ("p50", "p95")
     return _vectors(run, "clustered", n, "10", engine, setting, names)
 
 
@@ -299,8 +299,8 @@ def _of_table(table: Table, run: Run) -> Iterator[Claim]:
                 if measured is not None and len(measured) != len(stated):
                     measured = None  # a cell of another shape, such as times of two runs
                 of_kind = (
-                    "quality" if column.endswith("found") and kind == "time" and len(stated) == 1 else kind
-                )
+                    "quality" if column.rpartition(", ")[2] == "found" else kind
+                )  # a share that was found
                 yield Claim(table.file, table.heading, f"{label}: {column}", stated, cell, measured, of_kind)
 
 

@@ -30,11 +30,11 @@ class Uninitialised {
   static inline const char* name_ = "";
 };
 
-// pybind11::class_<T, Options...>(module, name, documentation), without unset memory.
-template <class T, class... Options>
+// pybind11::class_<T, Options...>(module, name, documentation, extra...), without unset memory.
+template <class T, class... Options, class... Extra>
 [[nodiscard]] pybind11::class_<T, Options...> export_class(pybind11::module_& module, const char* name,
-                                                           const char* documentation) {
-  pybind11::class_<T, Options...> type(module, name, documentation);
+                                                           const char* documentation, const Extra&... extra) {
+  pybind11::class_<T, Options...> type(module, name, documentation, extra...);
   Uninitialised<T>::refuse(type, name);
   return type;
 }

@@ -37,8 +37,16 @@ class Instances {
   // A new object that owns the value. Not in pybind11's list of objects, in which only those are looked up
   // that C++ hands to Python a second time.
   [[nodiscard]] static pybind11::object make(std::unique_ptr<T> value) { return own(std::move(value)); }
-  // The same of a class whose holder is a std::shared_ptr.
-  [[nodiscard]] static pybind11::object make(std::shared_ptr<T> value) { return own(std::move(value)); }
+  // The same of a class whose holder is a std::shared_ptr, for an object that Python constructs: in pybind11's list,
+  // so that a second __init__ changes nothing.
+  [[nodiscard]] static pybind11::object construct(std::shared_ptr<T> value) {
+    T* const behind = value.get();
+    pybind11::object object = own(std::move(value));
+    auto* instance = reinterpret_cast<Instance*>(object.ptr());
+    pybind11::detail::register_instance(instance, behind, pybind11::detail::get_type_info(type_));
+    instance->simple_instance_registered = true;
+    return object;
+  }
 
   // Lets objects of make() die without a look-up, too.
   static void dispose_quickly() noexcept {

@@ -90,7 +90,7 @@ class QuickScope {
     PyObject* given[3] = {Py_None, Py_None, Py_None};
     if (reinterpret_cast<PyTypeObject*>(type) == type_ && read(arguments, n_positional, keywords, given)) {
       try {
-        return Instances<Scope>::make(make_scope(given[0], given[1], given[2])).release().ptr();
+        return Instances<Scope>::construct(make_scope(given[0], given[1], given[2])).release().ptr();
       } catch (...) {
         PyErr_Clear();  // the usual way says what is wrong
       }
@@ -144,7 +144,7 @@ std::string repr_scope(const Scope& scope) {
 }  // namespace
 
 void register_scope(py::module_& module) {
-  py::class_<Scope, std::shared_ptr<Scope>> type(
+  auto type = export_class<Scope, std::shared_ptr<Scope>>(
       module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
 
 A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
@@ -169,7 +169,6 @@ True
 True
 )",
       py::metaclass(QuickScope::metaclass().release().ptr()));
-  Uninitialised<Scope>::refuse(type, "Scope");
   Instances<Scope>::remember(type);
   QuickScope::install(type);
   type.def(py::init([](py::object tenant, py::object user, py::object agent) {

@@ -366,7 +366,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
         assert said[:n] == [f"turn {i} said" for i in range(n)] and len(said) <= n + 1
         noted = {record.text for record in memory.index.list(JANE)}
         assert {f"turn {i} said" for i in range(n)} <= noted
-        assert memory.check() == [] and memory.session(JANE, "s1").user("goes on").seq > 2 * n
+        assert memory.admin.check() == [] and memory.session(JANE, "s1").user("goes on").seq > 2 * n
 
 
 def test_providers_of_one_path_share_the_file(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
     with Memory.open(path) as memory:
         held = {one.key: one for one in memory.known(JANE).preferences}
         assert held["language"].text == "Danish, please." and held["language"].provenance.run == "mcp"
-        assert memory.check() == []
+        assert memory.admin.check() == []
     talk(path, later, *USERS, mode=mode)
     assert others(path) == before
 

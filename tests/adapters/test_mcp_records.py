@@ -102,7 +102,7 @@ def test_records_are_changed_and_forgotten_through_the_memory(index: Index, serv
             with pytest.raises(UnknownMemoryError):
                 server.call(tool, {"id": gone})
     with Memory(index) as memory:
-        assert memory.check() == [] and memory.list(JANE, hidden=True) == []
+        assert memory.admin.check() == [] and memory.list(JANE, hidden=True) == []
 
 
 def test_forgetting_everything_takes_facts_and_notes_of_this_scope(

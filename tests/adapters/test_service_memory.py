@@ -25,7 +25,7 @@ from scrubjay.adapters.service.following import Followers  # noqa: E402
 from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
-from scrubjay.memory.extractors import Extraction, Found  # noqa: E402
+from scrubjay.memory.intake.extractors import Extraction, Found  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -122,7 +122,7 @@ def test_what_is_proposed_is_what_python_sees(index: Index, caller: Caller) -> N
         assert memory.recall("where does Jane live?", JANE).texts[0] == "Jane lives in Rome"
         assert [one.text for one in memory.known(JANE).preferences] == ["Answer briefly."]
         memory.propose("Jane plays the cello", scope=JANE, source="python")
-        assert memory.check() == []
+        assert memory.admin.check() == []
     assert caller.post("/recall", text="cello")["hits"][0]["text"] == "Jane plays the cello"
     (refused,) = caller.post("/rejections")["rejections"]
     assert refused["content"] == "perhaps" and "confidence" in refused["reason"]
@@ -260,7 +260,7 @@ def test_forgetting_takes_every_kind_and_collection(index: Index, caller: Caller
     assert caller.post("/recall", text="Jane skates Oslo")["hits"] == []
     assert index.count(JOE) == 1
     with Memory(index) as memory:
-        assert memory.verify_erased(JANE).clean and memory.deletions("acme")[-1].by == "jane"
+        assert memory.admin.verify_erased(JANE).clean and memory.admin.deletions("acme")[-1].by == "jane"
     assert "scope" in caller.bad(422, "POST", "/forget", {"reason": "a"})
 
 
@@ -451,7 +451,7 @@ def test_raw_writes_to_the_collection_of_a_memory_are_refused(tmp_path: Path) ->
             assert service.end()[0] == 0
     with Memory.open(path, embedder=embedders.default()) as memory:
         prompt_text = memory.assemble("where does Jane live, Oslo refunds?", JANE).text
-        assert "Jane lives in Oslo" in prompt_text and memory.check() == []
+        assert "Jane lives in Oslo" in prompt_text and memory.admin.check() == []
         kinds = {hit.text: hit.kind for hit in memory.recall("Oslo refunds", JANE)}
         assert kinds == {"Jane lives in Oslo": "fact", evil: "note"}
 

@@ -74,6 +74,19 @@ def test_ratios_to_peers_and_quality_are_judged() -> None:
     assert held["README.md NumPy, exact, arrays per scope: 10,000 memories"] == "absent"
 
 
+def test_a_time_without_a_peer_is_no_claim_and_a_share_found_is_quality() -> None:
+    run = run_with(50.0, 0.762)
+    run["hybrid"]["additions"] = {"scrubjay": {"us": {"p50": 900.0}}}
+    row = {"engine": "hnswlib", "setting": None, "p50": 1.0, "p95": 1.0, "recall": 0.97, "bytes_a_vector": 1}
+    cell = {"data": "clustered", "dim": 256, "n": 100_000, "k": 10, "rows": [row]}
+    run["vector"] = {"benchmark": "vector", "cells": [cell]}
+    found = verdicts(run)
+    assert found["README.md Scrubjay 0.1, exact in this run: a written document is found"] == ""
+    row_of = "docs/benchmarks.md 100,000 clustered, `recall=0.93`"
+    assert found[f"{row_of}: hnswlib in the same run, found"] == "lost"
+    assert found[f"{row_of}: found"] == "absent"
+
+
 def test_a_run_of_other_sizes_measures_nothing() -> None:
     run = run_with(50.0, 0.762)
     run["hybrid"]["workloads"]["user-1k"]["visible"] = 100

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from benchmarks.micro import instructions, profile
+from benchmarks.micro.users import Users
 
 DUMP = """\
 events: Ir
@@ -60,11 +63,19 @@ def test_parts(object_file: str, function: str, part: str) -> None:
     assert profile.part_of(object_file, function) == part
 
 
-@pytest.mark.slow
+def test_calls_have_their_names_and_find_ten(tmp_path: Path) -> None:
+    with Users(tmp_path) as users:
+        found = profile.calls((40, 60), users)
+        assert list(found) == profile.names((40, 60))
+        assert [call() for call in found.values()] == [10] * 6
+
+
+@pytest.mark.long
 def test_a_search_is_profiled() -> None:
     report = profile.measure((50,))
     if report is None:
         pytest.skip("valgrind is not installed")
+    assert list(report["calls"]) == profile.names((50,))
     for call in report["calls"].values():
         assert sum(call["shares"].values()) == pytest.approx(1)
         assert call["shares"][profile.PARTS["lexical"]] > 0 and call["p50_us"] > 0

@@ -113,7 +113,9 @@ def _kill_soon(memory: Memory, orders: Orders) -> None:
 
     if orders.kill == "commit":
         threading.Thread(target=die, daemon=True).start()
-    for store in {id(one): one for one in (memory.store, Backend.of(memory.index).engine.store)}.values():  # type: ignore[union-attr]
+    for store in {
+        id(one): one for one in (memory._parts.context.store, Backend.of(memory.index).engine.store)
+    }.values():  # type: ignore[union-attr]
         store._writer.set_trace_callback(trace)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scrubjay import EmbedderMismatchError, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.memory import Decay, Memory
-from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.store.engine import DurableEngine
 from tests.crash import workload
 from tests.crash.both_workload import EMBEDDERS, World, status_of
@@ -54,7 +54,7 @@ def judge(memory: Memory, worlds: list[World], *, thorough: bool) -> int:
     """
     chosen = _agreeing(memory, worlds, _matching(memory, worlds))
     if thorough:
-        problems = [str(problem) for problem in memory.check()]
+        problems = [str(problem) for problem in memory.admin.check()]
         for name in ["", *memory.index.admin.collections()]:
             one = memory.index if name == "" else memory.index.collection(name)
             report = one.admin.check()
@@ -105,7 +105,7 @@ def _expected_records(world: World) -> list[tuple[Any, ...]]:
 
 def _runs(memory: Memory) -> dict[Any, list[str]]:
     return {
-        (key_of(scope), run): [event.content for event in memory.traces.events(scope, run)]
+        (key_of(scope), run): [event.content for event in memory._parts.runs.traces.events(scope, run)]
         for scope in EVERYWHERE
         for run in memory.runs(scope)
     }

@@ -385,7 +385,7 @@ def _forget(rng: random.Random, number: int, world: World) -> Step:
 
 
 def _sweep(rng: random.Random, number: int, world: World) -> Step:
-    return Step("sweep", lambda memory: memory.sweep().expired, lambda world: world.model.sweep())
+    return Step("sweep", lambda memory: memory.admin.sweep().expired, lambda world: world.model.sweep())
 
 
 def _trace(rng: random.Random, number: int, world: World) -> Step:
@@ -403,7 +403,7 @@ def _trace(rng: random.Random, number: int, world: World) -> Step:
 
 
 def _compact(rng: random.Random, number: int, world: World) -> Step:
-    return Step("compact", lambda memory: memory.compact(), lambda world: None)
+    return Step("compact", lambda memory: memory.admin.compact(), lambda world: None)
 
 
 def _reembed(rng: random.Random, number: int, world: World) -> Step:

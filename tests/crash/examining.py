@@ -202,8 +202,8 @@ class Examination:
         file = self.path.parent / "repaired" / "damaged"
         with Memory.open(file, durability="normal", keys=self.keys) as memory:
             index = memory.index
-            memory.reindex()
-            problems = [*memory.check(), *index.admin.check().problems]
+            memory.admin.reindex()
+            problems = [*memory.admin.check(), *index.admin.check().problems]
             for name in index.admin.collections():
                 problems += index.collection(name).admin.check().problems
             if self.keys is not None:  # digests and rows in the clear are for who has the key to accept
@@ -397,8 +397,8 @@ class Examination:
             scopes = [*self.rng.sample(SCOPES, 2), *OTHERS[:1]]
             for scope in scopes:
                 self._read_memory(memory, scope)
-            self._try("memory.check", memory.check)
-            self._try("memory.verify_erased", lambda: memory.verify_erased(SCOPES[1]))
+            self._try("memory.admin.check", memory.admin.check)
+            self._try("memory.admin.verify_erased", lambda: memory.admin.verify_erased(SCOPES[1]))
             self._write_memory(memory, scopes[0])
 
     def _read_memory(self, memory: Memory, scope: Scope) -> None:
@@ -416,14 +416,14 @@ class Examination:
                     self._try("why", lambda id=record.id: str(memory.why(id, scope=scope)))
                     self._try("memory.get", lambda id=record.id: memory.get(id, scope=scope, hidden=True))
         self._try("rejections", lambda: memory.rejections(scope))
-        self._try("deletions", lambda: memory.deletions(scope.tenant))
+        self._try("deletions", lambda: memory.admin.deletions(scope.tenant))
         self._try("policies", lambda: memory.policies(scope.tenant))
         self._try("assemble", lambda: memory.assemble("oak", scope, 5000).text)
         self._try("runs", lambda: memory.runs(scope))
         replay = self._try("replay", lambda: memory.replay("chat", scope))
         if replay is not None:
             self._try("prompts", replay.prompts)
-        self._try("find_in_traces", lambda: memory.find_in_traces("hello", scope))
+        self._try("find_in_traces", lambda: memory.admin.find_in_traces("hello", scope))
 
     def _write_memory(self, memory: Memory, scope: Scope) -> None:
         said = FactCandidate(owned(scope, "fresh jay"), "subject 0", "grows")
@@ -440,13 +440,13 @@ class Examination:
 
     def _change_memory(self, memory: Memory, doing: str, scope: Scope) -> None:
         if doing == "sweep":
-            memory.sweep()
+            memory.admin.sweep()
         elif doing == "reindex":
-            memory.reindex()
+            memory.admin.reindex()
         elif doing == "forget":
             memory.forget(scope)
         elif doing == "compact":
-            memory.compact()
+            memory.admin.compact()
         elif doing == "prefer":
             memory.prefer("tone", owned(SCOPES[1], "long answers"), scope=SCOPES[1])
         else:

@@ -21,7 +21,7 @@ MODULES = (
     "scrubjay.retrieval",
 )
 HANDED_OUT = (  # classes whose objects the public ones return, without being exported
-    "scrubjay.memory.session.Session",
+    "scrubjay.memory.runs.session.Session",
     "scrubjay._native.Document",
     "scrubjay._native.CompiledRanking",
     "scrubjay._native.PreparedDocuments",

@@ -24,10 +24,9 @@ from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, me
 from scrubjay import backend as backends
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
-from scrubjay.memory import records
-from scrubjay.memory.base import Embedded
-from scrubjay.memory.extractors import Found
-from scrubjay.memory.session import Session
+from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.model import records
+from scrubjay.memory.runs.session import Session
 from scrubjay.records import Row
 from tests.lifetimes import api
 
@@ -294,6 +293,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "ScoreParts": lambda world: _hits(world)[0].parts,
     "Record": lambda _: Record("m1", "text", JANE),
     "Page": lambda world: world.index_in_memory().scroll(scope=JANE),
+    "Stamp": lambda world: world.index_in_memory().admin.stamp(JANE),
     "Query": lambda _: fusion.Query(),
     "RRF": lambda _: fusion.RRF(),
     "Auto": lambda _: fusion.Auto(),
@@ -463,20 +463,6 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
 """By parameter: (world, object) -> a small value that is right. Called for every call anew."""
 
 
-def _in_change(call: Callable[[Any, Any, Any], Any]) -> Callable[[World, Any], Any]:
-    """Methods of a memory that take part in a change of its own: (memory, change, row)."""
-
-    def run(_: World, made: Any) -> Any:
-        from scrubjay.memory.rows import rows_where
-
-        with made.reading() as connection:
-            row = next(rows_where(connection, "fact", "status = 'active'", ()), None)
-        with made.changing("testing", ["acme"]) as change:
-            return call(made, change, row)
-
-    return run
-
-
 def _exported_memory(world: World) -> Path:
     path = world.folder / "jane.jsonl"
     if not path.exists():
@@ -524,19 +510,11 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Files.import_markdown": lambda world, files: files.import_markdown(_edited_memory(world), scope=JANE),
     "MemoryAdmin.hold": lambda _, admin: admin.hold(Scope("held"), reason="case 17", by="legal"),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
-    "Memory.put": _in_change(lambda made, change, row: made.put(change, row, Embedded(None))),
-    "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),
-    "Memory.remove_document": _in_change(
-        lambda made, change, row: made.remove_document(change, row, "testing")
-    ),
-    "Memory.note_deletion": _in_change(
-        lambda made, change, _: made.note_deletion(change, JANE, "testing", None, {"fact": 1})
-    ),
     "Memory.forget": lambda _, made: made.forget("nobody", tenant="acme"),
     "Memory.prefer": lambda _, made: made.prefer("tone", "Briefly.", scope=JANE),
     "Memory.policy": lambda _, made: made.policy("refunds", "Never.", tenant="acme", by="legal"),
-    "Memory.global_policy": lambda _, made: made.global_policy("refunds", "Never.", by="operations"),
-    "Memory.revoke_global_policy": lambda _, made: made.revoke_global_policy(
+    "MemoryAdmin.global_policy": lambda _, made: made.global_policy("refunds", "Never.", by="operations"),
+    "MemoryAdmin.revoke_global_policy": lambda _, made: made.revoke_global_policy(
         made.global_policy("refunds", f"Never {next(_numbers)}.", by="operations").id,
         reason="over",
         by="operations",
@@ -546,7 +524,6 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         scope=JANE,
         source="run-2",
     ),
-    "Memory.expiry": lambda _, made: made.expiry(None, 60.0),
     "Engine.upsert": lambda _, engine: engine.upsert("m1", "prefers trains", scope=JANE),
     "Engine.search_batch": lambda _, engine: engine.search_batch(["trains"], scope=JANE),
     "Engine.upsert_versioned": lambda _, engine: engine.upsert_versioned(
@@ -590,11 +567,6 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
         if name.startswith(("Index.", "Memory.", "Documents."))
         and name not in ("Index.open", "Memory.open", "Documents.every")
     }
-)
-OF_METHODS["AsyncMemory.revoke_global_policy"] = lambda _, made: made.revoke_global_policy(
-    made.memory.global_policy("refunds", f"Never {next(_numbers)}.", by="operations").id,
-    reason="over",
-    by="me",
 )
 
 

@@ -65,7 +65,9 @@ STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
     "Admin": {"__repr__", "query_cache_stats", "repair", "salvage"},
     "Backend": {"of", "engine", "is_closed", "dim", "metric", "dtype", "id_kind"},
     "ScopeView": {"exact_scope", "index"},
-    "Memory": {"close", "__repr__", "__enter__", "open", "expiry", "forget_known", "session", "store", "traces"},
+    "Memory": {
+        "close", "__repr__", "__enter__", "open", "session", "index", "documents", "feed", "files", "admin",
+    },
     "Session": {"__repr__", "__enter__", "close", "flush"},
     "Retriever": {"close", "cache_stats"},
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay import Scope
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome, Provenance
-from scrubjay.memory.documents import holding
+from scrubjay.memory.ledger.documents import holding
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -59,7 +59,9 @@ def by_ann(run: str) -> Provenance:
 
 def documents_now(memory: Memory, scope: Scope, text: str = "", **options: Any) -> list[str]:
     """Return the texts of the documents of what is in force now, in alphabetical order, found by a raw search."""
-    found = memory.documents.search(text, scope=scope, k=100, filter=holding(memory.clock()), **options)
+    found = memory.documents.search(
+        text, scope=scope, k=100, filter=holding(memory._parts.context.clock()), **options
+    )
     return sorted(hit.text for hit in found)
 
 
@@ -70,7 +72,7 @@ OF_RECORDS = "what NOT IN ('expired', 'forgotten')"
 def row_count(memory: Memory, table: str, condition: str = "1") -> int:
     """Return how many rows a table has."""
     (n,) = (
-        memory.store.reading_connection()
+        memory._parts.context.store.reading_connection()
         .execute(f"SELECT count(*) FROM {table} WHERE {condition}")
         .fetchone()
     )

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrubjay.errors import BudgetError
-from scrubjay.memory.assembly import TITLES, Assembled, Limits, Piece, Reserved, Turn, arrange, brief
+from scrubjay.memory.read.assembly import TITLES, Assembled, Limits, Piece, Reserved, Turn, arrange, brief
 from scrubjay.retrieval.context import count_roughly
 
 HOSTILE = st.sampled_from(

@@ -14,6 +14,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import Episode, EpisodeCandidate, FactCandidate, Memory
+from scrubjay.memory.lifecycle.sweeping import Sweeping
 from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
 
 
@@ -52,10 +53,10 @@ def test_near_duplicates_are_merged_and_can_be_had_back(memory: Memory, clock: C
     say(memory, "Jane drinks tea in the evening")
     clock.now += 1_000_000
     before, moment = in_force(memory), clock.now
-    assert memory.consolidate(JANE, likeness=0.6, dry_run=True).merged[0][1] == tuple(ids)
+    assert memory.admin.consolidate(JANE, likeness=0.6, dry_run=True).merged[0][1] == tuple(ids)
     assert in_force(memory) == before
     clock.now += 1_000_000
-    done = memory.consolidate(JANE, likeness=0.6)
+    done = memory.admin.consolidate(JANE, likeness=0.6)
     ((outcome, made_of),) = done.merged
     assert made_of == tuple(ids) and outcome.status == "superseded" and done.ids == [outcome.id]
     assert in_force(memory) == ["Jane always drinks her coffee black", "Jane drinks tea in the evening"]
@@ -68,19 +69,19 @@ def test_near_duplicates_are_merged_and_can_be_had_back(memory: Memory, clock: C
     )
     assert in_force(memory, known_at=moment / 1e6) == before
     assert in_force(memory, as_of=(moment - 100_000) / 1e6) == in_force(memory)
-    assert memory.consolidate(JANE, likeness=0.6).merged == ()
+    assert memory.admin.consolidate(JANE, likeness=0.6).merged == ()
     for id in done.ids:
         memory.revoke(id, reason="undone", scope=JANE)
-    assert in_force(memory) == before and memory.check() == []
+    assert in_force(memory) == before and memory.admin.check() == []
 
 
 def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Clock) -> None:
     ids = [memory.add(text, scope=JANE).id for text in COFFEE]
     before, moment = in_force(memory), clock.now
     clock.now += 1_000_000
-    done = memory.consolidate(JANE, likeness=0.6)
+    done = memory.admin.consolidate(JANE, likeness=0.6)
     assert set(done.merged[0][1]) == set(ids) and in_force(memory) == ["Jane always drinks her coffee black"]
-    assert in_force(memory, as_of=moment / 1e6) == before and memory.check() == []
+    assert in_force(memory, as_of=moment / 1e6) == before and memory.admin.check() == []
     memory.revoke(done.ids[0], reason="undone", scope=JANE)
     assert in_force(memory) == before
 
@@ -99,7 +100,7 @@ def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Cloc
 def test_what_differs_stays(memory: Memory, one: str, other: str, options: Any) -> None:
     say(memory, one)
     say(memory, other, **options)
-    assert memory.consolidate(JANE, likeness=0.7).merged == () and memory.list(JANE)
+    assert memory.admin.consolidate(JANE, likeness=0.7).merged == () and memory.list(JANE)
     assert len(in_force(memory)) == (1 if "scope" in options else 2)
 
 
@@ -108,7 +109,7 @@ def test_a_group_is_alike_in_all_its_pairs(memory: Memory) -> None:
     words = "jane drinks one two three four five six seven eight nine ten".split()
     for i in range(6):
         say(memory, " ".join(words[i : i + 7]))
-    for _, made_of in memory.consolidate(JANE, likeness=0.7, dry_run=True).merged:
+    for _, made_of in memory.admin.consolidate(JANE, likeness=0.7, dry_run=True).merged:
         assert len(made_of) == 2
 
 
@@ -122,15 +123,15 @@ def test_a_merger_of_ones_own_and_summaries_of_episodes(memory: Memory) -> None:
             return EpisodeCandidate(f"Rotated {len(records)} keys", "success", "keys")
         return None
 
-    done = memory.consolidate(JANE, merger)
+    done = memory.admin.consolidate(JANE, merger)
     ((outcome, made_of),) = done.summed_up
     assert (
         len(made_of) == 5 and outcome.status == "written" and len(memory.list(JANE, kinds=["episode"])) == 7
     )
-    assert memory.consolidate(JANE, merger).summed_up == ()
+    assert memory.admin.consolidate(JANE, merger).summed_up == ()
     memory.revoke(outcome.id or "", reason="undone", scope=JANE)
-    assert len(memory.consolidate(JANE, merger).summed_up) == 1
-    assert memory.consolidate(ACME, merger).ids == []
+    assert len(memory.admin.consolidate(JANE, merger).summed_up) == 1
+    assert memory.admin.consolidate(ACME, merger).ids == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_nonsense_is_refused_and_nothing_written(
     for text in COFFEE:
         say(memory, text)
     with pytest.raises(error, match=said):
-        memory.consolidate(JANE, **{"likeness": 0.6, **arguments})
+        memory.admin.consolidate(JANE, **{"likeness": 0.6, **arguments})
     assert in_force(memory) == sorted(COFFEE)
 
 
@@ -173,7 +174,7 @@ def test_a_memory_sweeps_itself_if_wanted(tmp_path: Path, clock: Clock, caplog: 
         memory.add("Jane sings", scope=JANE, ttl=10)
         clock.now += 20_000_000
         wait_for(lambda: memory.list(JANE, hidden=True) == [])
-        thread = memory._sweeper._thread  # type: ignore[union-attr]
+        thread = memory._parts.sweeper._thread  # type: ignore[union-attr]
     assert not thread.is_alive() and caplog.text == ""
 
 
@@ -182,11 +183,11 @@ def test_a_sweep_that_fails_is_not_the_last_one(tmp_path: Path, monkeypatch: Any
 
     calls: list[int] = []
 
-    def sweep(self: Memory) -> None:
+    def sweep(self: Sweeping) -> None:
         calls.append(1)
         raise StoreBusyError("another writer")
 
-    monkeypatch.setattr(Memory, "sweep", sweep)
+    monkeypatch.setattr(Sweeping, "sweep", sweep)
     with open_memory(tmp_path / "m.scrubjay", sweep_every=0.01):
         wait_for(lambda: len(calls) > 2)
     assert "a sweep failed" in caplog.text
@@ -194,7 +195,7 @@ def test_a_sweep_that_fails_is_not_the_last_one(tmp_path: Path, monkeypatch: Any
 
 def test_a_memory_that_is_dropped_is_not_kept_by_its_sweeps(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "m.scrubjay", sweep_every=0.01)
-    gone, thread = weakref.ref(memory), memory._sweeper._thread  # type: ignore[union-attr]
+    gone, thread = weakref.ref(memory), memory._parts.sweeper._thread  # type: ignore[union-attr]
     memory.index.close()
     del memory
 

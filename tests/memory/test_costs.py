@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import Memory
-from scrubjay.memory import facts as module
-from scrubjay.memory import recall as recalling
+from scrubjay.memory.gate import asking as module
+from scrubjay.memory.read import recalled as recalling
 from tests.memory.setting import JANE, JOE, open_memory
 
 
@@ -21,7 +21,7 @@ def memory(tmp_path: Path) -> Memory:
 @pytest.mark.parametrize("kind", ["fact", "episode"])
 def test_a_duplicate_is_found_by_its_hash(memory: Memory, kind: str) -> None:
     """Not by reading the scope: writing n facts one by one would cost n^2."""
-    with memory.reading() as connection:
+    with memory._parts.context.reading() as connection:
         plan = connection.execute(
             "EXPLAIN QUERY PLAN " + module._SAYS_SO[kind], ("acme", "jane", "", b"")
         ).fetchall()
@@ -30,8 +30,8 @@ def test_a_duplicate_is_found_by_its_hash(memory: Memory, kind: str) -> None:
 
 def test_a_duplicate_is_embedded_no_more(memory: Memory) -> None:
     embedded: list[str] = []
-    original = memory._embed_texts
-    memory._embed_texts = lambda texts: (embedded.extend(texts), original(texts))[1]  # type: ignore[method-assign]
+    original = memory._parts.context.embed_texts
+    memory._parts.context.embed_texts = lambda texts: (embedded.extend(texts), original(texts))[1]  # type: ignore[method-assign]
     for _ in range(2):
         memory.propose("Jane sails.", scope=JANE, source="r")
     assert embedded == ["Jane sails."]

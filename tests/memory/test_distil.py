@@ -17,8 +17,8 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.extractors import Extraction, Found, Retraction
-from scrubjay.memory.stabilise import Transcript
+from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
+from scrubjay.memory.intake.stabilise import Transcript
 
 JANE = Scope("acme", user="jane")
 

@@ -47,7 +47,7 @@ def documents(memory: Memory) -> list[Record]:
 
 def check(memory: Memory) -> None:
     """Rows, documents and vectors agree, and what is pending is what has no vector."""
-    assert memory.check() == []
+    assert memory.admin.check() == []
     for one in documents(memory):
         assert one.pending == (one.vector is None), one
     assert memory.documents.admin.stats()["pending"] == sum(one.pending for one in documents(memory))
@@ -107,7 +107,7 @@ def test_confirming_ingesting_and_repairing_do_not_need_the_embedder(memory: Mem
     (scroll,) = memory.documents.scroll(scope=ACME, exact=True)
     with scrubjay.backend.Backend.of(memory.documents, owner=True).changing("losing a document") as change:
         change.delete([scroll.id], scope=ACME, reason="lost")
-    assert memory.reindex() == 1
+    assert memory.admin.reindex() == 1
     check(memory)
     flaky(memory).is_up = True
     assert memory.documents.admin.backfill().embedded == 2

@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from scrubjay.errors import RetrievalError
-from scrubjay.memory.extractors import Extraction, Found, OpenAIExtractor, Retraction, as_extraction, name_of
-from scrubjay.memory.records import EpisodeCandidate, FactCandidate, PreferenceCandidate
-from scrubjay.memory.stabilise import Transcript, Utterance
+from scrubjay.memory.intake.extractors import (
+    Extraction,
+    Found,
+    OpenAIExtractor,
+    Retraction,
+    as_extraction,
+    name_of,
+)
+from scrubjay.memory.intake.stabilise import Transcript, Utterance
+from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate
 
 AT = datetime(2023, 5, 8, tzinfo=timezone.utc)
 SAID = Utterance(4, 2, AT, "user", "Jane", "I moved to Oslo. {context} {transcript}")

@@ -70,11 +70,11 @@ def test_every_kind_is_in_it(memory: Memory, clock: Clock) -> None:
     wish = memory.prefer("tone", "brief", scope=JANE, ttl=10).id
     trip = memory.propose(EpisodeCandidate("Went home", "success", ttl=10), scope=JANE, source="r").id
     rule = memory.policy("refunds", "never", tenant="acme", by="legal").id
-    world = memory.global_policy("law", "obey", by="us").id
+    world = memory.admin.global_policy("law", "obey", by="us").id
     shared = memory.propose(FactCandidate("acme is old", "acme", "is"), scope=ACME, source=by_ann("r1")).id
     memory.propose(FactCandidate("acme is old", "acme", "is"), scope=JOE, source="r2")
     clock.now += 20_000_000
-    memory.sweep()
+    memory.admin.sweep()
     assert whats(memory) == [
         *(("proposed", rule), ("confirmed", rule), ("proposed", world), ("confirmed", world)),
         *(("proposed", shared), ("promoted", shared)),
@@ -181,8 +181,8 @@ def test_names_that_are_forgotten_are_not_in_the_feed(memory: Memory, tmp_path: 
     memory.forget(who, names=True, by="zanzibar")
     every = memory.feed.changes(scope=ACME, within=True)
     assert "forgotten" in [e.what for e in every] and "zanzibar" not in repr(every)
-    memory.compact()
-    assert memory.verify_erased(who, names=["zanzibar"]).clean
+    memory.admin.compact()
+    assert memory.admin.verify_erased(who, names=["zanzibar"]).clean
 
 
 def test_who_follows_and_who_reads_it_later_have_the_same_records(memory: Memory, clock: Clock) -> None:
@@ -219,7 +219,7 @@ def test_who_follows_and_who_reads_it_later_have_the_same_records(memory: Memory
         elif roll < 0.7:
             memory.prefer("tone", f"tone {n}", scope=scope, ttl=rng.choice([None, 5]))
         elif roll < 0.8:
-            memory.sweep()
+            memory.admin.sweep()
         elif roll < 0.85:
             memory.forget(scope)
         elif found := memory.list(scope, exact=True):
@@ -227,7 +227,7 @@ def test_who_follows_and_who_reads_it_later_have_the_same_records(memory: Memory
         if rng.random() < 0.2:
             seen = follow(live, seen, 7)
     follow(live, seen, 7)
-    memory.sweep()
+    memory.admin.sweep()
     follow(live, seen, 100)
     late: dict[str, Scope] = {}
     follow(late, 0, 13)
@@ -347,7 +347,7 @@ def test_the_feed_of_an_encrypted_tenant_is_sealed(tmp_path: Path) -> None:
         memory.delete(id, scope=JANE)
         assert [e.what for e in memory.feed.changes(scope=JANE)] == ["forgotten"]
         memory.forget(tenant="acme")
-        assert memory.verify_erased(ACME).clean
+        assert memory.admin.verify_erased(ACME).clean
 
 
 @pytest.mark.parametrize("name", ["memory-1.scrubjay", "memory-1-encrypted.scrubjay"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.markdown import _digest, _item, _written
+from scrubjay.memory.exchange.markdown import _digest, _item, _written
 from tests.data.keys import provider
 from tests.memory.setting import ACME, GLOBEX, JANE, JANES_CODER, JOE, Clock, by_ann, lives, open_memory
 
@@ -51,7 +51,9 @@ def tables(memory: Memory) -> dict[str, Any]:
     """All rows of all tables, without the numbers that a file gives."""
     found = {}
     for table, order in TABLES.items():
-        cursor = memory.store.reading_connection().execute(f"SELECT * FROM {table} ORDER BY {order}")
+        cursor = memory._parts.context.store.reading_connection().execute(
+            f"SELECT * FROM {table} ORDER BY {order}"
+        )
         names = [one[0] for one in cursor.description]
         found[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         for row in found[table]:
@@ -131,7 +133,7 @@ def test_an_export_comes_back_row_by_row(tmp_path: Path, clock: Clock, encrypted
     with open_memory(tmp_path / "b.scrubjay", clock, keys=keys[1]) as memory:
         done = memory.files.import_(path, scope=ACME)
         assert done.left_out == {} and done.same == {} and sum(done.written.values()) == n_lines - 1
-        assert memory.check() == [] and memory.documents.admin.check().clean
+        assert memory.admin.check() == [] and memory.documents.admin.check().clean
         for scope, found in records.items():
             assert memory.list(scope, hidden=True) == found
         assert {id: memory.why(id, scope=JANE) for id in whys} == whys
@@ -165,7 +167,7 @@ def test_what_format_1_said_comes_back(tmp_path: Path, name: str) -> None:
         records, lines = memory.list(JANE, hidden=True), list(memory.files.lines(ACME))
     with Memory.open(tmp_path / "new.scrubjay") as memory:
         assert memory.files.import_(tmp_path / "acme.jsonl", scope=ACME).left_out == {}
-        assert memory.list(JANE, hidden=True) == records and memory.check() == []
+        assert memory.list(JANE, hidden=True) == records and memory.admin.check() == []
         assert list(memory.files.lines(ACME)) == lines
 
 
@@ -189,7 +191,7 @@ def test_what_is_there_stays_and_slots_are_decided_from_all(
     )
     where = memory.history("Jane", "lives in", JANE)
     assert [(one.id, one.superseded_by) for one in where] == [(oslo, rome), (rome, None)]
-    assert memory.known(JANE)["tone"].text == "long" and memory.check() == []
+    assert memory.known(JANE)["tone"].text == "long" and memory.admin.check() == []
     memory.update(oslo or "", scope=JANE, confidence=0.9) if where[0].status == "active" else None
     memory.revoke(rome or "", reason="x", scope=JANE)
     again = memory.files.import_(path, scope=JANE)

@@ -12,7 +12,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.memory import Decay, EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.trace import Draft, Traces
+from scrubjay.memory.ledger.trace import Draft, Traces
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -57,7 +57,7 @@ def fill(memory: Memory, scope: Scope, word: str) -> None:
         memory.propose(PreferenceCandidate("tone", f"manner {word}"), scope=scope, source=source)
     gone = memory.propose(f"revoked {word}", scope=scope, source=source)
     memory.revoke(gone.id or "", reason=f"reason {word}", scope=scope, by=f"by {word}")
-    traces = Traces(memory.store, memory.clock)
+    traces = Traces(memory._parts.context.store, memory._parts.context.clock)
     traces.append(scope, f"run {word}", [Draft.of("user", f"said {word}", data={"d": f"data {word}"})])
     memory.index.upsert(f"plain {word}", f"a plain document of {word}", scope=scope)
     memory.index.collection("side").upsert(f"side {word}", f"a side document of {word}", scope=scope)
@@ -90,14 +90,16 @@ def test_everything_of_a_user_and_nothing_of_anybody_else(memory: Memory) -> Non
     for scope in (JANE, JANES_CODER):
         assert everything(memory, scope) == everything(memory, Scope("acme", "nobody", scope.agent))
     assert {scope: everything(memory, scope) for scope in before} == before
-    memory.compact()
+    memory.admin.compact()
     for word in ("zanzibar", "xylophone"):
-        report = memory.verify_erased(JANE, [word])
+        report = memory.admin.verify_erased(JANE, [word])
         assert report.clean and report.files is not None and report.files.n_bytes > 0, (report, word)
     for word in ("quokka", "vuvuzela", "yttrium"):
-        assert not memory.verify_erased(JANE, [word]).clean
-    assert not memory.verify_erased(JOE).clean and memory.verify_erased(Scope("acme", "jane")).clean
-    (event,) = memory.deletions("acme")
+        assert not memory.admin.verify_erased(JANE, [word]).clean
+    assert (
+        not memory.admin.verify_erased(JOE).clean and memory.admin.verify_erased(Scope("acme", "jane")).clean
+    )
+    (event,) = memory.admin.deletions("acme")
     assert (event.scope, event.reason, event.by, event.counts) == (
         JANE,
         "asked for",
@@ -120,7 +122,7 @@ def everything(memory: Memory, scope: Scope) -> Any:
             sorted(str(hit.id) for hit in index.search("of one two plain", scope=scope, k=50))
             for index in sides
         ],
-        [run.run_id for run in Traces(memory.store, memory.clock).runs(scope)],
+        [run.run_id for run in Traces(memory._parts.context.store, memory._parts.context.clock).runs(scope)],
     )
 
 
@@ -137,8 +139,8 @@ def test_a_whole_tenant_goes_with_its_policies(memory: Memory) -> None:
         assert table == "observation" or row_count(memory, f"memory_{table}", "tenant = 'globex'") > 0, table
     assert row_count(memory, "memory_log", "by LIKE '%zanzibar' OR by = 'boss'") == 1
     assert len(memory.known(JANE)) == 0 and len(memory.known(GLOBEX).policies) == 1
-    memory.compact()
-    assert memory.verify_erased(ACME, ["zanzibar", "vuvuzela"]).clean
+    memory.admin.compact()
+    assert memory.admin.verify_erased(ACME, ["zanzibar", "vuvuzela"]).clean
     assert memory.policy("refunds", "new", tenant="acme", by="boss").status == "written"
 
 
@@ -149,7 +151,7 @@ def test_an_agent_of_a_user(memory: Memory) -> None:
     assert texts(memory, "fact", JANE) == ["fact zanzibar two"]
     assert len(memory.known(JANE).preferences) == 1  # a preference is the user's, not the agent's
     memory.forget(JANE)
-    assert memory.verify_erased(JANE).clean
+    assert memory.admin.verify_erased(JANE).clean
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_nobody_is_forgotten_by_mistake(memory: Memory, arguments: Any, error: t
     fill(memory, JANE, "zanzibar")
     with pytest.raises(error):
         memory.forget(**arguments)
-    assert texts(memory, "fact", JANE) == ["fact zanzibar two"] and memory.deletions("acme") == []
+    assert texts(memory, "fact", JANE) == ["fact zanzibar two"] and memory.admin.deletions("acme") == []
 
 
 def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
@@ -188,8 +190,8 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
     assert memory.get(own, scope=JANE, hidden=True) is None
     why = memory.why(shared, scope=JOE)
     assert why is not None and "jane" not in str(why) and why.provenance.run == "forgotten"
-    memory.compact()
-    assert memory.verify_erased(JANE, ["run of jane"]).clean
+    memory.admin.compact()
+    assert memory.admin.verify_erased(JANE, ["run of jane"]).clean
     assert said("builds", (JOE, "r9")) and texts(memory, "builds", JANE) == []  # hers counts no more
     memory.forget(JOE)  # nobody is left who said that Acme ships; that it sells somebody confirmed
     assert texts(memory, "acme", CODER) == ["Acme sells"]
@@ -241,14 +243,14 @@ def test_a_sweep_deletes_what_is_past_its_time(memory: Memory, clock: Clock) -> 
     memory.propose(EpisodeCandidate("Went home", "success", ttl=10), scope=JANE, source="r")
     memory.prefer("tone", "brief", scope=JANE, ttl=10)
     keep = lives(memory, "Rome", scope=JOE, ttl=100).id
-    assert memory.sweep() == (swept := memory.sweep()) and swept.expired == 0
+    assert memory.admin.sweep() == (swept := memory.admin.sweep()) and swept.expired == 0
     clock.now += 10_000_000
     assert memory.list(JANE) == [] and len(memory.list(JANE, hidden=True)) == 3
-    swept = memory.sweep()
+    swept = memory.admin.sweep()
     assert (swept.expired, swept.faded, swept.let_go) == (3, 0, 0)
     assert memory.list(JANE, hidden=True) == [] and row_count(memory, "memory_log", OF_RECORDS) == 1
     assert [record.id for record in memory.list(JOE)] == [keep] and len(memory.documents) == 1
-    assert [(d.scope, d.reason, d.counts) for d in memory.deletions("acme")] == [
+    assert [(d.scope, d.reason, d.counts) for d in memory.admin.deletions("acme")] == [
         (JANE, "expired", {"preference": 1, "fact": 1, "episode": 1})
     ]
     assert memory.documents.admin.check().clean
@@ -263,33 +265,35 @@ def test_histories_are_kept_for_a_while(memory: Memory, clock: Clock) -> None:
     memory.revoke(trip, reason="x", scope=JANE)
     memory.propose(FactCandidate("x", confidence=0.1), scope=JANE, source="r")
     clock.pass_days(89)
-    assert memory.sweep().let_go == 0 and memory.why(old, scope=JANE) is not None
+    assert memory.admin.sweep().let_go == 0 and memory.why(old, scope=JANE) is not None
     clock.pass_days(2)
-    assert memory.sweep().let_go == 3 and memory.why(old, scope=JANE) is not None
+    assert memory.admin.sweep().let_go == 3 and memory.why(old, scope=JANE) is not None
     assert memory.rejections(JANE) == [] and len(memory.list(JANE, hidden=True)) == 3
     assert row_count(memory, "memory_log", OF_RECORDS) == 4
 
 
 def test_facts_that_are_over_are_kept_as_long_as_is_wanted(tmp_path: Path, clock: Clock) -> None:
     with open_memory(tmp_path / "short.scrubjay", clock, history_days=30) as memory:
-        old, stay = lives(memory, "Oslo"), memory.clock()
+        old, stay = lives(memory, "Oslo"), memory._parts.context.clock()
         lives(memory, "Rome")
         memory.propose(FactCandidate("Jane is in Bern", valid_until=stay / 1e6 + 10), scope=JANE, source="r")
         clock.pass_days(29)
-        assert memory.sweep().let_go == 0 and len(memory.documents) == 3
+        assert memory.admin.sweep().let_go == 0 and len(memory.documents) == 3
         clock.pass_days(2)
-        assert memory.sweep().let_go == 2 and memory.why(old.id or "", scope=JANE) is None
-        assert len(memory.documents) == 1 and memory.check() == [] and memory.documents.admin.check().clean
+        assert memory.admin.sweep().let_go == 2 and memory.why(old.id or "", scope=JANE) is None
+        assert (
+            len(memory.documents) == 1 and memory.admin.check() == [] and memory.documents.admin.check().clean
+        )
     for wrong in (-1, "30", True):
         with pytest.raises((TypeError, ValueError), match="history_days: expected"):
             open_memory(tmp_path / "m.scrubjay", history_days=wrong)
 
 
 def test_traces_go_by_their_retention(memory: Memory, clock: Clock) -> None:
-    traces = Traces(memory.store, clock)
+    traces = Traces(memory._parts.context.store, clock)
     traces.append(JANE, "r1", [Draft.of("user", "hello")])
     clock.pass_days(91)
-    assert memory.sweep().traces == 1 and memory.sweep().traces == 0
+    assert memory.admin.sweep().traces == 1 and memory.admin.sweep().traces == 0
 
 
 # ---------------------------------------------------------------------- decay
@@ -297,7 +301,7 @@ def test_traces_go_by_their_retention(memory: Memory, clock: Clock) -> None:
 
 def aged(memory: Memory, clock: Clock, days: float) -> Any:
     clock.pass_days(days)
-    return memory.sweep()
+    return memory.admin.sweep()
 
 
 def test_old_unused_weak_facts_sink_and_expire(memory: Memory, clock: Clock) -> None:
@@ -411,7 +415,7 @@ def test_what_makes_room_leaves_no_log_behind(memory: Memory, clock: Clock) -> N
     clock.now += 60_000_000
     memory.update(other.id, scope=JANE, content="Jane works in Bergen")  # in the place of what has expired
     assert memory.get(stale.id, scope=JANE) is None
-    connection = memory.store.reading_connection()
+    connection = memory._parts.context.store.reading_connection()
     assert row_count(memory, "memory_log") > 0
     orphans = connection.execute(
         "SELECT record, what FROM memory_log WHERE record NOT IN (SELECT id FROM memory_fact UNION "

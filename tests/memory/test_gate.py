@@ -20,7 +20,7 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.checking import CANDIDATES
+from scrubjay.memory.gate.checking import CANDIDATES
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -127,8 +127,8 @@ def test_without_a_scope_nothing_happens(memory: Memory, scope: Any) -> None:
         lambda: memory.feedback("fact_1", scope=scope),
         lambda: memory.why("fact_1", scope=scope),
         lambda: memory.rejections(scope),
-        lambda: memory.facts_about(scope, "a", "b"),
-        lambda: memory.verify_erased(scope),
+        lambda: memory._parts.slots.facts_about(scope, "a", "b"),
+        lambda: memory.admin.verify_erased(scope),
     ):
         with pytest.raises(TypeError, match=r"scope: expected a scrubjay\.Scope"):
             call()

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from scrubjay import KeyErasedError, Scope
-from scrubjay.memory import FactCandidate, Memory, schema
+from scrubjay.memory import FactCandidate, Memory
+from scrubjay.memory.ledger import schema
 from tests.memory.setting import ACME, CODER, DAY, EVERYWHERE, GLOBEX, JANE, START, Clock, open_memory
 
 
@@ -31,7 +32,7 @@ def rules(memory: Memory, scope: Scope = JANE) -> dict[str, Any]:
 
 def test_a_global_policy_is_in_force_for_every_tenant(memory: Memory) -> None:
     assert rules(memory) == {}
-    outcome = memory.global_policy("tone", {"forbidden": ["risk-free"]}, by="ops", type="guardrail")
+    outcome = memory.admin.global_policy("tone", {"forbidden": ["risk-free"]}, by="ops", type="guardrail")
     assert (outcome.status, outcome.active, outcome.reason) == ("written", True, "confirmed by ops")
     for scope in [*EVERYWHERE, Scope("made later", user="ann")]:
         (one,) = memory.known(scope).policies
@@ -47,9 +48,9 @@ def test_a_global_policy_is_in_force_for_every_tenant(memory: Memory) -> None:
 
 
 def test_which_policy_of_a_key_counts(memory: Memory) -> None:
-    memory.global_policy("a", "global", by="ops")
-    memory.global_policy("b", "global", by="ops", mandatory=True)
-    memory.global_policy("c", "global", by="ops")
+    memory.admin.global_policy("a", "global", by="ops")
+    memory.admin.global_policy("b", "global", by="ops", mandatory=True)
+    memory.admin.global_policy("c", "global", by="ops")
     assert rules(memory) == {"a": "global", "b": "global", "c": "global"}
     own = memory.policy("a", "own", tenant="acme", by="boss")
     assert own.reason == "confirmed by boss"
@@ -57,9 +58,9 @@ def test_which_policy_of_a_key_counts(memory: Memory) -> None:
     assert "the global policy of this key is mandatory" in shadowed.reason
     assert rules(memory) == {"a": "own", "b": "global", "c": "global"}
     assert rules(memory, GLOBEX) == {"a": "global", "b": "global", "c": "global"}
-    memory.global_policy("b", "softer", by="ops")
+    memory.admin.global_policy("b", "softer", by="ops")
     assert rules(memory)["b"] == "own", "the newest version says whether it is mandatory"
-    memory.global_policy("a", "harder", by="ops", mandatory=True)
+    memory.admin.global_policy("a", "harder", by="ops", mandatory=True)
     assert rules(memory)["a"] == "harder"
     assert [(one.key, one.version, one.mandatory) for one in memory.policies(None)] == [
         ("a", 1, False),
@@ -68,15 +69,15 @@ def test_which_policy_of_a_key_counts(memory: Memory) -> None:
         ("b", 2, False),
         ("c", 1, False),
     ]
-    assert memory.global_policy("a", "harder", by="ops", mandatory=True).status == "deduplicated"
-    assert memory.global_policy("a", "harder", by="ops").status == "written"
+    assert memory.admin.global_policy("a", "harder", by="ops", mandatory=True).status == "deduplicated"
+    assert memory.admin.global_policy("a", "harder", by="ops").status == "written"
 
 
 def test_a_global_policy_has_its_times(memory: Memory, clock: Clock) -> None:
     day = DAY / 1e6
     now = START / 1e6
     memory.policy("a", "own", tenant="acme", by="boss")
-    memory.global_policy(
+    memory.admin.global_policy(
         "a", "campaign", by="ops", mandatory=True, effective_from=now + day, effective_until=now + 2 * day
     )
     told = []
@@ -91,17 +92,17 @@ def test_caches_of_every_tenant_and_opener_notice(tmp_path: Path, clock: Clock) 
     with open_memory(path, clock) as one, open_memory(path, clock) as two:
         for memory in (one, two):
             assert rules(memory) == rules(memory, GLOBEX) == {}
-        id = str(one.global_policy("a", 1, by="ops").id)
+        id = str(one.admin.global_policy("a", 1, by="ops").id)
         for memory in (one, two):
             assert rules(memory) == rules(memory, GLOBEX) == {"a": 1}
             assert memory.known(JANE) is memory.known(JANE)
-        two.revoke_global_policy(id, reason="x", by="ops")
+        two.admin.revoke_global_policy(id, reason="x", by="ops")
         for memory in (one, two):
             assert rules(memory) == rules(memory, GLOBEX) == {}
 
 
 def test_no_scope_may_change_a_global_policy(memory: Memory) -> None:
-    id = str(memory.global_policy("a", 1, by="ops").id)
+    id = str(memory.admin.global_policy("a", 1, by="ops").id)
     for scope in EVERYWHERE:
         assert memory.delete(id, scope=scope) is False
         for call in (
@@ -119,26 +120,26 @@ def test_no_scope_may_change_a_global_policy(memory: Memory) -> None:
         memory.propose({"kind": "policy", "key": "a", "mandatory": True}, scope=ACME, source="r")
     memory.forget(JANE)
     memory.forget(tenant="acme", names=True)
-    assert rules(memory) == {"a": 1} and memory.verify_erased(ACME).clean
-    assert memory.sweep().let_go == 0 and rules(memory) == {"a": 1}
+    assert rules(memory) == {"a": 1} and memory.admin.verify_erased(ACME).clean
+    assert memory.admin.sweep().let_go == 0 and rules(memory) == {"a": 1}
 
 
 def test_a_global_policy_is_revoked_for_all(memory: Memory) -> None:
     own = str(memory.policy("a", "own", tenant="globex", by="boss").id)
     waits = str(memory.policy("b", "own", tenant="globex").id)
-    id = str(memory.global_policy("a", "global", by="ops").id)
+    id = str(memory.admin.global_policy("a", "global", by="ops").id)
     for other in (own, waits, "policy_x", "fact_x"):
         with pytest.raises(KeyError):
-            memory.revoke_global_policy(other, reason="x", by="ops")
-    memory.revoke_global_policy(id, reason="over", by="ops")
+            memory.admin.revoke_global_policy(other, reason="x", by="ops")
+    memory.admin.revoke_global_policy(id, reason="over", by="ops")
     with pytest.raises(KeyError):
-        memory.revoke_global_policy(id, reason="over", by="ops")
+        memory.admin.revoke_global_policy(id, reason="over", by="ops")
     assert rules(memory) == {} and rules(memory, GLOBEX) == {"a": "own"}
     assert memory.get(id, scope=JANE) is None
     why = memory.why(id, scope=JANE)
     assert why is not None
     assert [(event.what, event.by, event.detail) for event in why.events[-1:]] == [("revoked", "ops", "over")]
-    assert memory.global_policy("a", "global", by="ops").status == "written"
+    assert memory.admin.global_policy("a", "global", by="ops").status == "written"
     assert [one.version for one in memory.policies(None, "a")] == [1, 2]
 
 
@@ -162,19 +163,19 @@ def test_nonsense_is_refused(
 ) -> None:
     given = {"key": "a", "text": "b", "by": "ops", **options}
     with pytest.raises(error, match=message):
-        memory.global_policy(given.pop("key"), given.pop("text"), **given)
-    id = str(memory.global_policy("a", "b", by="ops").id)
+        memory.admin.global_policy(given.pop("key"), given.pop("text"), **given)
+    id = str(memory.admin.global_policy("a", "b", by="ops").id)
     for name in ("reason", "by"):
         with pytest.raises(ValueError, match=name):
-            memory.revoke_global_policy(id, **{"reason": "x", "by": "y", name: ""})
+            memory.admin.revoke_global_policy(id, **{"reason": "x", "by": "y", name: ""})
     assert [one.status for one in memory.policies(None)] == ["active"]
 
 
 def test_records_say_under_which_policies_they_were_written(memory: Memory) -> None:
-    memory.global_policy("a", 1, by="ops")
+    memory.admin.global_policy("a", 1, by="ops")
     memory.policy("b", 1, tenant="acme")  # number 2, not confirmed
     id = str(memory.propose(FactCandidate("Jane sails"), scope=JANE, source="r").id)
-    memory.global_policy("c", 1, by="ops")
+    memory.admin.global_policy("c", 1, by="ops")
     other = str(memory.propose(FactCandidate("Jane rows"), scope=JANE, source="r").id)
     versions = [memory.get(one, scope=JANE).provenance.policy_version for one in (id, other)]  # type: ignore[union-attr]
     assert versions == [1, 3]
@@ -196,7 +197,7 @@ def test_no_key_is_asked_for(tmp_path: Path) -> None:
     for mode in ("sealed", "strict"):
         with open_memory(path, keys=provider, encryption=mode) as memory:
             memory.prefer("wish", 1, scope=JANE)
-            memory.global_policy(mode, {"x": "in the clear"}, by="ops")
+            memory.admin.global_policy(mode, {"x": "in the clear"}, by="ops")
             assert rules(memory)[mode] == {"x": "in the clear"}
             assert len(memory.known(Scope("gone"))) == 0
             assert memory.index.admin.check().clean and memory.documents.admin.check().clean
@@ -207,7 +208,7 @@ def test_no_key_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_backup_has_them(memory: Memory, clock: Clock, tmp_path: Path) -> None:
-    memory.global_policy("a", 1, by="ops")
+    memory.admin.global_policy("a", 1, by="ops")
     memory.index.admin.backup(tmp_path / "copy.scrubjay")
     with open_memory(tmp_path / "copy.scrubjay", clock) as copy:
         assert rules(copy, CODER) == {"a": 1}
@@ -226,7 +227,7 @@ def test_numbers_of_policies_go_on_after_an_upgrade(tmp_path: Path) -> None:
     connection.close()
     with open_memory(path) as memory:
         memory.policy("c", 1, tenant="acme", by="x")
-        with memory.reading() as connection:
+        with memory._parts.context.reading() as connection:
             numbers = connection.execute("SELECT number FROM memory_policy ORDER BY number").fetchall()
-        assert numbers == [(1,), (3,)] and memory.check() == []
+        assert numbers == [(1,), (3,)] and memory.admin.check() == []
     assert schema.FORMAT >= 2

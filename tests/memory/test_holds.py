@@ -44,7 +44,9 @@ def test_what_is_held_is_not_destroyed(memory: Memory, how: str) -> None:
     before = list(memory.files.lines(ACME))
     with pytest.raises(HeldError, match="case 17") as caught:
         DESTROYING[how](memory, id)
-    assert caught.value.scope == JANE and list(memory.files.lines(ACME)) == before and memory.check() == []
+    assert (
+        caught.value.scope == JANE and list(memory.files.lines(ACME)) == before and memory.admin.check() == []
+    )
     assert memory.admin.release(JANE, by="legal") and not memory.admin.release(JANE, by="legal")
     DESTROYING[how](memory, id)
     assert how == "forget an agent" or list(memory.files.lines(ACME)) != before
@@ -80,13 +82,17 @@ def test_a_sweep_leaves_what_is_held(memory: Memory, clock: Clock) -> None:
             session.user("Hello")
     memory.admin.hold(JANE, reason="case 17", by="legal")
     clock.pass_days(400)
-    memory.sweep()
+    memory.admin.sweep()
     assert len(memory.list(JANE, hidden=True)) == 4 and len(memory.rejections(JANE)) == 1
     assert memory.list(JANE) == [] and memory.list(JOE, hidden=True) == [] and memory.rejections(JOE) == []
-    events = memory.store.reading_connection().execute("SELECT count(*) FROM memory_event").fetchone()
+    events = (
+        memory._parts.context.store.reading_connection()
+        .execute("SELECT count(*) FROM memory_event")
+        .fetchone()
+    )
     assert events == (1,)
     memory.admin.release(JANE, by="legal")
-    memory.sweep()
+    memory.admin.sweep()
     assert memory.list(JANE, hidden=True) == [] and memory.rejections(JANE) == []
 
 
@@ -105,7 +111,7 @@ def test_what_expired_makes_room_and_stays(memory: Memory, clock: Clock, candida
     new = memory.propose(candidate, scope=JANE, source="r")
     assert new.status == "written" and [one.id for one in memory.list(JANE)] == [new.id]
     kept = memory.get(old or "", scope=JANE, hidden=True)
-    assert kept is not None and kept.status == "revoked" and memory.check() == []
+    assert kept is not None and kept.status == "revoked" and memory.admin.check() == []
 
 
 def test_holds_are_listed_and_told(memory: Memory, tmp_path: Path) -> None:

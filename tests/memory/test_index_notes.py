@@ -16,7 +16,7 @@ import scrubjay
 from scrubjay import Index, Query, Retriever, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import EpisodeCandidate, Memory, Note
-from scrubjay.memory.index_notes import merged
+from scrubjay.memory.read.index_notes import merged
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -154,7 +154,7 @@ def test_faded_facts_stay_behind_notes(path: Path) -> None:
         memory.index.upsert("n", "an oak", scope=JANE)
         assert memory.recall("Jane oak", JANE).texts[0] == "Jane likes oak"
         clock.pass_days(300)
-        assert memory.sweep().faded == 1
+        assert memory.admin.sweep().faded == 1
         assert memory.recall("Jane oak", JANE).texts == ["an oak", "Jane likes oak"]
 
 
@@ -191,8 +191,8 @@ def test_forgetting_takes_notes_with_it(path: Path) -> None:
         memory.index.upsert("n", "Joe skates in Oslo", scope=JOE)
         assert memory.forget(JANE).counts["documents"] == 2
         assert memory.recall("Oslo", JANE).ids == [] and memory.recall("Oslo", JOE).ids == ["n"]
-        memory.compact()
-        assert memory.verify_erased(JANE, ["Jane skates in Oslo"]).clean
+        memory.admin.compact()
+        assert memory.admin.verify_erased(JANE, ["Jane skates in Oslo"]).clean
 
 
 def test_which_collection_has_the_notes(path: Path) -> None:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from scrubjay import Scope
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.extractors import Found
-from scrubjay.memory.stabilise import Transcript
+from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.intake.stabilise import Transcript
 
 JANE = Scope("acme", user="jane")
 

@@ -79,7 +79,7 @@ OPERATIONS: dict[str, Callable[[Memory], Any]] = {
     "revoke": lambda m: m.revoke(one(m, "Jane lives in Oslo"), reason="wrong", scope=JANE),
     "delete": lambda m: m.delete(one(m, "Jane lives in Oslo"), scope=JANE),
     "feedback": lambda m: m.feedback(one(m, "tea"), scope=JANE),
-    "sweep": lambda m: m.sweep(),
+    "sweep": lambda m: m.admin.sweep(),
     "forget": lambda m: m.forget(JANE),
     "forget tenant": lambda m: m.forget(tenant="acme"),
 }
@@ -94,9 +94,11 @@ def state(path: Path) -> str:
     """Return everything that a file holds, ids left out, after holding documents against rows."""
     with open_memory(path, later()) as memory:
         assert (
-            memory.documents.admin.check().clean and memory.index.admin.check().clean and memory.check() == []
+            memory.documents.admin.check().clean
+            and memory.index.admin.check().clean
+            and memory.admin.check() == []
         )
-        connection = memory.store.reading_connection()
+        connection = memory._parts.context.store.reading_connection()
         rows = {}
         for table in TABLES:
             cursor = connection.execute(f"SELECT * FROM memory_{table}")
@@ -109,8 +111,12 @@ def state(path: Path) -> str:
             "SELECT slot, content FROM memory_fact WHERE status <> 'provisional' UNION ALL "
             "SELECT slot, summary FROM memory_episode WHERE status = 'active'"
         ).fetchall()
-        (n_documents,) = connection.execute(f"SELECT count(*) FROM {memory.store.tables.document}").fetchone()
-        texts = connection.execute(f"SELECT id, text FROM {memory.store.tables.document}").fetchall()
+        (n_documents,) = connection.execute(
+            f"SELECT count(*) FROM {memory._parts.context.store.tables.document}"
+        ).fetchone()
+        texts = connection.execute(
+            f"SELECT id, text FROM {memory._parts.context.store.tables.document}"
+        ).fetchall()
         assert sorted(texts) == sorted(written) and n_documents == len(written)
         assert connection.execute("SELECT 1 FROM memory_meta WHERE name = 'erasing'").fetchone() is None
         return json.dumps([rows, len(memory.index), memory.known(JANE) == memory.known(JANE)])
@@ -131,7 +137,7 @@ def killed_child(path: Path, operation: Callable[[Memory], Any], step: int) -> b
                     if n_left == 0:
                         os.kill(os.getpid(), signal.SIGKILL)
 
-            memory.store._writer.set_trace_callback(trace)
+            memory._parts.context.store._writer.set_trace_callback(trace)
             operation(memory)
         except BaseException as error:  # noqa: BLE001 - the parent shall see it
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -220,7 +226,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, name: st
     failed = 0
     with open_memory(path, later()) as memory:
         seen = everybody(memory)
-        writer = memory.store._writer
+        writer = memory._parts.context.store._writer
         for n_statements in (1, 2, 3, 5, 8, 13, 21):
             n_left = n_statements
 

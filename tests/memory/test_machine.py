@@ -124,7 +124,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self, key: str, value: Any, begins: int | None, lasts: int | None, mandatory: bool
     ) -> None:
         since, until = self._window(begins, lasts)
-        outcome = self.memory.global_policy(
+        outcome = self.memory.admin.global_policy(
             key,
             value=value,
             by="ops",
@@ -143,7 +143,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         may = isinstance(one, Rule) and one.tenant == "" and one.status != "revoked"
         try:
-            self.memory.revoke_global_policy(one.id, reason="wrong", by="ops")
+            self.memory.admin.revoke_global_policy(one.id, reason="wrong", by="ops")
         except KeyError:
             assert not may
             return
@@ -258,12 +258,12 @@ class MemoryMachine(RuleBasedStateMachine):
         if scope.agent is None:
             self.memory.forget(scope)
             self.model.forget(scope.tenant, scope.user or "")
-            assert self.memory.verify_erased(scope).clean
+            assert self.memory.admin.verify_erased(scope).clean
 
     @rule()
     def sweep(self) -> None:
         self._notice_what_expired()
-        assert self.memory.sweep().expired == self.model.sweep()
+        assert self.memory.admin.sweep().expired == self.model.sweep()
 
     @rule(by=st.integers(1, 3))
     def time_passes(self, by: int) -> None:
@@ -313,7 +313,7 @@ class MemoryMachine(RuleBasedStateMachine):
             told = ([p.value for p in known.policies], [p.value for p in known.preferences])
             assert repr(told) == repr(self.model.known(key)), scope
             assert {p.tenant for p in known.policies} <= {None, scope.tenant}
-        assert self.memory.check() == []
+        assert self.memory.admin.check() == []
 
     @invariant()
     def a_record_is_there_for_whom_it_is(self) -> None:

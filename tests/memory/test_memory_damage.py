@@ -48,7 +48,7 @@ def forge(path: Path, *statements: str) -> None:
 def of(memory: Memory, kind: str) -> str:
     """The id of a record, whatever became of it."""
     return str(
-        memory.store.reading_connection()
+        memory._parts.context.store.reading_connection()
         .execute(f"SELECT id FROM memory_{kind} ORDER BY rowid")
         .fetchone()[0]
     )
@@ -99,12 +99,12 @@ READS: list[tuple[str, Callable[[Memory], Any]]] = [
     ("UPDATE memory_log SET what = x'c328'", lambda m: m.why(of(m, "fact"), scope=JANE)),
     ("UPDATE memory_rejection SET at = 9000000000000000000", lambda m: m.rejections(JANE)),
     ("UPDATE memory_rejection SET content = x'c328'", lambda m: m.rejections(JANE)),
-    ("UPDATE memory_deletion SET counts = '{'", lambda m: m.deletions("acme")),
-    ("UPDATE memory_deletion SET counts = '[]'", lambda m: m.deletions("acme")),
+    ("UPDATE memory_deletion SET counts = '{'", lambda m: m.admin.deletions("acme")),
+    ("UPDATE memory_deletion SET counts = '[]'", lambda m: m.admin.deletions("acme")),
     ("UPDATE memory_run SET n_events = 'x'", lambda m: m.replay("chat", JANE)),
     ("UPDATE memory_run SET started_at = x'00'", lambda m: m.runs(JANE)),
     ("UPDATE memory_event SET at = 9000000000000000000", lambda m: m.replay("chat", JANE)),
-    ("UPDATE memory_event SET content = x'c328'", lambda m: m.find_in_traces("oak", JANE)),
+    ("UPDATE memory_event SET content = x'c328'", lambda m: m.admin.find_in_traces("oak", JANE)),
     ("UPDATE memory_event SET data = x'7b'", lambda m: m.replay("chat", JANE)),
     (
         "UPDATE memory_event SET data = CAST('{\"metadata\":{\"pieces\":{}}}' AS BLOB) WHERE kind = 'prompt'",
@@ -116,8 +116,8 @@ READS: list[tuple[str, Callable[[Memory], Any]]] = [
         lambda m: m.replay("chat", JANE).prompts(),
     ),
     ("UPDATE memory_run SET n_turns = 'x'", lambda m: m.session(JANE, "chat").user("again")),
-    ("UPDATE memory_fact SET last_used_at = 0, uses = 'x', confidence = 0.7", lambda m: m.sweep()),
-    ("UPDATE memory_fact SET expires_at = x'00'", lambda m: m.check()),
+    ("UPDATE memory_fact SET last_used_at = 0, uses = 'x', confidence = 0.7", lambda m: m.admin.sweep()),
+    ("UPDATE memory_fact SET expires_at = x'00'", lambda m: m.admin.check()),
 ]
 
 
@@ -167,13 +167,13 @@ def test_a_document_without_its_record_is_left_out_of_what_is_recalled(path: Pat
         assert len(found) == 2
         assert any(reason.startswith("metadata_damaged: 1 ") for reason in found.degraded)
         assert [hit.kind for hit in found]
-        assert len(memory.check()) == 1
-        assert memory.reindex() == 1
+        assert len(memory.admin.check()) == 1
+        assert memory.admin.reindex() == 1
         assert len(memory.recall("likes jay oak", JANE)) == 3
 
 
 def test_a_rule_that_is_gone_is_named(path: Path) -> None:
     forge(path)
     with open_memory(path) as memory:
-        assert any("memory_log_fixed" in problem for problem in memory.check())
+        assert any("memory_log_fixed" in problem for problem in memory.admin.check())
         assert memory.known(ACME).policies

@@ -167,10 +167,10 @@ def test_no_content_is_in_any_byte_after_any_write(path: Path, provider: Provide
                 assert found == [], write.__name__
             else:  # what is looked for is really written
                 assert set(said[n_before:]) <= set(found), write.__name__
-        report = memory.verify_erased(GLOBEX, said + GIVEN)
+        report = memory.admin.verify_erased(GLOBEX, said + GIVEN)
         assert report.clean == sealed
         assert texts(memory, "dog82731", JANE) == ["acme has dog82731"]
-        memory.compact()
+        memory.admin.compact()
     found = in_the_files(path, said + GIVEN)
     assert (found == []) if sealed else set(GIVEN) <= set(found)
 
@@ -184,7 +184,7 @@ def test_equal_contents_have_hashes_that_cannot_be_guessed(path: Path, provider:
             lives(memory, "Oslo")
             memory.propose(EpisodeCandidate("booked", "success"), scope=JANE, source="r")
             memory.propose(FactCandidate("acme has a dog", "acme", "has"), scope=JANE, source="r1")
-            found = {hash for (hash,) in memory.store.reading_connection().execute(query)}
+            found = {hash for (hash,) in memory._parts.context.store.reading_connection().execute(query)}
             assert len(found) == 6
             hashes.append(found)
     assert not hashes[0] & hashes[1]
@@ -262,17 +262,17 @@ def test_what_was_written_is_read_back_by_another_opener(path: Path, provider: P
         assert [one.text for one in memory.known(JANE).preferences] == ["Briefly."]
         replayed = memory.replay("chat", JANE).prompts()
         assert [(one.faithful, one.assembled.text) for one in replayed] == [(True, prompt)]  # type: ignore[union-attr]
-        assert memory.check() == []
+        assert memory.admin.check() == []
 
 
 def test_check_and_reindex_read_sealed_documents(path: Path, provider: Provider) -> None:
     with open_memory(path, keys=provider) as memory:
         lives(memory, "Oslo")
-        assert memory.check() == []
+        assert memory.admin.check() == []
         Backend.of(memory.documents).engine.erase(JANE)
-        assert len(memory.check()) == 1
-        assert memory.reindex() == 1
-        assert memory.check() == []
+        assert len(memory.admin.check()) == 1
+        assert memory.admin.reindex() == 1
+        assert memory.admin.check() == []
         assert texts(memory, "Oslo", JANE) == ["Jane lives in Oslo"]
 
 
@@ -285,16 +285,16 @@ def test_a_sweep_ages_facts_and_leaves_those_whose_key_is_away(path: Path, provi
         clock.pass_days(300)
     provider.keys["globex"] = EncryptionError("away")
     with open_memory(path, clock, keys=provider) as memory:
-        swept = memory.sweep()
+        swept = memory.admin.sweep()
         assert (swept.expired, swept.faded) == (1, 1)
         assert row_count(memory, "memory_fact", "faded = 1 AND tenant = 'acme'") == 1
-        assert memory.deletions("globex") == []
+        assert memory.admin.deletions("globex") == []
         assert row_count(memory, "memory_fact", "tenant = 'globex'") == 2
     del provider.keys["globex"]
     with open_memory(path, clock, keys=provider) as memory:
-        swept = memory.sweep()
+        swept = memory.admin.sweep()
         assert (swept.expired, swept.faded) == (1, 1)
-        (event,) = memory.deletions("globex")
+        (event,) = memory.admin.deletions("globex")
         assert event.counts == {"fact": 1}
         assert memory.index.admin.check().problems == []
 
@@ -341,7 +341,7 @@ def still_works(memory: Memory, ids: dict[str, str], scope: Scope = JANE) -> Non
     assert [event.content for event in memory.replay("chat", scope).events] == ["sekret words", ""]
     known = memory.known(scope)
     assert [one.text for one in (*known.policies, *known.preferences)] == ["sekret rule", "sekret tone"]
-    assert memory.check() == []
+    assert memory.admin.check() == []
 
 
 @pytest.mark.parametrize("how", ["encrypt", "encrypt through the index", "first write"])
@@ -351,7 +351,11 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
     with open_memory(path) as memory:
         ids = fill(memory)
         others = fill(memory, GLOBEX_JANE)
-        schema = memory.store.reading_connection().execute("SELECT name, sql FROM sqlite_master").fetchall()
+        schema = (
+            memory._parts.context.store.reading_connection()
+            .execute("SELECT name, sql FROM sqlite_master")
+            .fetchall()
+        )
     provider.keys["globex"] = None
     if how == "encrypt":
         with open_memory(path, keys=provider) as memory:
@@ -364,12 +368,16 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
         if how == "first write":
             still_works(memory, ids)
             memory.index.admin.encrypt("acme")  # the documents that were not written to
-        now = memory.store.reading_connection().execute("SELECT name, sql FROM sqlite_master").fetchall()
+        now = (
+            memory._parts.context.store.reading_connection()
+            .execute("SELECT name, sql FROM sqlite_master")
+            .fetchall()
+        )
         assert set(schema) <= set(now)  # triggers and all
         assert sealed_cells(memory, "acme") == []
         assert len(sealed_cells(memory, "globex")) == 10
         memory.forget(tenant="globex")
-        memory.compact()
+        memory.admin.compact()
         assert in_the_files(path, ["sekret"]) == []
         still_works(memory, ids) if how != "first write" else None
         assert memory.get(others["oslo"], scope=GLOBEX_JANE) is None
@@ -386,7 +394,7 @@ def sealed_cells(memory: Memory, tenant: str) -> list[Any]:
         "rejection": "content",
     }
     clear = []
-    execute = memory.store.reading_connection().execute
+    execute = memory._parts.context.store.reading_connection().execute
     for table, column in columns.items():
         clear += execute(
             f"SELECT {column} FROM memory_{table} WHERE tenant = ? AND typeof({column}) = 'text'", (tenant,)
@@ -469,7 +477,7 @@ def killed_before(path: Path, provider: Provider, step: int) -> bool:
                     if n_left == 0:
                         os.kill(os.getpid(), signal.SIGKILL)
 
-            memory.store._writer.set_trace_callback(trace)
+            memory._parts.context.store._writer.set_trace_callback(trace)
             memory.prefer("colour", "blue", scope=JANE)
         finally:
             os._exit(0)
@@ -481,17 +489,17 @@ def test_killed_while_a_tenant_is_sealed_all_of_it_is_or_nothing(path: Path, pro
     with open_memory(path) as memory:
         ids = fill(memory)
         query = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'memory%' ORDER BY name"
-        schema = memory.store.reading_connection().execute(query).fetchall()
+        schema = memory._parts.context.store.reading_connection().execute(query).fetchall()
     step = 1
     while killed_before(path, provider, step):
         with open_memory(path, keys=provider, encryption="mixed") as memory:
             assert len(sealed_cells(memory, "acme")) == 10
-            assert memory.store.reading_connection().execute(query).fetchall() == schema
+            assert memory._parts.context.store.reading_connection().execute(query).fetchall() == schema
         step += 3
     assert step > 50
     with open_memory(path, keys=provider, encryption="mixed") as memory:
         assert sealed_cells(memory, "acme") == []
-        assert memory.store.reading_connection().execute(query).fetchall() == schema
+        assert memory._parts.context.store.reading_connection().execute(query).fetchall() == schema
         assert [one.text for one in memory.known(JANE).preferences] == ["blue", "sekret tone"]
         memory.delete(memory.known(JANE).preferences[0].id, scope=JANE)
         still_works(memory, ids)
@@ -615,10 +623,10 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider)
         assert memory.list(JANE, hidden=True) == memory.rejections(JANE) == memory.policies("acme") == []
         assert memory.get(ids["oslo"], scope=JANE, hidden=True) is None
         assert memory.why(ids["oslo"], scope=JANE) is None
-        assert memory.runs(JANE) == memory.find_in_traces("sekret", JANE) == []
-        assert memory.facts_about(JANE, "Jane", "lives in") == []
+        assert memory.runs(JANE) == memory.admin.find_in_traces("sekret", JANE) == []
+        assert memory._parts.slots.facts_about(JANE, "Jane", "lives in") == []
         assert not memory.delete(ids["oslo"], scope=JANE)
-        assert memory.check() == []
+        assert memory.admin.check() == []
         with pytest.raises(KeyError):
             memory.replay("chat", JANE)
         for write in (
@@ -629,10 +637,10 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider)
         ):
             with pytest.raises(KeyErasedError):
                 write()
-        memory.sweep()
+        memory.admin.sweep()
         still_works(memory, others, GLOBEX_JANE)
         assert memory.forget(tenant="acme").counts["fact"] == 3
-        assert memory.verify_erased(ACME).clean
+        assert memory.admin.verify_erased(ACME).clean
         assert row_count(memory, "memory_sealed", "tenant = 'acme'") == 0
         assert memory.index.admin.encrypted_tenants() == ["globex"]
     provider.keys["acme"] = b"f" * 32

@@ -14,8 +14,8 @@ import pytest
 
 from scrubjay import ClosedError, embedders
 from scrubjay.memory import AsyncMemory, FactCandidate, Feed, Files, Memory, MemoryAdmin
-from scrubjay.memory.session import Session
-from scrubjay.memory.twins import AsyncFeed, AsyncFiles, AsyncMemoryAdmin, AsyncSession
+from scrubjay.memory.facade.twins import AsyncFeed, AsyncFiles, AsyncMemoryAdmin, AsyncSession
+from scrubjay.memory.runs.session import Session
 from tests.memory.setting import JANE, JOE
 
 PAIRS: dict[type, type] = {
@@ -25,11 +25,7 @@ PAIRS: dict[type, type] = {
     Files: AsyncFiles,
     MemoryAdmin: AsyncMemoryAdmin,
 }
-INTERNAL = {
-    "changing", "reading", "snapshot", "expiry", "facts_about", "forget_known", "is_readable", "note_deletion",
-    "remove_document",
-}  # fmt: skip
-WITHOUT = {(Memory, name): "is for parts of the memory itself" for name in INTERNAL} | {
+WITHOUT = {
     (Memory, "distil_later"): "a task of distil does the same",
     (Files, "lines"): "yields, and so does its twin",
 }
@@ -51,7 +47,7 @@ def test_every_method_has_its_twin(cls: type) -> None:
         for name in methods(cls)
         if (cls, name) not in WITHOUT and not inspect.iscoroutinefunction(getattr(PAIRS[cls], name, None))
     ]
-    assert not missing, f"add them to {PAIRS[cls].__name__} in python/scrubjay/memory/twins.py"
+    assert not missing, f"add them to {PAIRS[cls].__name__} in python/scrubjay/memory/facade/twins.py"
     extra = set(methods(PAIRS[cls])) - set(methods(cls)) - {name for one, name in MORE if one is PAIRS[cls]}
     assert not extra
     for name in methods(PAIRS[cls]):
@@ -126,7 +122,7 @@ def test_a_day_of_a_memory(tmp_path: Path) -> None:
             assert [line async for line in memory.files.lines(JANE)] == list(memory.memory.files.lines(JANE))
             assert await memory.files.export(tmp_path / "jane.jsonl", scope=JANE) > 3
             assert (await memory.files.import_(tmp_path / "jane.jsonl", scope=JANE)).written == {}
-            assert (await memory.get(oslo.id or "", scope=JANE)) is None and await memory.check() == []
+            assert (await memory.get(oslo.id or "", scope=JANE)) is None and await memory.admin.check() == []
             with pytest.raises(KeyError):
                 await memory.revoke(rome.id or "", reason="x", scope=JOE)
             assert (await memory.forget(JANE)).total > 0

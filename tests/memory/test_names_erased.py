@@ -74,7 +74,7 @@ def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: boo
         fill(memory)
         assert texts(other, "Oslo", JANE) == ["Jane lives in Oslo"]
         assert other.known(JANE).preferences
-        assert not memory.verify_erased(JANE, names=[NAME]).clean
+        assert not memory.admin.verify_erased(JANE, names=[NAME]).clean
         assert "utf-8" in everywhere(path, NAME)
         counts = memory.forget(NAME, tenant=TENANT, by=NAME, names=True).counts
         assert counts["preference"] == 1
@@ -84,16 +84,16 @@ def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: boo
             assert one.known(JANE).preferences == ()
             assert texts(one, "Rome", JOE) == ["Jane lives in Rome"]
             assert str(one.policies(TENANT)[0].decided_by).startswith("erased-")
-        memory.compact()
-        assert memory.verify_erased(JANE, names=[NAME]).clean
+        memory.admin.compact()
+        assert memory.admin.verify_erased(JANE, names=[NAME]).clean
         assert everywhere(path, NAME) == []
-        deletions = memory.deletions(TENANT)
+        deletions = memory.admin.deletions(TENANT)
         assert len({deletion.scope.user for deletion in deletions}) == 1, "they are known to be of one user"
         assert all(str(deletion.scope.user).startswith("erased-") for deletion in deletions)
         assert all(str(deletion.by).startswith("erased-") for deletion in deletions)
         assert all("erased-" in str(event.scope.user) for event in memory.index.admin.events())
         assert (
-            memory.check()
+            memory.admin.check()
             == memory.index.admin.check().problems
             == memory.documents.admin.check().problems
             == []
@@ -115,8 +115,8 @@ def test_the_names_of_a_tenant_and_its_users_are_in_no_byte(path: Path, encrypte
         fill(memory)
         lives(memory, "Bern", scope=Scope("globex", user="ann"))
         memory.forget(tenant=TENANT, names=True)
-        memory.compact()
-        assert memory.verify_erased(ACME, names=[NAME, TENANT, "joe"]).clean
+        memory.admin.compact()
+        assert memory.admin.verify_erased(ACME, names=[NAME, TENANT, "joe"]).clean
         assert everywhere(path, NAME) == everywhere(path, TENANT) == []
         assert texts(memory, "Bern", Scope("globex", user="ann")) == ["Jane lives in Bern"]
         assert memory.index.admin.check().problems == []
@@ -129,13 +129,13 @@ def test_without_the_option_names_stay_in_events(path: Path) -> None:
     with open_memory(path) as memory:
         fill(memory)
         memory.forget(NAME, tenant=TENANT)
-        memory.compact()
-        assert not memory.verify_erased(JANE, names=[NAME]).clean
-        assert memory.deletions(TENANT)[-1].scope == JANE
+        memory.admin.compact()
+        assert not memory.admin.verify_erased(JANE, names=[NAME]).clean
+        assert memory.admin.deletions(TENANT)[-1].scope == JANE
         # what was forgotten with its name can lose it later
         memory.forget(NAME, tenant=TENANT, names=True)
-        memory.compact()
-        assert memory.verify_erased(JANE, names=[NAME]).clean
+        memory.admin.compact()
+        assert memory.admin.verify_erased(JANE, names=[NAME]).clean
 
 
 PROGRAM = """
@@ -192,11 +192,11 @@ def test_an_erased_name_is_looked_for_again_after_eviction(path: Path) -> None:
 
 
 def test_what_was_said_before_a_name_went_is_not_kept_after(path: Path) -> None:
-    from scrubjay.memory.drafts import Draft
-    from scrubjay.memory.trace import Traces
+    from scrubjay.memory.ledger.drafts import Draft
+    from scrubjay.memory.ledger.trace import Traces
 
     with open_memory(path) as memory:
-        traces = Traces(memory.store, lambda: 1)
+        traces = Traces(memory._parts.context.store, lambda: 1)
         before = traces.last_deletion()
         memory.prefer("tone", "Answer briefly.", scope=JANE)
         memory.forget(NAME, tenant=TENANT, names=True)

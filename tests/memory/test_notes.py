@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.memory.notes import MAX_PASSAGE_CHARS, read_notes
-from scrubjay.memory.passages import read_passages
+from scrubjay.memory.intake.notes import MAX_PASSAGE_CHARS, read_notes
+from scrubjay.memory.intake.passages import read_passages
 
 MARKDOWN = """---
 title: front matter

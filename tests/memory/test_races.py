@@ -120,7 +120,7 @@ def test_threads_that_contradict_each_other_leave_one(tmp_path: Path) -> None:
             replaced = [outcome.superseded for outcome in outcomes if outcome.superseded]
             assert len(set(replaced)) == len(replaced) and active.id not in replaced
         assert row_count(memory, "memory_fact") == N_ROUNDS * N_THREADS
-        assert memory.check() == [] and memory.documents.admin.check().clean
+        assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
 def test_witnesses_at_the_same_moment_promote_once(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_witnesses_at_the_same_moment_promote_once(tmp_path: Path) -> None:
         for i in range(N_THREADS):
             assert len(memory.list(Scope("acme", user=f"u{i}"), kinds=["fact"], exact=True)) == 0
         assert len(documents_now(memory, Scope("acme", user="u0"), "ships")) == N_ROUNDS
-        assert memory.check() == [] and memory.documents.admin.check().clean
+        assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
 def test_a_forgotten_user_is_gone_whoever_still_writes(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_forgotten_user_is_gone_whoever_still_writes(tmp_path: Path) -> None:
         assert len(memory.known(JANE).preferences) == sum(record.kind == "preference" for record in left)
         assert row_count(memory, "memory_log", OF_RECORDS) == len(left)
         memory.forget(JANE)
-        assert memory.verify_erased(JANE).clean and len(memory.documents) == 0
+        assert memory.admin.verify_erased(JANE).clean and len(memory.documents) == 0
 
 
 def test_updates_at_the_same_moment_are_not_lost(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_every_verb_that_writes_is_refused(filled: tuple[Path, str], write: str,
     if way == "of the memory":
         with open_memory(path) as memory:
             _refused(memory.documents, write, slot)
-            assert memory.check() == []
+            assert memory.admin.check() == []
         return
     with Index.open(path, collection="memory" if way == "opened" else None) as index:
         _refused(index if way == "opened" else index.collection("memory"), write, slot)
@@ -81,7 +81,7 @@ def test_a_way_round_the_gate_is_closed(tmp_path: Path) -> None:
         ]
         prompt = memory.assemble("where does Jane live?", JANE).text
         assert "No refunds." in prompt and "always promised" not in prompt
-        assert memory.check() == []
+        assert memory.admin.check() == []
 
 
 def _refused(index: Index, write: str, slot: str) -> None:
@@ -104,7 +104,7 @@ def test_what_keeps_the_documents_stays_allowed(filled: tuple[Path, str], tmp_pa
         with pytest.raises(OwnedCollectionError):
             index.admin.import_(tmp_path / "export")
     with open_memory(path) as memory:
-        assert memory.check() == [] and memory.reindex() == 0
+        assert memory.admin.check() == [] and memory.admin.reindex() == 0
 
 
 def test_a_backup_is_owned_as_well(filled: tuple[Path, str], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import scrubjay
 from scrubjay import Query, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.rows import belongs_to, find_row, is_visible
+from scrubjay.memory.ledger.rows import belongs_to, find_row, is_visible
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -92,7 +92,7 @@ def test_what_a_scope_sees_and_what_it_may_change(memory: Memory) -> None:
             ids[scope] = memory.propose(f"A thing of {scope!r}", scope=scope, source="r1").id or ""
     shared = memory.propose(FactCandidate("A thing of acme", "acme", "is"), scope=ACME, source="r1")
     ids[ACME] = memory.confirm(shared.id or "", by="boss", scope=ACME).id or ""
-    connection = memory.store.reading_connection()
+    connection = memory._parts.context.store.reading_connection()
     changeable: dict[Scope, set[Scope]] = {}
     for caller in EVERYWHERE:
         visible = {owner for owner, id in ids.items() if memory.get(id, scope=caller) is not None}
@@ -211,13 +211,13 @@ def test_a_deleted_record_is_gone_with_its_history(memory: Memory) -> None:
     assert not memory.delete(rule, scope=JANE) and memory.delete(rule, scope=ACME)
     assert len(memory.known(JANE)) == 0 and len(memory.recall("Oslo train", JANE)) == 0
     assert len(memory.documents) == 0
-    assert [(d.scope, d.reason, d.by, d.counts) for d in memory.deletions("acme")] == [
+    assert [(d.scope, d.reason, d.by, d.counts) for d in memory.admin.deletions("acme")] == [
         (JANE, "asked for", "jane", {"fact": 1}),
         (JANE, "asked for", "jane", {"episode": 1}),
         (JANE, "asked for", "jane", {"preference": 1}),
         (ACME, "delete", None, {"policy": 1}),
     ]
-    assert memory.deletions("globex") == []
+    assert memory.admin.deletions("globex") == []
 
 
 def test_a_revoked_record_is_hidden_and_explained(memory: Memory) -> None:
@@ -248,7 +248,7 @@ def test_a_revoked_record_is_hidden_and_explained(memory: Memory) -> None:
 def test_lists_are_in_order_and_in_scope(memory: Memory) -> None:
     for i in range(5):
         memory.propose(f"fact {i}", scope=JANE, source="r")
-        memory.clock.now += 1  # type: ignore[attr-defined]
+        memory._parts.context.clock.now += 1  # type: ignore[attr-defined]
     memory.prefer("tone", "brief", scope=JANE)
     memory.policy("tone", "formal", tenant="acme", by="boss")
     kinds = [record.kind for record in memory.list(JANE)]

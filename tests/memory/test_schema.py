@@ -12,7 +12,8 @@ import scrubjay
 from scrubjay import Index, Query, payload
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
-from scrubjay.memory import FactCandidate, Memory, Provenance, schema
+from scrubjay.memory import FactCandidate, Memory, Provenance
+from scrubjay.memory.ledger import schema
 from tests.memory.setting import ACME, JANE, JOE, Clock, by_ann, lives, open_memory, row_count, texts
 
 FACT = {
@@ -264,7 +265,10 @@ def test_an_index_becomes_a_memory_and_stays_an_index(tmp_path: Path) -> None:
 
 
 def test_a_newer_memory_is_refused(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "m.scrubjay") as memory, memory.store.writing("testing") as transaction:
+    with (
+        open_memory(tmp_path / "m.scrubjay") as memory,
+        memory._parts.context.store.writing("testing") as transaction,
+    ):
         newer = schema.FORMAT + 1
         transaction.connection.execute("UPDATE memory_meta SET value = ? WHERE name = 'format'", (newer,))
     with pytest.raises(
@@ -330,7 +334,7 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
     with open_memory(path, Clock()) as memory:
         slots = [lives(memory, "Oslo").id, memory.propose("Joe sails", scope=JOE, source="r").id]
         memory.propose("gone soon", scope=JANE, source=Provenance("r"))
-        assert memory.check() == [] and memory.reindex() == 0 and len(slots) == 2
+        assert memory.admin.check() == [] and memory.admin.reindex() == 0 and len(slots) == 2
     with Index.open(path) as index:
         documents = index.collection("memory")
         engine = Backend.of(documents).engine  # below what refuses a raw write
@@ -349,8 +353,8 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
             engine.upsert("stranger", "Jane lives in Rome", scope=JANE)
     with open_memory(path, Clock()) as memory:
         n_wrong = {"dropped": 3, "erased": 2, "changed": 1, "strange": 1, "copied": 1}[harm]
-        assert len(memory.check()) == n_wrong
-        assert memory.reindex() == n_wrong and memory.check() == []
+        assert len(memory.admin.check()) == n_wrong
+        assert memory.admin.reindex() == n_wrong and memory.admin.check() == []
         assert texts(memory, "lives gone", JANE) == ["Jane lives in Oslo", "gone soon"]
         assert texts(memory, "sails", JOE) == texts(memory, "sails lives", JOE) == ["Joe sails"]
         assert memory.documents.admin.check().clean

@@ -82,7 +82,7 @@ def test_values_are_what_they_are(memory: Memory) -> None:
     memory.prefer("page_size", 25, scope=ACME)  # of the whole tenant
     known = memory.known(JOE)
     assert known["refund_limit"].value["max_auto_approve_usd"] == 500 and known["page_size"].value == 25
-    memory.global_policy("disclaimer", "No legal advice.", by="operations")
+    memory.admin.global_policy("disclaimer", "No legal advice.", by="operations")
     assert memory.known(Scope("globex"))["disclaimer"].text == "No legal advice."
 
 

@@ -53,7 +53,7 @@ def test_a_class_is_not_lost(tmp_path: Path) -> None:
         assert fact.value == "ill"  # type: ignore[union-attr]
         assert memory.update(id, scope=JANE, content="Jane was ill").sensitivity == "health"  # type: ignore[union-attr]
         assert memory.update(id, scope=JANE, sensitivity="").sensitivity == ""  # type: ignore[union-attr]
-        assert memory.check() == []
+        assert memory.admin.check() == []
 
 
 def test_what_is_no_classifier_or_class(tmp_path: Path) -> None:

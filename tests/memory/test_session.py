@@ -16,8 +16,8 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.assembly import Turn
-from scrubjay.memory.session import Session
+from scrubjay.memory.read.assembly import Turn
+from scrubjay.memory.runs.session import Session
 
 JANE = Scope("acme", user="jane")
 JOE = Scope("acme", user="joe")
@@ -143,9 +143,9 @@ def test_only_exactly_the_scope_replays(memory: Memory) -> None:
     for foreign in (JOE, Scope("acme"), Scope("acme", user="jane", agent="a"), Scope("globex", user="jane")):
         with pytest.raises(KeyError, match="this scope has no run 'r1'"):
             memory.replay("r1", foreign)
-        assert memory.find_in_traces("secret", foreign) == [] and memory.runs(foreign) == []
+        assert memory.admin.find_in_traces("secret", foreign) == [] and memory.runs(foreign) == []
     assert memory.runs(JANE) == ["r1"]
-    assert [(run, event.content) for run, event in memory.find_in_traces("SECRET", JANE)] == [
+    assert [(run, event.content) for run, event in memory.admin.find_in_traces("SECRET", JANE)] == [
         ("r1", "secret")
     ]
     with pytest.raises(TypeError, match="scope: expected"):
@@ -266,8 +266,8 @@ def test_a_prompt_does_not_bring_back_what_was_forgotten(memory: Memory, tmp_pat
     session.user("Hello again.")
     session.close()
     assert [event.content for event in session.events()] == ["Hello again."]
-    memory.compact()
-    assert memory.verify_erased(Scope("nobody"), ["Jane's staging key is sk-stg-0041."]).clean
+    memory.admin.compact()
+    assert memory.admin.verify_erased(Scope("nobody"), ["Jane's staging key is sk-stg-0041."]).clean
 
 
 def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None:
@@ -312,7 +312,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
             ValueError,
             "query: expected a str, as the user has said nothing",
         ),
-        (lambda m: m.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
+        (lambda m: m.admin.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),
         (lambda m: m.assemble("x", None), TypeError, "scope: expected"),
         (lambda m: m.assemble(7, JANE), TypeError, "text: expected a str, got int"),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.memory.stabilise import stabilise, with_dates
-from scrubjay.memory.trace import TraceEvent
+from scrubjay.memory.intake.stabilise import stabilise, with_dates
+from scrubjay.memory.ledger.trace import TraceEvent
 
 DAY = date(2023, 5, 8)  # a Monday
 

@@ -48,7 +48,7 @@ def test_the_new_fact_takes_the_place_of_the_old(memory: Memory) -> None:
     assert len(memory.recall("Oslo", JANE)) == 0
     assert (fact(memory, old.id).status, fact(memory, old.id).superseded_by) == ("superseded", new.id)
     assert fact(memory, new.id).status == "active"
-    assert memory.check() == [] and memory.documents.admin.check().clean
+    assert memory.admin.check() == [] and memory.documents.admin.check().clean
     why = memory.why(new.id or "", scope=JANE)
     assert why is not None and why.supersedes == (old.id,) and [e.what for e in why.events] == ["written"]
     before = memory.why(old.id or "", scope=JANE)
@@ -182,7 +182,7 @@ def test_the_judge_is_asked_while_nobody_waits(tmp_path: Path) -> None:
                 return True
 
         lives(memory, "Oslo")
-        memory.judge = Slow()
+        memory._parts.context.judge = Slow()
         assert lives(memory, "Rome").status == "superseded"
         assert texts(memory, "lives", JANE) == ["Jane lives in Rome"]
         assert "Jane lives in Lima" in asked

@@ -16,9 +16,9 @@ import pytest
 
 from scrubjay import Scope, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
-from scrubjay.memory.extractors import Found
-from scrubjay.memory.records import Candidate
-from scrubjay.memory.stabilise import Transcript
+from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.model.candidates import Candidate
 
 TENANT = "locomo"
 CAROLINE, MELANIE = Scope(TENANT, user="Caroline"), Scope(TENANT, user="Melanie")
@@ -261,8 +261,8 @@ def _forgotten(memory: Memory, turns: dict[str, list[dict[str, str]]]) -> None:
     forgotten = memory.forget(MELANIE, by="Melanie")
     assert forgotten.counts["fact"] == 3 and forgotten.counts["preference"] == 1
     assert forgotten.counts["trace"] >= sum(map(len, turns.values()))
-    memory.compact()
-    proof = memory.verify_erased(
+    memory.admin.compact()
+    proof = memory.admin.verify_erased(
         MELANIE, ["Melanie signed up for pottery on 2023-07-02.", "Me-time each day."]
     )
     assert proof.clean, proof

@@ -15,9 +15,9 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
-from scrubjay.memory.drafts import Draft
-from scrubjay.memory.schema import TABLES
-from scrubjay.memory.trace import Traces, erase_traces, sweep_traces
+from scrubjay.memory.ledger.drafts import Draft
+from scrubjay.memory.ledger.schema import TABLES
+from scrubjay.memory.ledger.trace import Traces, erase_traces, sweep_traces
 
 JANE = Scope("acme", user="jane")
 DAY_US = 86_400_000_000

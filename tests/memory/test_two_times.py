@@ -13,7 +13,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, Fact, FactCandidate, Memory, Outcome, Provenance
-from scrubjay.memory.documents import holding
+from scrubjay.memory.ledger.documents import holding
 from tests.data.keys import provider
 from tests.memory.setting import ACME, DAY, JANE, JOE, Clock, by_ann, lives, open_memory
 
@@ -76,7 +76,7 @@ def test_what_was_so_when(memory: Memory, clock: Clock) -> None:
         ("Jane lives in Berlin", "superseded", oslo.id),
         ("Jane lives in Oslo", "active", None),
     ]
-    assert memory.history("Jane", "lives in", JOE) == [] and memory.check() == []
+    assert memory.history("Jane", "lives in", JOE) == [] and memory.admin.check() == []
 
 
 def test_a_fact_of_the_past_told_late_goes_to_its_place(memory: Memory, clock: Clock) -> None:
@@ -168,7 +168,7 @@ def test_what_was_interrupted_resumes(memory: Memory, clock: Clock) -> None:
     assert held(memory) == ["Jane stays in Oslo for a week"]
     assert one(memory, bern).holds == ((day(0), day(1)), (day(8), None))
     clock.pass_days(8)
-    assert held(memory) == ["Jane lives in Bern"] and memory.check() == []
+    assert held(memory) == ["Jane lives in Bern"] and memory.admin.check() == []
     assert held(memory, as_of=day(0.5)) == ["Jane lives in Bern"]
     found = memory.recall("Jane lives in Bern", JANE, known_at=day(9), k=1)
     assert found.texts == ["Jane lives in Bern"]  # which has two documents
@@ -215,7 +215,7 @@ def test_what_was_withdrawn_lets_the_other_hold_again(memory: Memory, clock: Clo
     assert one(memory, oslo).holds == ((day(0), None),)
     lima = say(memory, "Jane lives in Lima")
     assert memory.delete(lima.id or "", scope=JANE) and held(memory) == ["Jane lives in Oslo"]
-    assert memory.check() == [] and memory.documents.admin.check().clean
+    assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
 def test_episodes_preferences_and_policies_have_a_past(memory: Memory, clock: Clock) -> None:
@@ -343,7 +343,7 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None
         with open_memory(tmp_path / f"{turn}.scrubjay", Clock()) as memory:
             for candidate in told:
                 memory.propose(candidate, scope=JANE, source="r")
-            assert memory.check() == []
+            assert memory.admin.check() == []
             answers.add(tuple(str(sorted(held(memory, as_of=day(n - 100)))) for n in range(0, 85, 5)))
     assert len(answers) == 1
 
@@ -365,7 +365,7 @@ def test_what_was_believed_never_changes(memory: Memory, clock: Clock) -> None:
         assert believed[now] == held(memory, as_of=now), "nothing is known that was recorded later"
         for moment in rng.sample(sorted(believed), min(4, len(believed))):
             assert held(memory, known_at=moment) == believed[moment]
-    assert memory.check() == []
+    assert memory.admin.check() == []
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
@@ -375,7 +375,7 @@ def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encry
     for opening in range(2):
         with Memory.open(path, keys=provider if encrypted else None) as memory:
             assert (
-                memory.check() == []
+                memory.admin.check() == []
                 and memory.documents.admin.check().clean
                 and memory.index.admin.check().clean
             )
@@ -395,7 +395,7 @@ def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encry
             ]
             if opening == 0:
                 moved = lives(memory, "Rome")
-                assert moved.superseded == where[1].id and memory.check() == []
+                assert moved.superseded == where[1].id and memory.admin.check() == []
     if encrypted:
         with Memory.open(path, keys=provider) as memory:
             assert memory.index.admin.check().clean
@@ -405,15 +405,15 @@ def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encry
 def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> None:
     """The moment of a search stays the same until something is written or begins, so that caches stay of use."""
     lives(memory, "Oslo")
-    first = memory._present.moment("acme")
+    first = memory._parts.recall._present.moment("acme")
     clock.now += 1000
-    assert memory._present.moment("acme") == first
+    assert memory._parts.recall._present.moment("acme") == first
     say(memory, "Jane works at Oakline", "works at", valid_from=(clock.now + 5_000_000) / 1e6)
-    second = memory._present.moment("acme")
+    second = memory._parts.recall._present.moment("acme")
     clock.now += 4_000_000
-    assert memory._present.moment("acme") == second > first
+    assert memory._parts.recall._present.moment("acme") == second > first
     clock.now += 2_000_000
-    assert memory._present.moment("acme") > second
+    assert memory._parts.recall._present.moment("acme") > second
     assert holding(3) == {"$not": {"$or": [{"valid_from": {"$gt": 3}}, {"valid_until": {"$lte": 3}}]}}
     assert DAY == 86_400_000_000
 
@@ -426,11 +426,11 @@ def test_what_was_provisional_when_it_was_revoked_was_never_believed(memory: Mem
     memory.revoke(fact.id, reason="wrong", scope=ACME)
     for known_at in (None, day(0.5), day(1)):
         assert held(memory, ACME, known_at=known_at) == []
-    assert memory.check() == [] and memory.reindex() == 0
+    assert memory.admin.check() == [] and memory.admin.reindex() == 0
 
 
 def test_what_is_revoked_at_once_was_believed_before(memory: Memory, clock: Clock) -> None:
     outcome = say(memory, "Jane lives in Oslo")
     memory.revoke(str(outcome.id), reason="wrong", scope=JANE)
-    assert held(memory) == [] and memory.check() == []
-    assert memory.reindex() == 0
+    assert held(memory) == [] and memory.admin.check() == []
+    assert memory.admin.reindex() == 0

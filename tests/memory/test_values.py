@@ -24,7 +24,7 @@ from scrubjay.memory import (
     PolicyCandidate,
     PreferenceCandidate,
 )
-from scrubjay.memory.values import MAX_VALUE_BYTES
+from scrubjay.memory.model.values import MAX_VALUE_BYTES
 from tests.data.keys import provider
 from tests.memory.setting import ACME, CODER, DAY, JANE, JANES_CODER, JOE, Clock, open_memory, row_count
 
@@ -217,7 +217,7 @@ def test_a_value_that_does_not_fit_is_rejected_with_the_reason(tmp_path: Path) -
         with pytest.raises(ValueError, match=r"value: expected \{usd: less than 1000\}"):
             memory.policy("refunds", {"usd": 5000}, tenant="acme", by="boss")
         with pytest.raises(ValueError, match=r"value: expected \{usd: less than 1000\}"):
-            memory.global_policy("refunds", {"usd": 5000}, by="boss")
+            memory.admin.global_policy("refunds", {"usd": 5000}, by="boss")
         assert memory.prefer("size", 99, scope=JANE).status == "written"
         refused = memory.prefer("size", 100, scope=JANE)
         assert (refused.status, refused.reason) == ("rejected", "value: 100 is refused for 'size'")
@@ -320,7 +320,7 @@ def test_a_tenants_preference_is_changed_by_the_tenants_scope_only(memory: Memor
     memory.forget(JANE)
     assert memory.known(JANE)["size"].value == 11, "a user's erasure leaves what is the tenant's"
     memory.forget(tenant="acme")
-    assert memory.verify_erased(ACME).clean and len(memory.known(JANE)) == 0
+    assert memory.admin.verify_erased(ACME).clean and len(memory.known(JANE)) == 0
 
 
 def test_a_tenants_episode_is_recalled_by_all_of_its_users(memory: Memory) -> None:
@@ -331,9 +331,9 @@ def test_a_tenants_episode_is_recalled_by_all_of_its_users(memory: Memory) -> No
     assert memory.recall("keys", Scope("globex", user="jane")).ids == []
     assert memory.delete(str(outcome.id), scope=JANE) is False
     memory.forget(JANE)
-    assert memory.recall("keys", JOE).ids == [outcome.id] and memory.check() == []
+    assert memory.recall("keys", JOE).ids == [outcome.id] and memory.admin.check() == []
     memory.forget(tenant="acme")
-    assert memory.verify_erased(ACME).clean and memory.check() == []
+    assert memory.admin.verify_erased(ACME).clean and memory.admin.check() == []
 
 
 # ---------------------------------------------------------------------- episodes
@@ -365,7 +365,7 @@ def test_an_episode_has_title_time_and_objects(memory: Memory) -> None:
     again = memory.update(id, scope=JANE, outcome="closed")
     assert isinstance(again, Episode) and (again.artifacts, again.title) == (changed.artifacts, "Webhook")
     assert memory.recall("webhook secret", JANE)[0].hit.created_at == episode.created_at
-    assert memory.check() == []
+    assert memory.admin.check() == []
 
 
 @pytest.mark.parametrize(
@@ -418,10 +418,10 @@ def test_values_are_sealed_when_a_tenant_gets_a_key_later(tmp_path: Path) -> Non
     path = tmp_path / "m.scrubjay"
     with open_memory(path) as memory:
         memory.prefer("k", {"x": "sekret"}, scope=JANE)
-        memory.global_policy("g", {"x": "public"}, by="ops")
+        memory.admin.global_policy("g", {"x": "public"}, by="ops")
     with open_memory(path, keys=provider) as memory:
         memory.index.admin.encrypt("acme")
-        memory.compact()
+        memory.admin.compact()
         assert memory.known(JANE)["k"].value == {"x": "sekret"}
         assert memory.known(JANE)["g"].value == {"x": "public"}
         assert memory.index.admin.check().clean
@@ -438,7 +438,7 @@ def test_a_changed_detail_is_damage(tmp_path: Path, kind: str, detail: str) -> N
         memory.prefer("k", 1, scope=JANE)
         memory.policy("p", 1, tenant="acme", by="x")
         id = memory.propose(EpisodeCandidate("x", "success", title="t"), scope=JANE, source="r").id
-        with memory.store.writing("testing") as transaction:
+        with memory._parts.context.store.writing("testing") as transaction:
             execute = transaction.connection.execute
             execute("DROP TRIGGER memory_policy_fixed")
             execute(f"UPDATE memory_{kind} SET detail = ?", (detail.encode("utf-8", "surrogateescape"),))
@@ -462,9 +462,9 @@ def test_a_memory_of_format_1_opens_and_takes_values(tmp_path: Path, name: str) 
             assert isinstance(episode, Episode)
             assert (episode.title, episode.completed_at, episode.artifacts) == ("", None, ("ticket.pdf",))
             assert [one.version for one in memory.policies("acme")] == [1, 2]
-            assert memory.check() == []
+            assert memory.admin.check() == []
             assert memory.index.admin.check().clean and memory.documents.admin.check().clean
-            with memory.reading() as connection:
+            with memory._parts.context.reading() as connection:
                 (version,) = connection.execute(
                     "SELECT value FROM memory_meta WHERE name = 'format'"
                 ).fetchone()
@@ -478,7 +478,7 @@ def test_a_memory_of_format_1_opens_and_takes_values(tmp_path: Path, name: str) 
         memory.propose(EpisodeCandidate("Moved", "success"), scope=ACME, source="r")
         known = memory.known(JANE)
         assert (known["tone"].value, known["refunds"].value) == ({"verbosity": "terse"}, {"max": 5})
-        assert memory.check() == []
+        assert memory.admin.check() == []
         assert memory.index.admin.check().clean and memory.documents.admin.check().clean
 
 

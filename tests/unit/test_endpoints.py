@@ -7,7 +7,7 @@ import pytest
 from scrubjay.embedders import OpenAICompatible
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import EmbedderError
-from scrubjay.memory.extractors import OpenAIExtractor
+from scrubjay.memory.intake.extractors import OpenAIExtractor
 from scrubjay.retrieval import HttpReranker, OpenAIRewriter
 
 KEYS = ("OPENAI_API_KEY", "CO_API_KEY", "COHERE_API_KEY", "JINA_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY")

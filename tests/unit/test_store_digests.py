@@ -581,7 +581,7 @@ def test_encrypt_seals_memory_whether_or_not_it_was_imported(path: Path, importe
         assert len(memory.list(JANE)) == 2
         again = memory.propose("Jane's door code is 4711-XYZZY", scope=JANE, source="r2")
         assert again.status == "deduplicated"
-        assert memory.check() == memory.index.admin.check().problems == []
+        assert memory.admin.check() == memory.index.admin.check().problems == []
 
 
 WRITE = """

@@ -54,7 +54,7 @@ def everything(path: Path) -> dict[str, Any]:
     with Memory.open(path, durability="normal") as memory:
         index = memory.index
         assert index.admin.check().problems == []
-        assert memory.check() == []
+        assert memory.admin.check() == []
         found = index.search("common oak", scope=JANE, k=50, vector=[1.0, 3.0, 2.0])
         return {
             "records": [(one.id, one.text, one.metadata) for s in (JANE, JOE) for one in index.list(s)],

@@ -62,7 +62,7 @@ def request_of(
 
 
 def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any]) -> Any:
-    """Return the model of what :func:`scrubjay.memory.plain.plain` makes of a dataclass.
+    """Return the model of what :func:`scrubjay.memory.exchange.plain.plain` makes of a dataclass.
 
     Args:
         record: the dataclass.

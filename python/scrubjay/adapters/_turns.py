@@ -19,12 +19,12 @@ from scrubjay.backend import lease
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.memory import Memory, RecalledHit
-from scrubjay.memory.assembly import Assembled
-from scrubjay.memory.distil import Distilled
-from scrubjay.memory.extractors import Extractor
-from scrubjay.memory.lines import dated
-from scrubjay.memory.session import Session
-from scrubjay.memory.stabilise import Transcript
+from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.intake.extractors import Extractor
+from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.lines import dated
+from scrubjay.memory.runs.session import Session
 
 __all__ = [
     "NOTED",

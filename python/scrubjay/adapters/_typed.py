@@ -14,9 +14,9 @@ from scrubjay.errors import CursorError, Error, StoreError
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.memory import Memory
-from scrubjay.memory.base import COLLECTION
-from scrubjay.memory.records import Record
-from scrubjay.memory.schema import KINDS, is_prepared
+from scrubjay.memory.ledger.context import COLLECTION
+from scrubjay.memory.ledger.schema import KINDS, is_prepared
+from scrubjay.memory.model.records import Record
 
 __all__ = ["LazyMemory", "UnknownRecordError", "known_record", "page"]
 

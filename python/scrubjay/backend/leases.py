@@ -17,6 +17,7 @@ from typing import Any
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import ClosedError
 from scrubjay.index import Index
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["Lease", "lease"]
 
@@ -28,17 +29,18 @@ class _Opened:
         self.index = index
         self.options = options
         self.file = None if index.path is None else _identity(index.path)
+        self.is_ours = True
         # Weak: a framework that drops its store without closing it must not keep the file open. Nothing here takes a
         # lock when one goes, since that may happen in the middle of anything.
         self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
 
-    def usable(self, path: Path) -> bool:
-        """Whether the file is still open, and still the one that the path names."""
+    def usable(self, path: Path | str) -> bool:
+        """Whether the file or database is still open, and the file still the one that the path names."""
         try:
             self.index.admin.collections()
         except ClosedError:  # the index itself was closed
             return False
-        return self.file is not None and self.file == _identity(path)
+        return isinstance(path, str) or (self.file is not None and self.file == _identity(path))
 
 
 class Lease:
@@ -101,7 +103,7 @@ class Lease:
                 return
             self._closed = True
             self._opened.leases.discard(self)
-            if self._opened.file is None or len(self._opened.leases) > 0:
+            if not self._opened.is_ours or len(self._opened.leases) > 0:
                 return
             for path, opened in list(_files.items()):
                 if opened is self._opened:
@@ -129,7 +131,8 @@ def lease(
     """Return a lease on a collection of a file.
 
     Args:
-        where: a path; an index that is open already, which the lease never closes; None for a new index in memory.
+        where: a path, or the address of a database (postgresql://...); an index that is open already, which the lease
+            never closes; None: a new index in memory.
         collection: of the file; None: the one without a name.
         embedder, dim, metric, dtype, analyzer: of the collection, as in :meth:`scrubjay.Index.collection`.
         options: durability, busy_timeout and the other arguments of :meth:`scrubjay.Index.open` that concern the
@@ -161,9 +164,9 @@ def lease(
     with _lock:  # until the lease is registered, so that no other thread closes the file
         if where is None or isinstance(where, Index):
             opened = _Opened(Index(**options) if where is None else where, {})
-            opened.file = None  # no look-up finds it, and its owner closes it
+            opened.is_ours = False  # no look-up finds it, and its owner closes it
         else:
-            opened = _open(Path(where), options)
+            opened = _open(str(where) if is_address(where) else Path(where), options)
         held = Lease(opened, collection, embedder, identity)
         opened.leases.add(held)
     try:
@@ -177,8 +180,8 @@ def lease(
     return held
 
 
-def _open(path: Path, options: dict[str, Any]) -> _Opened:
-    path = path.resolve()
+def _open(path: Path | str, options: dict[str, Any]) -> _Opened:
+    path = path.resolve() if isinstance(path, Path) else path
     opened = _files.get(path)
     if opened is not None and opened.usable(path):
         for name, value in options.items():
@@ -213,7 +216,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 _DEFAULT = "the default"
 # By resolved path; unused entries disappear by themselves.
-_files: weakref.WeakValueDictionary[Path, _Opened] = weakref.WeakValueDictionary()
+_files: weakref.WeakValueDictionary[Path | str, _Opened] = weakref.WeakValueDictionary()
 _turns: weakref.WeakKeyDictionary[Index, Any] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 

@@ -84,6 +84,7 @@ class Backend:
         Raises:
             UnsupportedError: they are.
         """
+        self._collection.check_open()
         engine = self._collection.engine
         if isinstance(engine, DurableEngine):
             engine.file(doing)
@@ -92,6 +93,12 @@ class Backend:
     def is_closed(self) -> bool:
         """Whether it was closed, or belongs to the process that this one was forked from."""
         return self._collection.is_closed
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it is in a file or a database, which other processes may have open as well."""
+        self._collection.check_open()
+        return isinstance(self._collection.engine, DurableEngine)
 
     @property
     def dim(self) -> int | None:

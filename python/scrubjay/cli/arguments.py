@@ -122,12 +122,20 @@ def make_parser() -> argparse.ArgumentParser:
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
         ("backup", "copy an index as of now, while it is in use", "a new file"),
         ("export", "write the memories of an index as JSON Lines", "a new .jsonl file"),
+        (
+            "copy",
+            "copy an index from a file into a database or back, or go on with that",
+            "an index, empty or new",
+        ),
     ):
-        command = command_of(commands, name, help, "INDEX is a file that Index.open() made.")
+        command = command_of(
+            commands, name, help, "INDEX is a file that Index.open() made, or postgresql://..."
+        )
         command.add_argument("index", metavar="INDEX")
         if target is not None:
             command.add_argument("target", metavar="TARGET", help=target)
-            add_force(command)
+            if name != "copy":  # which goes on where it was cut short, and never replaces anything
+                add_force(command)
         if name == "check":
             command.add_argument(
                 "--repair",

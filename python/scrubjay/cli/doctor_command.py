@@ -14,7 +14,7 @@ from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.errors import Error
-from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.ledger.context import COLLECTION
 
 __all__ = ["EXTRAS", "run_doctor"]
 
@@ -44,6 +44,11 @@ EXTRAS = {
     "strands": ("strands",),
     "crewai": ("crewai",),
     "agent-framework": ("agent_framework",),
+    "agno": ("agno",),
+    "anthropic": ("anthropic",),
+    "cognee": ("cognee",),
+    "pydantic-ai": ("pydantic_ai",),
+    "smolagents": ("smolagents",),
 }
 """Extra -> the modules that it brings."""
 

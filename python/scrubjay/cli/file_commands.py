@@ -17,13 +17,22 @@ import numpy as np
 
 from scrubjay._native import Scope
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.outputs import check_output, is_index, new_index, open_index, say_skipped, written
+from scrubjay.cli.outputs import (
+    check_output,
+    is_index,
+    new_index,
+    open_index,
+    say_skipped,
+    shown_place,
+    written,
+)
 from scrubjay.cli.readers import InputError, Reading, is_export, paths_below, read_paths
 from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_import", "run_index", "run_search", "run_stats"]
 
@@ -68,7 +77,10 @@ def run_import(arguments: argparse.Namespace) -> int:
     for source in paths_below(arguments.files):
         if source.exists() and target.exists() and source.samefile(target):
             raise InputError(f"{source}: expected another file than the index that is written")
-    if target.exists():
+    if is_address(arguments.index):
+        with Index.open(arguments.index, arguments.embedder, collection=arguments.collection) as index:
+            n_written = _fill(index, arguments)
+    elif target.exists():
         with open_index(
             arguments.index, arguments.embedder, collection=arguments.collection, writes=True
         ) as index:
@@ -79,10 +91,14 @@ def run_import(arguments: argparse.Namespace) -> int:
         with new_index(target, arguments) as index:
             n_written = _fill(index, arguments)
     if arguments.json:
-        print(json.dumps({"memories": n_written, "to": arguments.index}, ensure_ascii=False, indent=2))
+        print(
+            json.dumps(
+                {"memories": n_written, "to": shown_place(arguments.index)}, ensure_ascii=False, indent=2
+            )
+        )
     else:
         took = f"in {time.perf_counter() - start:.2f} s"
-        print(f"{n_written:,} memories written to {arguments.index} {took}", file=sys.stderr)
+        print(f"{n_written:,} memories written to {shown_place(arguments.index)} {took}", file=sys.stderr)
     return 0 if n_written else 1
 
 

@@ -23,8 +23,8 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.base import COLLECTION
-from scrubjay.memory.plain import plain
+from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.ledger.context import COLLECTION
 
 __all__ = ["run_memory"]
 
@@ -153,8 +153,8 @@ def _forget(arguments: argparse.Namespace) -> int:
         raise InputError(f"this would erase everything of {whose} for good; say --yes to do it")
     with _open(arguments) as memory:
         forgotten = memory.forget(scope, reason=arguments.reason, by="command line")
-        memory.compact()
-        proof = memory.verify_erased(scope)
+        memory.admin.compact()
+        proof = memory.admin.verify_erased(scope)
     if arguments.json:
         _print_json({"counts": forgotten.counts, "clean": proof.clean})
     else:
@@ -202,7 +202,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 def _sweep(arguments: argparse.Namespace) -> int:
     with _open(arguments) as memory:
-        swept = memory.sweep()
+        swept = memory.admin.sweep()
     counts = dataclasses.asdict(swept)
     if arguments.json:
         _print_json(counts)

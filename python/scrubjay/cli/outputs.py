@@ -18,15 +18,28 @@ from scrubjay.cli.reading import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
+from scrubjay.store.postgres.address import Address, is_address
 from scrubjay.whole_files import beside, whole_file
 
-__all__ = ["check_output", "is_index", "new_index", "open_index", "said_by_system", "say_skipped", "written"]
+__all__ = [
+    "check_output",
+    "is_index",
+    "new_index",
+    "open_index",
+    "said_by_system",
+    "say_skipped",
+    "shown_place",
+    "written",
+]
 
 _SQLITE = b"SQLite format 3\0"
 
 
 def is_index(name: str | Path) -> bool:
-    """Whether a file may be an index: it is a database. One that is missing or something else is not."""
+    """Whether a name may be an index: the address of a database, or a file that is one. A file that is missing or
+    something else is not."""
+    if is_address(name):
+        return True
     try:
         path = Path(name)
         if not path.is_file():
@@ -44,13 +57,21 @@ def open_index(
 
     Raises:
         InputError: the file does not exist or is not an index. It is unchanged.
+        StoreError: the database cannot be opened.
     """
     path = Path(name)
+    if is_address(name):
+        return Index.open(name, embedder, collection=collection, read_only=not writes)
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):
         raise InputError(f"{name}: expected an index, a file that Index.open() or `scrubjay add` made")
     return Index.open(path, embedder, collection=collection, read_only=not writes)
+
+
+def shown_place(name: str) -> str:
+    """Return the name of an index as it may be shown: an address without user and password."""
+    return Address(name).place if is_address(name) else name
 
 
 @contextmanager

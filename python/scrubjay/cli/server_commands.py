@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.reading import InputError
 from scrubjay.index import Index
-from scrubjay.memory.extractors import OpenAIExtractor
+from scrubjay.memory.intake.extractors import OpenAIExtractor
 
 __all__ = ["run_mcp", "run_serve"]
 

@@ -9,11 +9,12 @@ import warnings
 from pathlib import Path
 
 from scrubjay._native import Scope
-from scrubjay.cli.outputs import check_output, open_index, written
+from scrubjay.cli.outputs import check_output, open_index, shown_place, written
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
-from scrubjay.index import Admin
+from scrubjay.index import Admin, Index
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_backup", "run_check", "run_compact", "run_export"]
 
@@ -60,10 +61,11 @@ def _repair(arguments: argparse.Namespace, start: float) -> int:
 def run_compact(arguments: argparse.Namespace) -> int:
     """Run `scrubjay compact`; return its exit code."""
     start = time.perf_counter()
-    before = Path(arguments.index).stat().st_size if Path(arguments.index).is_file() else 0
     with open_index(arguments.index, writes=True) as index:
+        before = _size(arguments.index, index)
         index.admin.compact(progress=_bar(arguments))
-    after = Path(arguments.index).stat().st_size
+        after = _size(arguments.index, index)
+    after = after if is_address(arguments.index) else Path(arguments.index).stat().st_size
     _say(arguments, {"bytes_before": before, "bytes_after": after}, time.perf_counter() - start)
     return 0
 
@@ -107,6 +109,10 @@ def run_export(arguments: argparse.Namespace) -> int:
     return 3 if left_out else 0
 
 
+def _size(name: str, index: Index) -> int:
+    return int(index.admin.stats()["file_bytes"] or 0) if is_address(name) else Path(name).stat().st_size
+
+
 def _export_scope(arguments: argparse.Namespace, start: float) -> int:
     """Write what is within a scope as JSON Lines, without vectors: `scrubjay add` and `import` read them."""
     if arguments.tenant is None or arguments.salvage:
@@ -134,6 +140,8 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
 
 
 def _need_file(path: str) -> None:
+    if is_address(path):
+        raise InputError(f"{shown_place(path)}: expected a file, a database has tools of its own for this")
     if not Path(path).is_file():  # opening would make one
         raise InputError(f"{path}: no such file")
 

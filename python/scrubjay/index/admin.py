@@ -481,7 +481,7 @@ class Admin:
         reach neither of the two, so delete them when they are of no use any more. A file with which nothing is wrong is
         not touched. Where rows of an encrypted tenant were set aside its digest says so (see `accept` of
         :meth:`encrypt`).
-        What becomes of records of memory that were set aside, :meth:`Memory.reindex` puts right.
+        What becomes of records of memory that were set aside, :meth:`MemoryAdmin.reindex` puts right.
 
         Args:
             path: of the file.

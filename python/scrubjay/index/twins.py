@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -26,13 +26,14 @@ from scrubjay.index.view import ScopeView
 from scrubjay.initialised import guarded
 from scrubjay.records import Stamp
 
-__all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "Twinned", "loose_twin", "twin"]
+__all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "OpenTwin", "Twinned", "loose_twin", "twin"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", bound="OpenTwin[Any]")
 
 
 class Twinned(Generic[T_co]):
@@ -44,18 +45,67 @@ class Twinned(Generic[T_co]):
         self._sync = sync
 
 
+class _Stands(Protocol[T_co]):
+    """What stands for an object whose methods it awaits."""
+
+    @property
+    def _sync(self) -> T_co: ...
+
+
 def twin(
     method: Callable[Concatenate[T, P], R],
-) -> Callable[Concatenate[Twinned[T], P], Coroutine[Any, Any, R]]:
+) -> Callable[Concatenate[_Stands[T], P], Coroutine[Any, Any, R]]:
     """Return the async twin of a method."""
 
     @functools.wraps(method)
-    async def run(self: Twinned[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def run(self: _Stands[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
         import asyncio  # a third of the time of `import scrubjay`
 
         return await asyncio.to_thread(method, self._sync, *args, **kwargs)
 
     return _documented(run, method)
+
+
+class OpenTwin(Generic[T]):
+    """The async twins of what has a file: opened, used by ``async with``, closed.
+
+    A subclass says whose twins they are in `_of`, and what an argument of that type is called in `_name`.
+    """
+
+    __slots__ = ("_sync",)
+
+    _of: ClassVar[type[Any]]
+    _name: ClassVar[str]
+
+    def __init__(self, sync: T) -> None:
+        if not isinstance(sync, self._of):
+            name = self._of.__name__
+            raise TypeError(f"{self._name}: expected a scrubjay.{name}, got {type(sync).__name__}")
+        self._sync = sync
+
+    @classmethod
+    async def open(cls, path: str | Path, embedder: EmbedderLike | None = None, **options: Any) -> Any:
+        """Await what `open` of the class does; ``async with await AsyncIndex.open(path) as index`` closes it again."""
+        import asyncio
+
+        return cls(await asyncio.to_thread(cls._of.open, path, embedder, **options))
+
+    async def close(self) -> None:
+        """Await what `close` of the object does."""
+        import asyncio
+
+        await asyncio.to_thread(self._sync.close)  # type: ignore[attr-defined]
+
+    async def __aenter__(self: S) -> S:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<{_path_of(type(self))} of {self._sync!r}>"
 
 
 def _twin_of_function(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -73,6 +123,12 @@ def _twin_of_function(function: Callable[P, R]) -> Callable[P, Coroutine[Any, An
 def loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
     """Return the async twin of a method that takes any options, which cannot be said with a parameter before them."""
     return twin(method)
+
+
+def _path_of(cls: type) -> str:
+    """How a user imports a class."""
+    package = cls.__module__.removesuffix(".twins").removesuffix(".index").removesuffix(".facade")
+    return f"{package}.{cls.__name__}"
 
 
 def _documented(run: F, method: Callable[..., Any]) -> F:
@@ -149,7 +205,7 @@ class AsyncAdmin(Twinned[Admin]):
     salvage = staticmethod(_twin_of_function(Admin.salvage))
 
 
-class AsyncIndex(Twinned[Index]):
+class AsyncIndex(OpenTwin[Index]):
     """The async twins of an index: the same verbs, to be awaited.
 
     Args:
@@ -170,17 +226,11 @@ class AsyncIndex(Twinned[Index]):
 
     __slots__ = ()
 
+    _of = Index
+    _name = "index"
+
     def __init__(self, index: Index) -> None:
-        if not isinstance(index, Index):
-            raise TypeError(f"index: expected a scrubjay.Index, got {type(index).__name__}")
         super().__init__(index)
-
-    @classmethod
-    async def open(cls, path: str | Path, embedder: EmbedderLike | None = None, **options: Any) -> AsyncIndex:
-        """Await what :meth:`Index.open` does; ``async with await AsyncIndex.open(path) as index`` closes it again."""
-        import asyncio
-
-        return cls(await asyncio.to_thread(Index.open, path, embedder, **options))
 
     @property
     def index(self) -> Index:
@@ -236,15 +286,3 @@ class AsyncIndex(Twinned[Index]):
     delete = twin(Index.delete)
     delete_many = twin(Index.delete_many)
     erase = twin(Index.erase)
-    close = twin(Index.close)
-
-    async def __aenter__(self) -> AsyncIndex:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"<scrubjay.AsyncIndex of {self._sync!r}>"

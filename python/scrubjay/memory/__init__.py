@@ -1,40 +1,47 @@
-"""Memory: what an agent remembers, typed, scoped, gated, forgettable, replayable."""
+"""Memory: what an agent remembers, typed, scoped, gated, forgettable, replayable.
+
+==========  ===============================================================  ===========================================
+kind        how it is read                                                   how it lives
+==========  ===============================================================  ===========================================
+policy      :meth:`Memory.known`: by key within the tenant, never ranked     versions that never change; confirmed,
+                                                                             in force from and until
+preference  :meth:`Memory.known`: all of a user's, by key                    replaced by key; a time to live
+fact        :meth:`Memory.recall`: searched in scope                         provisional, active, superseded, revoked
+episode     :meth:`Memory.recall`: searched in scope                         long-lived
+(note)      :meth:`Memory.recall`: what :class:`scrubjay.Index` wrote        as long as it stays there
+trace       :meth:`Memory.replay` by run                                     append-only; retention
+==========  ===============================================================  ===========================================
+"""
 
 from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
-from scrubjay.memory.administration import MemoryAdmin
-from scrubjay.memory.consolidation import Consolidated
-from scrubjay.memory.decay import Decay
-from scrubjay.memory.dump import Imported
-from scrubjay.memory.feed import ChangeEvent, Feed
-from scrubjay.memory.files import Files
-from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
-from scrubjay.memory.holds import Hold
-from scrubjay.memory.importing import TakenOver
-from scrubjay.memory.index_notes import Note
-from scrubjay.memory.judge import DefaultJudge, Judge
-from scrubjay.memory.markdown import Edited
-from scrubjay.memory.memory import Memory
-from scrubjay.memory.recall import Recalled, RecalledHit
-from scrubjay.memory.records import (
-    Deletion,
-    Episode,
+from scrubjay.memory.exchange.dump import Imported
+from scrubjay.memory.exchange.files import Files
+from scrubjay.memory.exchange.importing import TakenOver
+from scrubjay.memory.exchange.markdown import Edited
+from scrubjay.memory.facade.administration import MemoryAdmin
+from scrubjay.memory.facade.memory import Memory
+from scrubjay.memory.facade.twins import AsyncMemory
+from scrubjay.memory.intake.consolidation import Consolidated
+from scrubjay.memory.ledger.holds import Hold
+from scrubjay.memory.lifecycle.erasure import Forgotten, MemoryErasure
+from scrubjay.memory.lifecycle.sweeping import Swept
+from scrubjay.memory.model.answers import Deletion, Event, Rejection, Why
+from scrubjay.memory.model.candidates import (
     EpisodeCandidate,
-    Event,
-    Fact,
     FactCandidate,
-    Known,
     Outcome,
-    Policy,
     PolicyCandidate,
-    Preference,
     PreferenceCandidate,
     Provenance,
-    Rejection,
-    Why,
 )
-from scrubjay.memory.twins import AsyncMemory
+from scrubjay.memory.model.decay import Decay
+from scrubjay.memory.model.judge import DefaultJudge, Judge
+from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
+from scrubjay.memory.read.feed import ChangeEvent, Feed
+from scrubjay.memory.read.index_notes import Note
+from scrubjay.memory.read.recall import Recalled, RecalledHit
 
 __all__ = [
     "AsyncMemory",

@@ -64,7 +64,7 @@ class Filling:
         now = self._clock()
         version = partition.version
         with self._store.snapshot():
-            state = self._store.scope_state(partition.scope)
+            state, expired, next_expiry = self._store.look(partition.scope, now=now)
             is_known = state is not None
             if state is None:
                 state = ScopeState(0, 0, 0, 0)
@@ -79,8 +79,8 @@ class Filling:
                     if digest is None:
                         raise
                     self._read_rows(partition, state, now)  # which may agree with their digest after all
-            self._forget(partition, self._store.expired_ids(state.key, now=now))
-            partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
+            self._forget(partition, expired)
+            partition.next_expiry = next_expiry or NEVER
         self.measure(partition)
         with self._lock:
             if not is_known and partition.version == version:
@@ -246,15 +246,14 @@ class Filling:
         with partition.lock:
             now = self._clock()
             try:
-                state = self._store.scope_state(partition.scope)
+                state, expired, next_expiry = self._store.look(partition.scope, now=now)
             except StoreUnavailableError:
                 self._expire_alone(partition, now)
                 return
             if state is not None and partition.resident and partition.next_expiry <= now:
-                expired = self._store.expired_ids(state.key, now=now)
                 self._forget(partition, expired)
                 self._count_changes(partition, len(expired))
-                partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
+                partition.next_expiry = next_expiry or NEVER
 
     def _expire_alone(self, partition: Partition, now: int) -> None:
         """Take out what has expired by what the engine knows of it: the rows cannot be asked now."""

@@ -20,6 +20,7 @@ __all__ = [
     "Entry",
     "Event",
     "Identity",
+    "Look",
     "NewRow",
     "Noticed",
     "RowId",
@@ -128,6 +129,14 @@ class Event(NamedTuple):
     reason: str
     scope: Scope
     documents: int
+
+
+class Look(NamedTuple):
+    """What is to be known of a scope before it is read: its state, and which documents have expired or will."""
+
+    state: ScopeState | None
+    expired: Sequence[RowId]
+    next_expiry: int | None
 
 
 class Noticed(NamedTuple):

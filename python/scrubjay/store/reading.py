@@ -26,7 +26,17 @@ from scrubjay.store.connections import Readers, StoreConnection, translated
 from scrubjay.store.decoding import integer, is_id, row_reader, scope_of, shown, unmarked
 from scrubjay.store.digests import ScopeDigest, blocks_of, mismatch, tombstone_blocks
 from scrubjay.store.encryption import BLOCK_BYTES, Box
-from scrubjay.store.protocol import Changes, Entry, Event, Identity, Noticed, RowId, ScopeState, StoredRow
+from scrubjay.store.protocol import (
+    Changes,
+    Entry,
+    Event,
+    Identity,
+    Look,
+    Noticed,
+    RowId,
+    ScopeState,
+    StoredRow,
+)
 from scrubjay.store.schema import Tables
 from scrubjay.store.scopes import Sight, agreeing, names_of, row_of
 
@@ -124,6 +134,17 @@ class ReadingStore:
         with translated(self.path, "reading"):
             found = row_of(self._reader, t.scope, scope, _STATE)
             return None if found is None else _state(found)
+
+    def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
+        """Return the states of exact scopes."""
+        return [self.scope_state(scope) for scope in scopes]
+
+    def look(self, scope: Scope, *, now: int) -> Look:
+        """Return the state of a scope, and what of it has expired or will; in a snapshot."""
+        state = self.scope_state(scope)
+        if state is None:
+            return Look(None, [], None)
+        return Look(state, self.expired_ids(state.key, now=now), self.next_expiry(state.key, now=now))
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         """Return every scope that has documents."""

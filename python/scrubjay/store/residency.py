@@ -23,7 +23,7 @@ from scrubjay.store.budget import Budget
 from scrubjay.store.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
-from scrubjay.store.protocol import NewRow, Written
+from scrubjay.store.protocol import NewRow, ScopeState, Written
 from scrubjay.store.seam import Store
 
 __all__ = ["Residency", "View"]
@@ -63,6 +63,9 @@ class Residency(Filling):
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
         self._changed: dict[Partition, None] = {}  # whose images may be old
+        self._left_behind: set[Partition] = (
+            set()
+        )  # resident, and not current because the rows could not be had
         self._n_restarts = 0  # how often the store's history turned out to be another one
         self._departing = threading.Lock()
         self._n_departures = 0
@@ -200,17 +203,26 @@ class Residency(Filling):
         partition = self._partitions.get(scope)
         if partition is None:
             # Read under the lock: a change is either in what is read here, or marked on what is entered here.
-            state = self._store.scope_state(scope)
-            empty = state is None or state.documents == 0
-            partition = Partition(self, scope, 0 if state is None else state.version, empty=empty)
-            self._partitions[scope] = partition
+            return self._enter(scope, self._store.scope_state(scope))
+        return partition
+
+    def _enter(self, scope: Scope, state: ScopeState | None) -> Partition:
+        empty = state is None or state.documents == 0
+        partition = Partition(self, scope, 0 if state is None else state.version, empty=empty)
+        self._partitions[scope] = partition
         return partition
 
     def _make_view(self, scope: Scope) -> tuple[Partition, ...]:
         with self._lock:
             if len(self._partitions) > _MAX_KNOWN:
                 self._forget_partitions()
-            view = tuple(self._partition(seen) for seen in scope.visible())
+            visible = scope.visible()
+            unknown = [seen for seen in visible if seen not in self._partitions]
+            states = dict(zip(unknown, self._store.scope_states(unknown), strict=True)) if unknown else {}
+            view = tuple(
+                self._enter(seen, states[seen]) if seen in states else self._partitions[seen]
+                for seen in visible
+            )
             self._views[scope] = view
             return view
 
@@ -239,6 +251,7 @@ class Residency(Filling):
                     self._read(partition)
                 except StoreUnavailableError:
                     if partition.resident:
+                        self._left_behind = {*self._left_behind, partition}
                         return False
                     self.drop(partition)
                     raise
@@ -251,7 +264,10 @@ class Residency(Filling):
         """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised, or
         known to be missing in what `scope` sees."""
         seconds, is_late = self._store.freshness()
-        return seconds, is_late or not all(partition.ready for partition in self._views.get(scope, ()))
+        if self._left_behind:  # set by bring(): looked at by name only then
+            self._left_behind = {one for one in self._left_behind if not one.ready and one.resident}
+            is_late = is_late or not self._left_behind.isdisjoint(self._views.get(scope, ()))
+        return seconds, is_late
 
     def stamp(self, scope: Scope) -> int:
         """Return the version of exactly this scope, as far as this process knows: at least that of its own writes."""

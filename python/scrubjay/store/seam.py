@@ -26,6 +26,7 @@ from scrubjay.store.protocol import (
     Entry,
     Event,
     Identity,
+    Look,
     NewRow,
     Noticed,
     RowId,
@@ -203,6 +204,14 @@ class Store(Protocol):
         """Return the state of exactly this scope; None if nothing was ever written to it."""
         ...
 
+    def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
+        """Return the states of exact scopes of one tenant."""
+        ...
+
+    def look(self, scope: Scope, *, now: int) -> Look:
+        """Return the state of a scope, and what of it has expired or will."""
+        ...
+
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         """Return every scope that has documents."""
         ...
@@ -210,8 +219,8 @@ class Store(Protocol):
     def living_scopes(
         self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
     ) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`; with `users` those whose user is
-        at or after the first text and before the second, by code point."""
+        """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
+        is at or after the first text and before the second, by code point."""
         ...
 
     def stale_scopes(self) -> list[Scope]:
@@ -261,14 +270,6 @@ class Store(Protocol):
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
         """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
-        ...
-
-    def next_expiry(self, key: Any, *, now: int) -> int | None:
-        """Return when the next document of the scope with this key expires (microseconds since 1970)."""
-        ...
-
-    def expired_ids(self, key: Any, *, now: int) -> list[RowId]:
-        """Return the ids of a scope's documents that have expired and were not swept yet."""
         ...
 
     def tenants_without_key(self) -> set[str]:

@@ -12,7 +12,7 @@ from agent_framework import ContextProvider, FunctionTool, Message
 from scrubjay._native import Scope
 from scrubjay.adapters._turns import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.memory.session import Session
+from scrubjay.memory.runs.session import Session
 
 __all__ = ["ScrubjayContextProvider"]
 

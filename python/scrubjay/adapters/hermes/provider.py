@@ -18,7 +18,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
 from scrubjay.errors import ClosedError, MissingExtraError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.session import Session
+from scrubjay.memory.runs.session import Session
 
 __all__ = ["ScrubjayMemoryProvider"]
 

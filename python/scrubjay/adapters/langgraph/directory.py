@@ -31,19 +31,19 @@ class Directory:
     def __init__(self, index: Index, tenant: str) -> None:
         self._index = index
         self._tenant = tenant
-        self._tree = None if index.path is not None else _tree_of(index, tenant)
+        self._tree = None if Backend.of(index).is_durable else _tree_of(index, tenant)
 
     def below(self, prefix: Namespace) -> list[Scope]:
         """Return the homes that hold items at a prefix and below it, sorted."""
         if self._tree is not None:
             return self._tree.below(prefix)
+        if not prefix:
+            return [home for home in self._index.scopes(all_homes(self._tenant)) if namespace_of(home)]
         named = ".".join(prefix)
         # A period, which ends a label, comes just before a slash.
-        users = (named + ".", named + "/") if prefix else ("", chr(0x10FFFF))
-        backend = Backend.of(self._index)
-        found = [scope for scope in backend.scopes_below(all_homes(self._tenant), users) if scope.user != "."]
+        found = Backend.of(self._index).scopes_below(all_homes(self._tenant), (named + ".", named + "/"))
         own = home_of(self._tenant, prefix)
-        if prefix and self._index.count(own):
+        if self._index.count(own):
             found.append(own)
         return sorted(found)
 

@@ -27,7 +27,9 @@ def migrate(lease: Lease, index: Index, tenant: str) -> int:
         StoreFormatError: the file has some, and cannot be written.
     """
     root = Scope(tenant, user=".")  # every item of the first form has a copy here, and no other one has
-    if index.path is None or not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART, limit=1))):
+    if not Backend.of(index).is_durable:
+        return 0
+    if not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART, limit=1))):
         return 0
     try:
         with lease.turn, Backend.of(index).changing("deleting copies of items") as change:

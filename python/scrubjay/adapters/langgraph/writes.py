@@ -103,7 +103,7 @@ def _is_due(found: Record | Hit, now: datetime) -> bool:
 
 def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
     with lease.turn:
-        if index.path is None:
+        if not Backend.of(index).is_durable:
             _change_in_memory(index, *changes())
             return
         with Backend.of(index).changing(doing) as change:

@@ -10,7 +10,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments
 from scrubjay.memory import Preference, Provenance
-from scrubjay.memory.content import MAX_NAME_CHARS, checked_str
+from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
 __all__ = ["DeletePreference", "GetKnown", "Known", "KnownTools", "OnePreference", "SetPreference"]
 

@@ -16,7 +16,7 @@ from scrubjay.backend import ReadOnlyMemoryError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.memory import Episode, Fact, FactCandidate, Provenance, Recalled
-from scrubjay.memory.rows import kind_of
+from scrubjay.memory.ledger.rows import kind_of
 
 __all__ = ["RecordTools", "Remember", "Remembered", "WhyMemory"]
 

@@ -40,7 +40,7 @@ from scrubjay.errors import BudgetError, ConflictError, CursorError, Error, Owne
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.memory import Recalled, RecalledHit
-from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.records import Record
 
 __all__ = ["MemoryServer", "serve_stdio"]

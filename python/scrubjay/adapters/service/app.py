@@ -32,7 +32,7 @@ from scrubjay.adapters.service.models import memory_fields
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
 from scrubjay.errors import Error
 from scrubjay.index import Index
-from scrubjay.memory.extractors import Extractor
+from scrubjay.memory.intake.extractors import Extractor
 
 __all__ = ["create_app"]
 

@@ -21,8 +21,8 @@ from scrubjay.adapters.service.asking import scope_of
 from scrubjay.adapters.service.failures import BadArgumentError, failure
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.errors import Error
-from scrubjay.memory.feed import ChangeEvent, Feed, checked_cursor
-from scrubjay.memory.plain import plain
+from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.read.feed import ChangeEvent, Feed, checked_cursor
 
 __all__ = ["Followers", "as_event"]
 
@@ -113,7 +113,7 @@ class Followers:
 def as_event(event: ChangeEvent) -> str:
     r"""Return a change as a server-sent event: its kind, its data on one line, its cursor as the id.
 
-    >>> from scrubjay.memory.decoding import as_moment
+    >>> from scrubjay.memory.model.decoding import as_moment
     >>> as_event(ChangeEvent(7, as_moment(0), "forgotten", None, None, None)).splitlines()[0:2]
     ['id: 7', 'event: forgotten']
     """

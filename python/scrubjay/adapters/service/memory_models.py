@@ -18,24 +18,19 @@ from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of, li
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.models import Request
 from scrubjay.memory import Memory
-from scrubjay.memory.distil import Distilled
-from scrubjay.memory.feed import ChangeEvent
-from scrubjay.memory.records import (
-    Episode,
+from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.ledger.trace import TraceEvent
+from scrubjay.memory.model.answers import Rejection, Why
+from scrubjay.memory.model.candidates import (
     EpisodeCandidate,
-    Fact,
     FactCandidate,
-    Known,
     Outcome,
-    Policy,
     PolicyCandidate,
-    Preference,
     PreferenceCandidate,
     Provenance,
-    Rejection,
-    Why,
 )
-from scrubjay.memory.trace import TraceEvent
+from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
+from scrubjay.memory.read.feed import ChangeEvent
 
 __all__ = ["ANSWERS", "REQUESTS", "TIMES", "candidate_of"]
 
@@ -99,7 +94,7 @@ _MODELS: dict[str, Any] = {
 
 
 def _kind_of(given: Any) -> str:
-    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.checking.classify`)."""
+    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.gate.checking.classify`)."""
     if isinstance(given, str):
         return "text"
     if isinstance(given, BaseModel):

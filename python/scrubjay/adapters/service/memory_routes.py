@@ -20,11 +20,11 @@ from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, candidate_of
 from scrubjay.memory import Memory, Provenance
-from scrubjay.memory.assembly import Assembled
-from scrubjay.memory.checking import classify
-from scrubjay.memory.extractors import Extractor
-from scrubjay.memory.plain import plain
-from scrubjay.memory.recall import RecalledHit
+from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.gate.checking import classify
+from scrubjay.memory.intake.extractors import Extractor
+from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.recall import RecalledHit
 
 __all__ = ["MemoryRoutes"]
 

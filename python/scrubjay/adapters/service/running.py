@@ -21,7 +21,7 @@ from scrubjay.adapters.service.auth import Grant, Tokens
 from scrubjay.adapters.service.connections import Connections
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.index import Index
-from scrubjay.memory.extractors import Extractor
+from scrubjay.memory.intake.extractors import Extractor
 
 __all__ = ["serve"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from scrubjay.cli.readers.prose import plain_text
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading
-from scrubjay.memory.passages import read_passages
+from scrubjay.memory.intake.passages import read_passages
 
 __all__ = ["read_eml", "read_mbox"]
 

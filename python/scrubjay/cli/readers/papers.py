@@ -11,7 +11,7 @@ from scrubjay.cli.readers.prose import passages
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading
 from scrubjay.errors import MissingExtraError
-from scrubjay.memory.passages import read_passages
+from scrubjay.memory.intake.passages import read_passages
 
 __all__ = ["read_docx", "read_pdf"]
 

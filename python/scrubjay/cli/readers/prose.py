@@ -9,7 +9,7 @@ from typing import Any
 
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import Reading, decode
-from scrubjay.memory.passages import read_passages
+from scrubjay.memory.intake.passages import read_passages
 
 __all__ = ["passages", "plain_text", "read_html", "read_markdown"]
 

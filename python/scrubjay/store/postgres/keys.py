@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
@@ -18,6 +19,7 @@ class Key(NamedTuple):
 
     home: str
     number: int
+    scope: Scope
 
 
 def home_of(scope: Scope) -> str:
@@ -25,6 +27,7 @@ def home_of(scope: Scope) -> str:
     return scope.tenant
 
 
+@lru_cache(maxsize=4096)
 def key_of(scope: Scope) -> Key:
     """Return the key of a scope: 63 bits of a hash. Rows are held to the names as well, by their checksums.
 
@@ -32,7 +35,7 @@ def key_of(scope: Scope) -> Key:
     True
     """
     digest = hashlib.blake2b(frame(*names_of(scope)), digest_size=8).digest()
-    return Key(home_of(scope), int.from_bytes(digest, "big") >> 1)
+    return Key(home_of(scope), int.from_bytes(digest, "big") >> 1, scope)
 
 
 def can_hold(scope: Scope) -> bool:

@@ -18,7 +18,7 @@ from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.keys import Key, Plain, Unreadable, can_hold, home_of, id_of, key_of, stored_id
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.protocol import Changes, Entry, Event, Identity, RowId, ScopeState, StoredRow
+from scrubjay.store.protocol import Changes, Entry, Event, Identity, Look, RowId, ScopeState, StoredRow
 from scrubjay.store.scopes import Sight, names_of
 
 __all__ = ["PostgresReader"]
@@ -53,9 +53,12 @@ class PostgresReader:
         """Return the rows of one statement, on this thread's connection if it has one."""
         current = getattr(self._local, "connection", None)
         with translated(self.place, doing):
-            if current is not None:
-                return list(current.execute(query, parameters, binary=True).fetchall())
-            return list(self._ask_once(query, parameters))
+            if current is None:
+                return self._ask_once(query, parameters)
+            if not self._local.is_begun:
+                return self._begin_and_ask(query, parameters)
+            found: list[tuple[Any, ...]] = current.execute(query, parameters, binary=True).fetchall()
+            return found
 
     def _ask_once(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         connection = self.server.take()
@@ -82,49 +85,43 @@ class PostgresReader:
             yield
             return
         with translated(self.place, "reading"):
-            connection = self._begun()
-            self._local.connection = connection
+            connection = self.server.take()
+            self._local.connection, self._local.is_begun = connection, False
             try:
                 yield
             finally:
+                connection = self._local.connection  # begun on another one, if the first was dead
                 self._local.connection = None
-                with suppress(Exception):
-                    connection.execute("ROLLBACK")
+                if self._local.is_begun:
+                    with suppress(Exception):
+                        connection.execute("ROLLBACK")
                 self.server.give(connection)
 
-    def _begun(self) -> Any:
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        connection = self.server.take()
-        try:
-            connection.execute(begin)
-            return connection
-        except Exception as error:
-            self.server.give(connection)
-            if not is_away(error):
-                raise
-            self.server.forget_resting()
-        connection = self.server.take(fresh=True)
-        try:
-            connection.execute(begin)
-            return connection
-        except Exception:
-            self.server.give(connection)
-            raise
+    def _begin_and_ask(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Begin the snapshot along with its first question, in one round trip."""
+        for is_last in (False, True):
+            connection = self._local.connection
+            try:
+                with connection.pipeline():
+                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                    cursor = connection.execute(query, parameters, binary=True)
+                self._local.is_begun = True
+                found: list[tuple[Any, ...]] = cursor.fetchall()
+                return found
+            except Exception as error:
+                if is_last or not is_away(error):
+                    self._local.is_begun = True  # whatever there is to roll back
+                    raise
+                self.server.give(connection)
+                self.server.forget_resting()
+                self._local.connection = self.server.take(fresh=True)
+        raise AssertionError("unreachable")
 
     # ------------------------------------------------------------------ what it is, scopes
 
     def identity(self) -> Identity:
         """Return what the collection is made of, as of now."""
-        current = getattr(self._local, "connection", None)
-        with translated(self.place, "reading"):
-            if current is not None:
-                found = schema.read_identity(current, self.number)
-            else:
-                connection = self.server.take()
-                try:
-                    found = schema.read_identity(connection, self.number)
-                finally:
-                    self.server.give(connection)
+        found = schema.identity_of(self.ask(schema.IDENTITY, (self.number,)))
         self._id_kind = found.id_kind
         return found
 
@@ -145,23 +142,60 @@ class PostgresReader:
         )
         return ScopeState(key, *found[0][1:]) if found else None
 
+    def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
+        """Return the states of exact scopes of one tenant."""
+        keys = [key_of(scope) for scope in scopes if can_hold(scope)]
+        if not keys:
+            return [None] * len(scopes)
+        found = self.ask(
+            f"SELECT tenant, usr, agent, {_STATE} FROM sj_scope WHERE home = %s AND collection = %s AND key = ANY(%s)",
+            (keys[0].home, self.number, [key.number for key in keys]),
+        )
+        by_names = {row[:3]: row[4:] for row in found}
+        states = ((scope, by_names.get(names_of(scope))) for scope in scopes)
+        return [None if state is None else ScopeState(key_of(scope), *state) for scope, state in states]
+
+    def look(self, scope: Scope, *, now: int) -> Look:
+        """Return the state of a scope, and what of it has expired or will."""
+        if not can_hold(scope):
+            return Look(None, [], None)
+        key = key_of(scope)
+        place = (key.home, self.number, key.number)
+        own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key AND d.expires_at"
+        found = self.ask(
+            f"SELECT {_STATE}, ARRAY(SELECT d.id FROM sj_document d WHERE {own} <= %s), "
+            f"(SELECT min(d.expires_at) FROM sj_document d WHERE {own} > %s) FROM sj_scope s "
+            "WHERE home = %s AND collection = %s AND key = %s AND tenant = %s AND usr = %s AND agent = %s",
+            (now, now, *place, *names_of(scope)),
+        )
+        if not found:
+            return Look(None, [], None)
+        *state, expired, next_expiry = found[0]
+        ids = (id_of(data, self._kind()) for data in expired)
+        gone = [id for id in ids if not isinstance(id, Unreadable)]
+        return Look(ScopeState(key, *state[1:]), gone, next_expiry)
+
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         """Return every scope that has documents."""
         found = self.ask(
             f"SELECT tenant, usr, agent, home, {_STATE} FROM sj_scope WHERE collection = %s AND documents > 0",
             (self.number,),
         )
-        return [(scope_of(*row[:3]), ScopeState(Key(row[3], row[4]), *row[5:])) for row in found]
+        scopes = [scope_of(*row[:3]) for row in found]
+        return [
+            (scope, ScopeState(key_of(scope), *row[5:])) for scope, row in zip(scopes, found, strict=True)
+        ]
 
     def living_scopes(
         self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
     ) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`; with `users` those whose user is
-        at or after the first text and before the second, by code point."""
+        """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
+        is at or after the first text and before the second, by code point."""
         condition, names = agreeing(within, table="s")
-        if users is not None:  # "C" orders UTF-8 by code point, whatever the database's own order
+        if users is not None:
+            ends = tuple(end.replace("\0", "\x01") for end in users)  # NUL is in no name here
             condition = f'{condition} AND s.usr COLLATE "C" >= %s AND s.usr COLLATE "C" < %s'
-            names = (*names, *users)
+            names = (*names, *ends)
         if within is not None and not can_hold(within):
             return []
         found = self.ask(
@@ -280,7 +314,7 @@ class PostgresReader:
         """Return what happened to the scope with this key after version `after`; in a snapshot."""
         if not key:
             return Changes([], [])
-        scope, kind = self._scope(key), self._kind()
+        scope, kind = key.scope, self._kind()
         place = (key.home, self.number, key.number)
         gone = self.ask(
             "SELECT id FROM sj_tombstone WHERE home = %s AND collection = %s AND scope = %s AND seq > %s UNION ALL "
@@ -296,15 +330,6 @@ class PostgresReader:
         ids = (id_of(data, kind) for (data,) in gone)
         opened = self._row(scope)
         return Changes([id for id in ids if not isinstance(id, Unreadable)], [opened(row) for row in rows])
-
-    def _scope(self, key: Key) -> Scope:
-        found = self.ask(
-            "SELECT tenant, usr, agent FROM sj_scope WHERE home = %s AND collection = %s AND key = %s",
-            (key.home, self.number, key.number),
-        )
-        if not found:
-            raise CorruptIndexError(f"scope {key} is not in the database")
-        return scope_of(*found[0])
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
         """Return the unexpired document with this id of the first scope that has one, all of the same tenant."""
@@ -379,28 +404,6 @@ class PostgresReader:
 
         return Entry(id, load)
 
-    def next_expiry(self, key: Any, *, now: int) -> int | None:
-        """Return when the next document of the scope with this key expires."""
-        if not key:
-            return None
-        found: int | None = self.ask(
-            "SELECT min(expires_at) FROM sj_document WHERE home = %s AND collection = %s AND scope = %s "
-            "AND expires_at > %s",
-            (key.home, self.number, key.number, now),
-        )[0][0]
-        return found
-
-    def expired_ids(self, key: Any, *, now: int) -> list[RowId]:
-        """Return the ids of a scope's documents that have expired and were not swept yet."""
-        if not key:
-            return []
-        found = self.ask(
-            "SELECT id FROM sj_document WHERE home = %s AND collection = %s AND scope = %s AND expires_at <= %s",
-            (key.home, self.number, key.number, now),
-        )
-        ids = (id_of(data, self._kind()) for (data,) in found)
-        return [id for id in ids if not isinstance(id, Unreadable)]
-
     def tenants_without_key(self) -> set[str]:
         """Nothing is encrypted here."""
         return set()
@@ -432,7 +435,7 @@ class PostgresReader:
         if not found or any(row[:3] != (i, len(found), found[0][2]) for i, row in enumerate(found)):
             return None
         version: int = found[0][2]
-        chunks = unmarked(self._scope(key), version, [row[3] for row in found])
+        chunks = unmarked(key.scope, version, [row[3] for row in found])
         return version, [bytes(chunk) for chunk in chunks]
 
     @contextmanager

@@ -16,12 +16,14 @@ from scrubjay.store.protocol import Identity
 from scrubjay.store.schema import is_collection_name, is_identity
 
 __all__ = [
+    "IDENTITY",
     "TABLES",
     "VERSION",
     "WINDOW_SECONDS",
     "collection_names",
     "find_collection",
     "find_or_create",
+    "identity_of",
     "prepare",
     "read_identity",
 ]
@@ -194,15 +196,26 @@ def collection_names(connection: Any) -> list[str]:
 _FIELDS = ("dim", "metric", "dtype", "analyzer", "model", "id_kind", "generation")
 
 
+IDENTITY = f"SELECT {', '.join(_FIELDS)} FROM sj_collection WHERE collection = %s"
+"""The question for what a collection is made of; :func:`identity_of` reads the answer."""
+
+
 def read_identity(connection: Any, collection: int, *, for_update: bool = False) -> Identity:
     """Read what a collection is made of; with `for_update` nobody else settles it before the transaction ends."""
-    found = connection.execute(
-        f"SELECT {', '.join(_FIELDS)} FROM sj_collection WHERE collection = %s{' FOR UPDATE' if for_update else ''}",
-        (collection,),
-    ).fetchone()
-    if found is None:
+    question = IDENTITY + (" FOR UPDATE" if for_update else "")
+    return identity_of(connection.execute(question, (collection,)).fetchall())
+
+
+def identity_of(rows: list[tuple[Any, ...]]) -> Identity:
+    """Return what the answer to :data:`IDENTITY` says.
+
+    Raises:
+        StoreFormatError: the collection is not there any more.
+        CorruptIndexError: no index can be made of that.
+    """
+    if not rows:
         raise StoreFormatError("collection: it was dropped by another process")
-    values = dict(zip(_FIELDS, found, strict=True))
+    values = dict(zip(_FIELDS, rows[0], strict=True))
     for name, value in values.items():
         if not is_identity(name, value):
             raise CorruptIndexError(f"sj_collection.{name}: expected what an index is made of, got {value!r}")

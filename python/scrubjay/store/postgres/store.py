@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any
 
 from scrubjay._native import Scope
@@ -85,7 +85,7 @@ class PostgresStore(PostgresReader):
     def glance(self) -> object:
         """Return what differs whenever anything may have been committed: a look at local memory, and at the database if
         the feed has not been heard for `max_stale` seconds."""
-        if time.monotonic() - self._feed.fresh_at > self.max_stale:
+        if monotonic() - self._feed.fresh_at > self.max_stale:
             self._look()
         return self._epoch
 
@@ -104,7 +104,7 @@ class PostgresStore(PostgresReader):
     def freshness(self) -> tuple[float, bool]:
         """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
         feed = self._feed
-        seconds = max(time.monotonic() - feed.fresh_at, 0.0)
+        seconds = monotonic() - feed.fresh_at
         return seconds, feed.is_away or 0 < self.max_stale < seconds
 
     def mark(self) -> object:
@@ -157,7 +157,7 @@ class PostgresStore(PostgresReader):
             raise StoreError(f"{doing}: this thread is in the middle of another write: {self.place}")
         with translated(self.place, doing):
             connection, transaction = self._begin_writing(scopes or (), wait)
-            self._local.connection = connection
+            self._local.connection, self._local.is_begun = connection, True
             self._local.transaction = transaction
             try:
                 yield transaction

@@ -286,17 +286,17 @@ class PostgresTransaction:
     def _numbered(self, rows: Sequence[NewRow], now: int) -> list[tuple[Any, ...]]:
         """Return rows as the table has them, with numbers in their order, also where they are of several homes."""
         number = max((self._last[home_of(row.scope)] for row in rows), default=0)
-        checksums: dict[Scope, Checksum] = {}
+        known: dict[Scope, tuple[Key, _Touched, Checksum]] = {}
         new = []
         for row in rows:
-            key = key_of(row.scope)
-            state = self._touched[key]
+            of_scope = known.get(row.scope)
+            if of_scope is None:
+                key = key_of(row.scope)
+                of_scope = known[row.scope] = key, self._touched[key], Checksum(row.scope)
+            key, state, checksum = of_scope
             number += 1
             self._last[key.home] = state.version = number
             state.is_changed = True
-            checksum = checksums.get(row.scope)
-            if checksum is None:
-                checksum = checksums[row.scope] = Checksum(row.scope)
             hashed = checksum.of(row.id, row.text, row.payload)
             times = (row.created_at, now, row.expires_at)
             data = (stored_id(row.id), row.text.encode(), row.payload, row.vector)
@@ -305,7 +305,7 @@ class PostgresTransaction:
                     key.home,
                     self._collection,
                     key.number,
-                    state.version,
+                    number,
                     *data,
                     *times,
                     hashed,

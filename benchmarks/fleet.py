@@ -1,0 +1,240 @@
+"""What does an index in PostgreSQL cost beside one in a file? Prints one line a figure, the file beside it.
+
+    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json]
+
+Without an address a server of Debian's packages is started in a temporary folder, on a socket. 256 dimensions, vectors
+given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured in one process, turn and turn
+about. Cold: an index that was opened just now searches the scope for the first time. Durable writes: durability "full"
+on both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.data.postgres import new_cluster, new_url
+
+from benchmarks.corpus import Corpus
+from benchmarks.ingest import clustered_vectors
+from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
+
+DIM = 256
+QUERY = Query(candidates=50)
+LARGE = Scope("bench", user="large")
+
+ACCEPT = {
+    "warm search p50": "<= 1.05 of the file",
+    "cold 1,000 from image p95": "<= 8 ms or 2.5 of the file",
+    "cold 10,000 from image p95": "<= 60 ms or 2.5 of the file",
+    "cold 1,000 from rows p95": "<= 80 ms",
+    "cold 10,000 from rows p95": "<= 1,000 ms",
+    "upsert p50": "<= 3 of the file",
+    "upsert p95": "<= 3 of the file",
+    "bulk load documents/s": ">= 20,000",
+    "visible elsewhere p99": "<= 300 ms",
+    "stamp read elsewhere p95": "<= 10 ms",
+}
+
+
+def small(i: int) -> Scope:
+    return Scope("bench", user=f"u{i}")
+
+
+class Data:
+    """Texts, vectors and questions, the same for every index."""
+
+    def __init__(self) -> None:
+        corpus = Corpus(7)
+        self.texts = corpus.texts(20_000)
+        self.vectors = clustered_vectors(20_000, DIM, 7)
+        self.questions = [corpus.query(text) for text in self.texts[:2000]]
+
+    def records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        picks = np.random.default_rng(seed).integers(len(self.texts), size=n)
+        return [{"id": i, "text": self.texts[p], "vector": self.vectors[p]} for i, p in enumerate(picks)]
+
+
+def timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e3
+
+
+def percentile(times: list[float], share: float) -> float:
+    return float(np.quantile(np.asarray(times), share, method="higher"))
+
+
+def alternate(n: int, *calls: Callable[[int], float]) -> list[list[float]]:
+    """Times of several calls, turn and turn about."""
+    found: list[list[float]] = [[] for _ in calls]
+    for i in range(n):
+        for times, call in zip(found, calls, strict=True):
+            times.append(call(i))
+    return found
+
+
+def fill(index: Index, data: Data, n_scopes: int) -> float:
+    """Write the documents; return documents a second for those of the large scope."""
+    for i in range(n_scopes):
+        index.upsert_many(data.records(1000, i), scope=small(i), progress=False, batch_size=1000)
+    large = data.records(10_000, 99)
+    seconds = timed(lambda: index.upsert_many(large, scope=LARGE, progress=False, batch_size=10_000)) / 1e3
+    return len(large) / seconds
+
+
+def bulk_rows(index: Index, data: Data) -> float:
+    """Return documents a second into a scope that is not in memory: the rows alone, as a loader writes them."""
+    scope = Scope("bulk")
+    index.upsert(0, "first", scope=scope, vector=data.vectors[0])
+    engine: Any = Backend.of(index).engine
+    engine.residency.forget_tenant("bulk", wait=True)
+    picks = np.arange(10_000) % len(data.texts)
+    texts, vectors = [data.texts[p] for p in picks], data.vectors[picks]
+    seconds = timed(
+        lambda: engine.upsert_many([int(i) + 1 for i in range(10_000)], texts, scope=scope, vectors=vectors)
+    )
+    return 10_000 / seconds * 1e3
+
+
+def cold(open_index: Callable[[], Index], data: Data, scope: Scope) -> Callable[[int], float]:
+    def call(i: int) -> float:
+        with open_index() as index:
+            question = data.questions[i]
+            vector = data.vectors[i]
+            return timed(lambda: index.search(question, scope=scope, vector=vector, query=QUERY))
+
+    return call
+
+
+def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, float | None]]:
+    """Return the figures: (PostgreSQL, file), milliseconds unless they say otherwise."""
+    data = Data()
+    path = folder / "fleet.scrubjay"
+    figures: dict[str, tuple[float, float | None]] = {}
+    opened: list[Callable[[], Index]] = [lambda: Index.open(url, dim=DIM), lambda: Index.open(path, dim=DIM)]
+    with opened[0]() as served, opened[1]() as file:
+        indexes = [served, file]
+        figures["upsert_many documents/s"] = (fill(served, data, n_scopes), fill(file, data, n_scopes))
+        figures["bulk load documents/s"] = (bulk_rows(served, data), bulk_rows(file, data))
+    for name, scope in (("1,000", small(0)), ("10,000", LARGE)):
+        for index in (opened[0](), opened[1]()):
+            store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+            with store.writing("dropping an image") as transaction:
+                transaction.drop_image(store.scope_state(scope).key)
+            index.close()
+        rows = alternate(5, *(cold(one, data, scope) for one in opened))
+        figures[f"cold {name} from rows p95"] = (percentile(rows[0], 0.95), percentile(rows[1], 0.95))
+    for one in opened:
+        with one() as index:
+            index.admin.compact()
+    for name, scope in (("1,000", small(0)), ("10,000", LARGE)):
+        images = alternate(30, *(cold(one, data, scope) for one in opened))
+        for share, label in ((0.5, "p50"), (0.95, "p95")):
+            figures[f"cold {name} from image {label}"] = (
+                percentile(images[0], share),
+                percentile(images[1], share),
+            )
+    with opened[0]() as served, opened[1]() as file:
+        indexes = [served, file]
+        _warm(indexes, data, figures)
+        _writes(indexes, data, figures)
+        _elsewhere(opened[0], served, data, figures)
+    return figures
+
+
+def _warm(indexes: list[Index], data: Data, figures: dict[str, tuple[float, float | None]]) -> None:
+    def search(index: Index) -> Callable[[int], float]:
+        def call(i: int) -> float:
+            question, vector = data.questions[i % 2000], data.vectors[i % 2000]
+            return timed(lambda: index.search(question, scope=small(0), vector=vector, query=QUERY))
+
+        return call
+
+    for index in indexes:
+        index.admin.warm(small(0))
+    gc.disable()
+    times = alternate(6000, *(search(index) for index in indexes))
+    gc.enable()
+    for share, label in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+        figures[f"warm search {label}"] = (percentile(times[0], share), percentile(times[1], share))
+
+
+def _writes(indexes: list[Index], data: Data, figures: dict[str, tuple[float, float | None]]) -> None:
+    def write(index: Index) -> Callable[[int], float]:
+        def call(i: int) -> float:
+            text, vector = data.texts[i], data.vectors[i]
+            return timed(lambda: index.upsert(5000 + i, text, scope=small(0), vector=vector))
+
+        return call
+
+    times = alternate(400, *(write(index) for index in indexes))
+    for share, label in ((0.5, "p50"), (0.95, "p95")):
+        figures[f"upsert {label}"] = (percentile(times[0], share), percentile(times[1], share))
+
+
+def _elsewhere(
+    open_index: Callable[[], Index],
+    writer: Index,
+    data: Data,
+    figures: dict[str, tuple[float, float | None]],
+) -> None:
+    """How long until another process finds what was acknowledged: by the feed, and with a stamp."""
+    scope, seen, stamped = small(1), [], []
+    with open_index() as reader:
+        reader.admin.warm(scope)
+        for i in range(60):
+            writer.upsert(9000 + i, data.texts[i], scope=scope, vector=data.vectors[i])
+            written = time.perf_counter()
+            while _finds(reader, scope, 9000 + i) == 0:
+                time.sleep(0.001)
+            seen.append((time.perf_counter() - written) * 1e3)
+        for i in range(100):
+            writer.upsert(9900 + i, data.texts[i], scope=scope, vector=data.vectors[i])
+            stamp = writer.admin.stamp(scope)
+            stamped.append(timed(lambda stamp=stamp: reader.search("train", scope=scope, after=stamp)))
+    figures["visible elsewhere p99"] = (percentile(seen, 0.99), None)
+    figures["stamp read elsewhere p95"] = (percentile(stamped, 0.95), None)
+
+
+def _finds(index: Index, scope: Scope, id: int) -> int:
+    return len(index.search("the", scope=scope, vector=np.ones(DIM), query=Query(ids=[id])))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--url", help="of a database; without it a server is started")
+    parser.add_argument("--scopes", type=int, default=20, help="of 1,000 memories")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    server = None
+    if arguments.url is None:
+        server = new_cluster()
+        if isinstance(server, str):
+            parser.error(server)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            figures = measure(new_url(arguments.url or server.url), Path(folder), arguments.scopes)  # type: ignore[union-attr]
+    finally:
+        if server is not None and not isinstance(server, str):
+            server.remove()
+    if arguments.json:
+        print(json.dumps(figures))
+        return
+    print(f"{'':32}{'PostgreSQL':>12}{'file':>12}{'ratio':>8}   accept")
+    for name, (served, file) in figures.items():
+        ratio = f"{'':>12}{'':>8}" if file is None else f"{file:12,.3f}{served / file:8.2f}"
+        print(f"{name:32}{served:12,.3f}{ratio}   {ACCEPT.get(name, '')}")
+
+
+if __name__ == "__main__":
+    main()

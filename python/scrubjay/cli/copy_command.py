@@ -1,0 +1,66 @@
+"""`scrubjay copy`: from a file into a database, and back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict
+from typing import Any
+
+from scrubjay.backend import Backend
+from scrubjay.cli.outputs import open_index, shown_place
+from scrubjay.errors import UnsupportedError
+from scrubjay.index import Index
+from scrubjay.progress import open_progress
+from scrubjay.store.copying import CopyReport, copy_documents
+from scrubjay.store.engine import DurableEngine
+
+__all__ = ["run_copy"]
+
+_BUDGET_BYTES = 256 << 20
+
+
+def run_copy(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay copy`; 0: both have the same documents now."""
+    start = time.perf_counter()
+    reports: dict[str, CopyReport] = {}
+    with open_index(arguments.index) as source:
+        of_root = _made_of(source)
+        with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, **of_root) as target:
+            for name in ["", *source.admin.collections()]:
+                one = source if not name else source.collection(name)
+                other = target if not name else target.collection(name, **_made_of(one))
+                bar = open_progress(
+                    False if arguments.no_progress else None, total=len(one), what="copying", unit="memories"
+                )
+                try:
+                    reports[name] = copy_documents(_engine(one), _engine(other), bar)
+                finally:
+                    bar.close()
+    facts = {
+        "memories": sum(report.documents for report in reports.values()),
+        "written": sum(report.written for report in reports.values()),
+        "to": shown_place(arguments.target),
+        "digests": {name: report.digest for name, report in reports.items()},
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    if arguments.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        return 0
+    for name, value in facts.items():
+        if not isinstance(value, dict):
+            print(f"{name:<14}{value:,}" if isinstance(value, int) else f"{name:<14}{value}")
+    return 0
+
+
+def _engine(index: Index) -> DurableEngine:
+    engine = Backend.of(index).engine
+    if not isinstance(engine, DurableEngine):
+        raise UnsupportedError("copy", repr(index))
+    return engine
+
+
+def _made_of(index: Index) -> dict[str, Any]:
+    identity = asdict(_engine(index).identity)
+    return {name: identity[name] for name in ("dim", "metric", "dtype", "analyzer")}

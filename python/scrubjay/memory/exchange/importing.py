@@ -1,0 +1,132 @@
+"""Taking over what another memory said, through the gate or as notes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.index import Index
+from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
+from scrubjay.memory.gate.gate import Gate
+from scrubjay.memory.ledger.documents import RESERVED
+from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
+
+__all__ = ["TakenOver", "take_over"]
+
+
+@dataclass
+class TakenOver:
+    """What became of the statements of another memory."""
+
+    found: int = 0
+    """Statements in the dump."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    """What the gate said of each that was proposed, in their order; empty for notes, and in a dry run."""
+    notes: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Reason -> how many parts of the dump were not taken; what the gate refused is in `outcomes`."""
+
+    @property
+    def written(self) -> int:
+        """How many were written."""
+        return self.notes + sum(one.status in ("written", "superseded") for one in self.outcomes)
+
+
+def take_over(
+    gate: Gate, index: Index, path: Path, kind: str, scope: Scope, *, as_notes: bool, dry_run: bool
+) -> TakenOver:
+    """See :meth:`scrubjay.memory.Files.import_from`."""
+    reader = READERS.get(kind)
+    if reader is None:
+        raise ValueError(f"kind: expected one of {', '.join(READERS)}, got {kind!r}")
+    foreign = Foreign()
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        dump = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        try:
+            dump = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            raise ValueError(
+                f"path: expected JSON, or JSON on each line, got {text[:80]!r}: {error}"
+            ) from None
+    reader(dump, foreign)
+    done = TakenOver(len(foreign.said), left_out=dict(foreign.left_out))
+    taken = [(one, where) for one in foreign.said if (where := _whose(one, scope, foreign)) is not None]
+    proposals = [found for one, where in taken if (found := _proposal(one, where, kind, foreign)) is not None]
+    done.left_out = dict(foreign.left_out)
+    if dry_run:
+        return done
+    if as_notes:
+        done.notes = _note(index, proposals, kind)
+    else:
+        done.outcomes = gate.propose_all(proposals) if proposals else []
+    return done
+
+
+def _whose(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
+    """The scope of a statement: that of the call, made narrower by what the dump says; None: it is another's."""
+    user, agent = scope.user, scope.agent
+    if isinstance(one.user, str) and one.user:
+        if user is not None and one.user != user:
+            foreign.leave("of another user")
+            return None
+        user = one.user
+    if isinstance(one.agent, str) and one.agent:
+        if agent is not None and one.agent != agent:
+            foreign.leave("of another agent")
+            return None
+        agent = one.agent
+    return Scope(scope.tenant, user, agent)
+
+
+def _proposal(
+    one: Said, scope: Scope, kind: str, foreign: Foreign
+) -> tuple[FactCandidate, Scope, Provenance] | None:
+    try:
+        at, begin, end = (
+            payload.to_utc(_time(when), "time") for when in (one.at, one.valid_from, one.valid_until)
+        )
+    except (TypeError, ValueError):
+        foreign.leave("a time that is none")
+        return None
+    if begin is not None and end is not None and end <= begin:
+        foreign.leave("its time is empty")
+        return None
+    given = one.metadata or {}
+    metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in given.items()}
+    metadata |= {"imported_from": kind, "imported_id": one.id}
+    candidate = FactCandidate(one.text, valid_from=begin, valid_until=end, metadata=metadata)
+    place = f"{kind}:{one.id}"[:500] if one.id else None
+    return candidate, scope, Provenance(f"import from {kind}", place=place, at=at)
+
+
+def _time(given: Any) -> Any:
+    """A time of a dump; numbers beyond the year 5138 are milliseconds."""
+    if isinstance(given, str) and not given.strip():
+        return None
+    if isinstance(given, (int, float)) and not isinstance(given, bool) and given > 1e11:
+        return given / 1000
+    return given
+
+
+def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenance]], kind: str) -> int:
+    records = []
+    for n, (candidate, scope, source) in enumerate(proposals):
+        id = (candidate.metadata or {}).get("imported_id") or str(n)
+        records.append(
+            {
+                "id": f"{kind}:{id}",
+                "text": candidate.content,
+                "scope": scope,
+                "metadata": dict(candidate.metadata or {}),
+                "created_at": source.at,
+            }
+        )
+    index.upsert_many(records, progress=False)
+    return len(records)

@@ -1,0 +1,1 @@
+"""What decides what is remembered: proposals are checked, asked about, deduplicated, put into their slots."""

@@ -1,0 +1,309 @@
+"""Validation of a proposal before it meets the file: its kind, its scope, its texts.
+
+What is wrong with the *call* (a type, no scope) is raised. What is wrong with the *candidate*, which may come from a
+model, is a reason for its rejection.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.entities import names as entity_names
+from scrubjay.memory.ledger.documents import RESERVED
+from scrubjay.memory.ledger.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
+from scrubjay.memory.model.candidates import (
+    SOURCES,
+    Candidate,
+    EpisodeCandidate,
+    FactCandidate,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+)
+from scrubjay.memory.model.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
+from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.projection import RELATIONS
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.values import MAX_VALUE_BYTES, kept_detail
+
+__all__ = [
+    "CANDIDATES",
+    "checked_source",
+    "classify",
+    "content_of",
+    "encoded",
+    "encoded_artifacts",
+    "encoded_detail",
+    "encoded_list",
+    "resolve",
+    "verify",
+]
+
+CANDIDATES: dict[str, type[Any]] = {
+    "fact": FactCandidate,
+    "preference": PreferenceCandidate,
+    "episode": EpisodeCandidate,
+    "policy": PolicyCandidate,
+}
+_KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
+_LONG = {"content", "text", "summary", "evidence"}
+_SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title", "sensitivity"}
+
+
+def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candidate]:
+    """Return the kind and the typed candidate of what was proposed.
+
+    A str is a fact. A mapping has the fields of one of the candidates and perhaps its `kind`; without it, one with a
+    `summary` is an episode, one with a `key` a preference, any other a fact: a policy has to be named.
+
+    Raises:
+        TypeError, ValueError: it is not one of these, or has other fields.
+
+    >>> classify({"key": "tone", "text": "brief"})[0]
+    'preference'
+    """
+    if isinstance(candidate, str):
+        return "fact", FactCandidate(candidate)
+    if isinstance(candidate, Mapping):
+        given = dict(candidate)
+        kind = given.pop("kind", None)
+        if kind is None:
+            kind = "episode" if "summary" in given else "preference" if "key" in given else "fact"
+        if kind not in CANDIDATES:
+            raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
+        names = [field.name for field in fields(CANDIDATES[kind])]
+        unknown = sorted(str(name) for name in given if name not in names)
+        if unknown:
+            raise ValueError(f"{unknown[0]}: unknown field of a {kind}, expected {', '.join(names)}")
+        try:
+            return kind, CANDIDATES[kind](**given)
+        except TypeError:
+            raise ValueError(
+                f"candidate: {kind}: expected more than {sorted(given)} of {', '.join(names)}"
+            ) from None
+    found = _KIND_OF.get(type(candidate))
+    if found is None:
+        raise TypeError(
+            f"candidate: expected a candidate, a mapping or a str, got {type(candidate).__name__}"
+        )
+    return found, candidate
+
+
+def content_of(kind: str, candidate: Any) -> str:
+    """Return what a candidate says."""
+    return str(
+        candidate.content if kind == "fact" else candidate.summary if kind == "episode" else candidate.text
+    )
+
+
+def checked_source(source: Any) -> Provenance:
+    """Return a provenance whose texts can be kept.
+
+    Raises:
+        TypeError, ValueError: it is not a provenance, or names no run.
+    """
+    if isinstance(source, str):
+        source = Provenance(source)
+    if not isinstance(source, Provenance):
+        raise TypeError(f"source: expected a Provenance or the name of a run, got {type(source).__name__}")
+    named = {}
+    for name in ("run", "author", "place"):
+        value = checked_str(getattr(source, name), f"source.{name}", optional=name != "run")
+        if len(value) > MAX_NAME_CHARS:
+            raise ValueError(f"source.{name}: expected at most {MAX_NAME_CHARS} characters, got {len(value)}")
+        named[name] = value or None
+    moment_of(source.at, "source.at")
+    for name in ("turn", "policy_version"):
+        number = getattr(source, name)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise TypeError(f"source.{name}: expected an int, got {type(number).__name__}")
+        if number is not None and not 0 <= number < 2**63:
+            raise ValueError(f"source.{name}: expected 0 or more, below 2**63, got {number}")
+    return replace(source, run=named["run"] or "", author=named["author"], place=named["place"])
+
+
+def verify(kind: str, candidate: Any, source: Provenance) -> Any:
+    """Return the candidate with its texts as they are kept.
+
+    Raises:
+        Unfit: it may not be remembered; the message says why.
+        TypeError, ValueError: a field is of another type.
+    """
+    texts = {
+        field.name: checked_str(getattr(candidate, field.name), field.name, optional=field.name == "evidence")
+        for field in fields(candidate)
+        if field.name in _LONG | _SHORT
+    }
+    for name, text in texts.items():
+        longest = MAX_CHARS if name in _LONG else MAX_NAME_CHARS
+        if len(text) > longest:
+            raise Unfit(f"{name}: expected at most {longest:,} characters, got {len(text):,}")
+        if not text and name in ("content", "text", "summary", "key", "outcome"):
+            raise Unfit(f"{name}: expected some text, got none")
+    if not source.run:
+        raise Unfit("source.run: every record needs the run that it comes from")
+    if kind == "fact":
+        _verify_statement(candidate)
+        _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
+    elif kind == "preference":
+        _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
+        if texts["source"] not in SOURCES:
+            raise Unfit(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
+    elif kind == "episode":
+        encoded_list(candidate.steps, "steps")
+        encoded_artifacts(candidate.artifacts)
+        payload.to_utc(candidate.completed_at, "completed_at")
+    if kind in ("policy", "preference"):
+        detail = kept_detail(value=candidate.value) or b""
+        if len(detail) > MAX_VALUE_BYTES:
+            raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
+    if kind in ("fact", "episode"):
+        encoded(candidate.metadata)
+    return replace(candidate, **texts)
+
+
+def _verify_statement(candidate: FactCandidate) -> None:
+    if candidate.single is not None and not isinstance(candidate.single, bool):
+        raise TypeError(f"single: expected a bool or None, got {type(candidate.single).__name__}")
+    if not isinstance(candidate.relation, str):
+        raise TypeError(f"relation: expected a str, got {type(candidate.relation).__name__}")
+    if candidate.relation not in RELATIONS:
+        raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
+    for name in ("replaces", "entities"):
+        given = getattr(candidate, name)
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise TypeError(f"{name}: expected a sequence of str, got {type(given).__name__}")
+        for i, one in enumerate(given):
+            if len(checked_str(one, f"{name}[{i}]")) > MAX_NAME_CHARS:
+                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(one):,}")
+    if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
+        raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
+    encoded_detail(candidate)
+
+
+def encoded_detail(candidate: FactCandidate) -> bytes | None:
+    """Return value, entities, importance and sensitivity of a fact as they are kept; None without any.
+
+    Raises:
+        TypeError, ValueError: the value is not JSON.
+        Unfit: it is too long.
+    """
+    given = {
+        "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
+        "entities": entity_names(candidate.entities) if candidate.entities else None,
+        "importance": candidate.importance,
+        "sensitivity": candidate.sensitivity or None,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return None
+    for name, value in given.items():
+        try:
+            given[name] = payload.checked_metadata({name: value})[name]
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("metadata", "candidate")) from None
+    try:
+        data = json.dumps(given, separators=(",", ":")).encode()
+    except RecursionError:
+        raise ValueError("value: expected less nesting") from None
+    if len(data) > 4 * MAX_CHARS:
+        raise Unfit(f"value: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+    return data
+
+
+def _confident(candidate: Any, least: float, what: str) -> None:
+    confidence = number_in(candidate.confidence, "confidence")
+    if math.isnan(confidence):
+        raise Unfit(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
+    if confidence < least:
+        raise Unfit(f"confidence: {what} needs {least}, got {confidence:g}")
+
+
+def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
+    """Return metadata as it is kept beside a record.
+
+    Raises:
+        TypeError, ValueError: it holds what JSON cannot, or a name that says something of the record itself.
+    """
+    if not metadata:
+        return None
+    for name in RESERVED:
+        if name in metadata:
+            raise ValueError(f"metadata: expected other names than {', '.join(RESERVED)}, got {name!r}")
+    checked = payload.decode(payload.encode(metadata, None))[0]
+    return json.dumps(checked, separators=(",", ":")).encode()
+
+
+def encoded_list(items: Any, name: str) -> bytes:
+    """Return steps as they are kept.
+
+    Raises:
+        TypeError: they are no sequence of str.
+        Unfit: they are too long.
+    """
+    if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
+        raise TypeError(f"{name}: expected a sequence of str, got {type(items).__name__}")
+    return _encoded([checked_str(item, f"{name}[{i}]") for i, item in enumerate(items)], name)
+
+
+def encoded_artifacts(artifacts: Any) -> bytes:
+    """Return artifacts as they are kept: one JSON object, or a list of texts and objects.
+
+    Raises:
+        TypeError, ValueError: they are something else.
+        Unfit: they are too long.
+    """
+    if isinstance(artifacts, Mapping):
+        return _encoded(payload.checked_value(artifacts, "artifacts"), "artifacts")
+    if isinstance(artifacts, (str, bytes)) or not isinstance(artifacts, Sequence):
+        raise TypeError(
+            f"artifacts: expected a mapping, or a sequence of str and mappings, got {type(artifacts).__name__}"
+        )
+    names = [f"artifacts[{i}]" for i in range(len(artifacts))]
+    return _encoded(
+        [
+            payload.checked_value(one, name) if isinstance(one, Mapping) else checked_str(one, name)
+            for one, name in zip(artifacts, names, strict=True)
+        ],
+        "artifacts",
+    )
+
+
+def _encoded(value: Any, name: str) -> bytes:
+    data = json.dumps(value).encode()
+    if len(data) > 4 * MAX_CHARS:
+        raise Unfit(f"{name}: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+    return data
+
+
+def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
+    """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
+
+    A preference belongs to the user, whichever agent serves them, or to the tenant in whose scope it is proposed, a
+    policy to the tenant. A fact or an episode stays where it was proposed. Only a fact about the tenant leaves a user's
+    or agent's scope, once independent runs have observed it (which the file decides).
+
+    Raises:
+        Unfit: it would have no owner.
+    """
+    if kind == "policy":
+        return Scope(scope.tenant), False
+    if kind == "preference":
+        if scope.user is None and scope.agent is not None:
+            raise Unfit("scope: a preference belongs to a user or a tenant, and the scope is an agent's")
+        return Scope(scope.tenant, scope.user), False
+    nobodys = scope.user is None and scope.agent is None
+    if kind == "episode":
+        return scope, False
+    about_tenant = normalised(candidate.subject) == normalised(scope.tenant)
+    if nobodys and not about_tenant:
+        raise Unfit(
+            "scope: only a fact whose subject is the tenant itself can be the tenant's; name the user or agent"
+        )
+    return scope, about_tenant

@@ -1,0 +1,71 @@
+"""Episodes: tasks that were completed, each kept once in its scope."""
+
+from __future__ import annotations
+
+from scrubjay import payload
+from scrubjay.memory.gate.asking import Asking
+from scrubjay.memory.gate.checking import encoded_artifacts, encoded_list
+from scrubjay.memory.gate.proposal import Proposal, provenance_columns
+from scrubjay.memory.ledger.documents import documents_in, remove
+from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.rows import EpisodeRow, insert, new_id, rows_where
+from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
+from scrubjay.memory.model.values import kept_detail
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["write_episode"]
+
+
+def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
+    """Write an episode, unless its scope has it already."""
+    candidate: EpisodeCandidate = one.candidate
+    assert one.target is not None
+    connection, now = change.connection, change.now
+    tenant, user, agent = names_of(one.target)
+    twin: EpisodeRow | None = next(
+        rows_where(
+            connection,
+            "episode",
+            "tenant = ? AND user = ? AND agent = ? AND hash = ? AND status = 'active'",
+            (tenant, user, agent, one.hash),
+        ),
+        None,
+    )
+    if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
+        drop(change, twin)
+        remove(change, twin, "expired")
+        twin = None
+    if twin is not None:
+        return Outcome("deduplicated", "episode", twin.id, "the same is known")
+    id = new_id("episode")
+    told = one.source.at if candidate.completed_at is None else candidate.completed_at
+    completed_at = payload.to_utc(told, "completed_at")
+    row = EpisodeRow(
+        id=id,
+        tenant=tenant,
+        user=user,
+        agent=agent,
+        status="active",
+        begins_at=None,
+        expires_at=one.expires_at,
+        created_at=now,
+        **provenance_columns(change, tenant, one.source),
+        summary=candidate.summary,
+        outcome=candidate.outcome,
+        task_type=candidate.task_type,
+        steps=encoded_list(candidate.steps, "steps"),
+        artifacts=encoded_artifacts(candidate.artifacts),
+        uses=0,
+        last_used_at=now,
+        metadata=one.metadata,
+        updated_at=now,
+        slot=new_id("slot"),
+        hash=one.hash,
+        detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
+        completed_at=None if completed_at is None else payload.microseconds(completed_at),
+    )
+    insert(connection, "memory_episode", row)
+    documents_in(change).put(row, asking.embedded(one))
+    log(change, id, "written", one.source.author)
+    return Outcome("written", "episode", id)

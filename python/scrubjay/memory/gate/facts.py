@@ -1,0 +1,312 @@
+"""Facts: said, and said again; of a tenant, observed and promoted.
+
+A fact is a statement of its slot, which is what one subject and one predicate say in one scope
+(:mod:`scrubjay.memory.gate.slots`).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.memory.gate.asking import Asking
+from scrubjay.memory.gate.promotion import Promotion
+from scrubjay.memory.gate.proposal import Proposal, provenance_columns
+from scrubjay.memory.gate.slots import Slots, next_recorded
+from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.documents import documents_in, remove
+from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.rows import (
+    IN_SCOPE,
+    FactRow,
+    hash_in,
+    insert,
+    new_id,
+    rows_where,
+    scope_in,
+    update_fact,
+)
+from scrubjay.memory.ledger.schema import INDEPENDENT
+from scrubjay.memory.ledger.statements import (
+    affirmed_of,
+    detail_in,
+    encoded_ids,
+    facts_of_slot,
+    has_documents,
+    holds_at,
+    holds_of,
+    is_in_force,
+)
+from scrubjay.memory.model.candidates import FactCandidate, Outcome
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["Facts"]
+
+_DAY_US = 86_400_000_000
+_INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
+_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or somebody who confirms it"
+
+
+class Facts:
+    """What the gate does with the fact of a proposal, in the writer's turn.
+
+    Args:
+        context: of the memory.
+        slots, promotion, asking: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, asking: Asking) -> None:
+        self._context = context
+        self._slots = slots
+        self._promotion = promotion
+        self._asking = asking
+
+    def write(self, change: Change, one: Proposal) -> Outcome:
+        """Write a fact where it belongs, unless it is known there; one about the tenant also counts as observed."""
+        assert one.target is not None
+        if not one.about_tenant:
+            return self._fact_in(change, one, one.target)
+        tenant = Scope(one.target.tenant)
+        shared = one.target == tenant
+        hash = one.hash if shared else hash_in(change.connection, tenant, one.candidate.content)
+        observation = (tenant.tenant, hash, one.source.run, one.target.user or "")
+        change.connection.execute(
+            "INSERT OR IGNORE INTO memory_observation(tenant, hash, run, user, fact, at, author) "
+            "VALUES (?, ?, ?, ?, '', ?, ?)",
+            (*observation, change.now, one.source.author),
+        )
+        (n_independent,) = change.connection.execute(_INDEPENDENT, (tenant.tenant, hash)).fetchone()
+        held = self._living(change, one, tenant)
+        if held is not None and held.status == "active":
+            outcome = self._restate(change, held, one)
+        elif n_independent < 2:
+            outcome = self._fact_in(change, one, one.target)
+            if shared:
+                status = "written" if held is None else "deduplicated"
+                outcome = Outcome(status, "fact", outcome.id, _PROVISIONAL, active=False)
+        else:
+            if held is None:
+                outcome = self._fact_in(change, one, tenant)
+                held = next(rows_where(change.connection, "fact", "id = ?", (outcome.id,)))
+                status = "written"
+            else:
+                status = "deduplicated"
+            embedded = self._asking.embedded(one)
+            superseded, active = self._promotion.promote(change, held, one.contradicted, None, embedded)
+            status = "superseded" if superseded else status
+            reason = "promoted: independent sources observed it"
+            outcome = Outcome(status, "fact", held.id, reason, superseded, active)
+        change.connection.execute(
+            "UPDATE memory_observation SET fact = ? WHERE tenant = ? AND hash = ? AND run = ? AND user = ?",
+            (outcome.id, *observation),
+        )
+        return outcome
+
+    def _fact_in(self, change: Change, one: Proposal, scope: Scope) -> Outcome:
+        """Write a fact into exactly this scope, unless it is known there; a tenant's own as provisional."""
+        candidate: FactCandidate = one.candidate
+        connection, now = change.connection, change.now
+        for id in candidate.replaces:
+            if (
+                next(rows_where(connection, "fact", IN_SCOPE + "AND id = ?", (*names_of(scope), id)), None)
+                is None
+            ):
+                raise Unfit(f"replaces: expected ids of facts of this scope, got {id!r}")
+        held = self._living(change, one, scope)
+        if held is not None:
+            return self._restate(change, held, one)
+        tenant, user, agent = names_of(scope)
+        active = bool(user or agent)
+        id = new_id("fact")
+        row = FactRow(
+            id=id,
+            tenant=tenant,
+            user=user,
+            agent=agent,
+            status="active" if active else "provisional",
+            begins_at=None,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
+            content=candidate.content,
+            subject=candidate.subject,
+            predicate=candidate.predicate,
+            confidence=candidate.confidence,
+            superseded_by=None,
+            decided_by=None,
+            uses=0,
+            last_used_at=now,
+            faded=0,
+            evidence=candidate.evidence or None,
+            metadata=one.metadata,
+            updated_at=now,
+            slot=new_id("slot"),
+            hash=one.hash if scope == one.target else hash_in(connection, scope, candidate.content),
+            topic=one.topic,
+            relation=candidate.relation,
+            single=None if candidate.single is None else int(candidate.single),
+            said_at=now if one.said_at is None else one.said_at,
+            recorded_at=now,
+            valid_from=one.valid_from,
+            valid_until=one.valid_until,
+            replaces=encoded_ids(candidate.replaces),
+            holds="[]",
+            value_hash=one.value_hash,
+            detail=one.detail,
+        )
+        if not active:
+            insert(connection, "memory_fact", row)
+            log(change, id, "written", one.source.author)
+            return Outcome("written", "fact", id, _PROVISIONAL, active=False)
+        row, superseded = self._slots.enter(
+            change, row, one.topics, partial(self._asking.contradicted, one), one.source.author
+        )
+        documents_in(change).put(row, self._asking.embedded(one))
+        in_force = is_in_force(row, now)
+        if superseded is not None:
+            reason = "ends what was known" if candidate.relation == "ends" else "contradicts what was known"
+            return Outcome("superseded", "fact", id, reason, superseded, active=in_force)
+        return Outcome("written", "fact", id, _not_yet(row, now), active=in_force)
+
+    def _living(self, change: Change, one: Proposal, scope: Scope) -> FactRow | None:
+        """The living fact of this scope that says the same; one that has expired is deleted, it is not living."""
+        connection, candidate, about = change.connection, one.candidate, one.topic
+        hash = one.hash if scope == one.target else hash_in(connection, scope, candidate.content)
+        marks = ", ".join("?" * len(one.topics)) or "NULL"
+        same, values = (
+            f"hash = ? AND (topic IN ({marks}) OR topic = x'' OR ? = x'')",
+            [hash, *one.topics, about],
+        )
+        if one.value_hash is not None and about and candidate.relation == "asserts":
+            same = f"({same} OR value_hash = ? AND topic IN ({marks}))"
+            values += [one.value_hash, *one.topics]
+        found = rows_where(
+            connection,
+            "fact",
+            f"{IN_SCOPE}AND {same} AND status IN ('provisional', 'active') "
+            "ORDER BY hash = ? DESC, topic = ? DESC, created_at, id",
+            (*names_of(scope), *values, hash, about),
+        )
+        said_at = change.now if one.said_at is None else one.said_at
+        for row in list(found):
+            if row.expires_at is not None and row.expires_at <= change.now:
+                self._drop_fact(change, row)
+            elif _says_the_same(row, one, said_at):
+                return row  # type: ignore[no-any-return]
+        return None
+
+    def _drop_fact(self, change: Change, row: FactRow) -> None:
+        drop(change, row)
+        if has_documents(row):
+            remove(change, row, "expired")
+            self._promotion.unshare(change, row.id)
+
+    def _restate(self, change: Change, held: FactRow, one: Proposal) -> Outcome:
+        """What is said again holds at least as long and as surely, is not old, and gains what it lacked."""
+        confidence = max(held.confidence, one.candidate.confidence)
+        until = None if None in (held.expires_at, one.expires_at) else max(held.expires_at, one.expires_at)  # type: ignore[type-var]
+        values: dict[str, Any] = {"confidence": confidence, "expires_at": until, "faded": 0}
+        if not held.topic and one.topic:
+            single = None if one.candidate.single is None else int(one.candidate.single)
+            values.update(
+                subject=one.candidate.subject,
+                predicate=one.candidate.predicate,
+                topic=one.topic,
+                single=single,
+            )
+        valued = held.value_hash is None and one.value_hash is not None
+        values["detail"] = _merged_detail(held, one.detail, valued=valued)
+        if valued:
+            values["value_hash"] = one.value_hash
+        if held.status == "active":
+            said_at = change.now if one.said_at is None else one.said_at
+            joins = "topic" in values
+            if joins or _affirms(held, said_at):
+                rivals = (
+                    facts_of_slot(change.connection, names_of(scope_in(held)), one.topics)
+                    if one.topics
+                    else []
+                )
+                again = [said_at, next_recorded(change, [held, *rivals])]
+                values["affirmed"] = json.dumps([*affirmed_of(held), again], separators=(",", ":"))
+        if all(getattr(held, name) == value for name, value in values.items()):
+            if change.now - held.last_used_at > _DAY_US:
+                change.connection.execute(
+                    "UPDATE memory_fact SET last_used_at = ? WHERE id = ?", (change.now, held.id)
+                )
+        else:
+            fresh = held._replace(**values, last_used_at=change.now, updated_at=change.now)
+            update_fact(change, held, fresh, ("last_used_at", "updated_at", *values))
+            log(change, held.id, "restated", one.source.author, one.source.run)
+            if held.status == "active":
+                documents_in(change).put(fresh, before=held)
+                if (fresh.affirmed, fresh.topic, fresh.expires_at, fresh.value_hash) != (
+                    held.affirmed, held.topic, held.expires_at, held.value_hash,
+                ):  # fmt: skip
+                    self._slots.project(change, names_of(scope_in(fresh)), one.topics or (fresh.topic,), None)
+        fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
+        active = is_in_force(fresh, change.now)
+        return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
+
+
+def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
+    """Whether a living fact is what a candidate says again: the same relation, and no other time."""
+    if (row.relation or "asserts") != one.candidate.relation:
+        return False
+    if row.status == "provisional":
+        return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
+    if one.valid_from is None and one.valid_until is None:
+        if row.valid_from is not None or row.valid_until is not None:
+            return holds_at(row, said_at)
+        times = holds_of(row)
+        return not times or times[-1][1] is None or said_at < times[-1][1]
+    return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
+
+
+def _affirms(row: FactRow, said_at: int) -> bool:
+    """Whether it is kept that a fact was said again: where that can matter, and once a day.
+
+    It matters if it is not in force then, because another value came between; if another value may come between, which
+    only predicates with one value at a time know; or if it was said before it was told first.
+    """
+    if row.valid_from is not None or row.valid_until is not None:
+        return False
+    if not holds_at(row, said_at):
+        return True
+    first = row.created_at if row.said_at is None else row.said_at
+    known = [first, *(said for said, _ in affirmed_of(row))]
+    return row.single != 0 and all(said_at // _DAY_US != one // _DAY_US for one in known)
+
+
+def _not_yet(row: FactRow, now: int) -> str:
+    """Why a fact that was written is not in force, if it is not."""
+    times = holds_of(row)
+    if is_in_force(row, now):
+        return ""
+    if times and times[0][0] > now:
+        return "it begins later"
+    return "it is over" if times else "another fact covers its time"
+
+
+def _merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> bytes | None:
+    """Return the detail of a fact that is said again.
+
+    Args:
+        held: as it is known.
+        restated: the detail of what is said now.
+        valued: whether that brings the value that the fact lacked, and with it the rest.
+
+    A class that the fact has stays; one that it lacked is taken over.
+    """
+    before, again = dict(detail_in(held)), {} if restated is None else json.loads(restated)
+    merged = {**before, **again} if valued else dict(before)
+    sensitivity = before.get("sensitivity") or again.get("sensitivity")
+    if sensitivity:
+        merged["sensitivity"] = sensitivity
+    if merged == before:
+        return held.detail
+    return json.dumps(merged, separators=(",", ":")).encode()

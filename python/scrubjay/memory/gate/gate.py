@@ -1,0 +1,378 @@
+"""The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
+
+Classify, resolve the scope, verify by kind: before the file is locked, and so are embedding and judging. Then, in the
+writer's turn: deduplicate, supersede, decide the status, write row, document and log together. What that is for each
+kind is in :mod:`scrubjay.memory.gate.facts`, `episodes`, `preferences` and `policies`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import RejectedError
+from scrubjay.memory.gate.asking import Asking
+from scrubjay.memory.gate.checking import (
+    CANDIDATES,
+    checked_source,
+    classify,
+    content_of,
+    encoded,
+    encoded_detail,
+    resolve,
+    verify,
+)
+from scrubjay.memory.gate.episodes import write_episode
+from scrubjay.memory.gate.facts import Facts
+from scrubjay.memory.gate.policies import policy_of, window_of, write_policy
+from scrubjay.memory.gate.preferences import write_preference
+from scrubjay.memory.gate.proposal import Proposal
+from scrubjay.memory.gate.standing import Standing
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.documents import Embedded
+from scrubjay.memory.ledger.making import as_moment
+from scrubjay.memory.ledger.rows import hash_in, value_hash_in
+from scrubjay.memory.ledger.sealing import next_number, sealed_values, settle
+from scrubjay.memory.ledger.statements import topics_in
+from scrubjay.memory.model.candidates import (
+    Candidate,
+    FactCandidate,
+    Outcome,
+    PreferenceCandidate,
+    Provenance,
+)
+from scrubjay.memory.model.content import as_kept, checked_str
+from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.ruling import tenant_of
+from scrubjay.memory.model.sensitivity import classified
+from scrubjay.memory.model.values import fault, said, with_text
+from scrubjay.payload import CreatedAt
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["Gate", "Proposed"]
+
+_log = logging.getLogger("scrubjay.memory")
+
+_DAY_US = 86_400_000_000
+
+Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
+
+
+class Gate:
+    """What decides what is remembered.
+
+    Args:
+        context: of the memory.
+        asking, facts, standing: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, asking: Asking, facts: Facts, standing: Standing) -> None:
+        self._context = context
+        self._asking = asking
+        self._facts = facts
+        self._standing = standing
+
+    def propose(
+        self,
+        candidate: Candidate | Mapping[str, Any] | str,
+        scope: Scope,
+        source: Provenance | str,
+        raise_if_rejected: bool = False,
+    ) -> Outcome:
+        """Propose something to remember. The gate decides whether, where and with which status.
+
+        Args:
+            candidate: a :class:`FactCandidate`, :class:`PreferenceCandidate`, :class:`EpisodeCandidate` or
+                :class:`PolicyCandidate`, a mapping with its fields (and perhaps `kind`), or a str, which is a fact.
+            scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
+                policy by the tenant, a fact or episode where it was proposed (a preference or episode in the tenant's
+                own scope is for all of its users). Only a fact whose subject is the tenant
+                itself can become the tenant's: it is provisional, and promoted when two independent sources (other
+                runs, and other users or, outside of a user's scope, other authors) have observed it, or when it is
+                confirmed. Proposed in the scope of a user or agent it is kept there until then.
+            source: the run it comes from, by name or as a :class:`Provenance`.
+            raise_if_rejected: write nothing and raise instead of returning an outcome that is `rejected`.
+
+        Returns:
+            `written`, `deduplicated` (`id` is of the record that says so already), `superseded` (written in the place
+            of `superseded`), or `rejected` with the reason, which is recorded (:meth:`rejections`) and logged as a
+            warning by `scrubjay.memory`. An outcome that is `rejected` is false.
+
+        Raises:
+            RejectedError: it was refused, and `raise_if_rejected` is set.
+            TypeError, ValueError: an argument of a wrong type, metadata that cannot be kept.
+            EmbedderError, StoreError: nothing was written. An embedder that does not answer is no error: words find the
+                record, and it is embedded later.
+        """
+        return self.propose_all([(candidate, scope, source)], raise_if_rejected=raise_if_rejected)[0]
+
+    def propose_all(
+        self,
+        proposals: Iterable[Proposed],
+        also: Callable[[Change, Sequence[Outcome]], None] | None = None,
+        revoke: Iterable[tuple[str, Scope, str]] = (),
+        raise_if_rejected: bool = False,
+    ) -> list[Outcome]:
+        """Propose several things in one transaction, in their order; each sees those before it.
+
+        Args:
+            proposals: (candidate, scope, source) each, as :meth:`propose` takes them.
+            also: is called with the change and the outcomes before they are committed, to write rows of its own.
+            revoke: (id, scope, reason) of records that are revoked before anything is proposed; those that are not
+                there (any more) are passed over.
+            raise_if_rejected: raise :class:`scrubjay.RejectedError` if one of them is refused.
+
+        What any of it raises leaves nothing written.
+        """
+        prepared = [self._prepare(*one) for one in proposals]
+        revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
+        self._asking.embed(prepared)
+        self._asking.judge(prepared)
+        outcomes: list[Outcome] = []
+        tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
+        with self._context.changing("proposing", tenants) as change:
+            for id, scope, reason in revoke:
+                self._standing.revoke_in(change, id, scope, reason, None)
+            for one in prepared:
+                outcomes.append(self._decide(change, one))
+            if raise_if_rejected and not all(outcomes):
+                raise _rejected(outcomes)
+            if also is not None:
+                also(change, outcomes)
+        for outcome in outcomes:
+            if not outcome:
+                _log.warning("a %s was rejected: %s", outcome.kind, outcome.reason)
+        return outcomes
+
+    def add(
+        self,
+        content: Any,
+        *,
+        scope: Scope,
+        kind: str = "fact",
+        source: Provenance | str = "direct",
+        **fields: Any,
+    ) -> Outcome:
+        """Write a record through the gate: the same as proposing a candidate of this kind with these fields.
+
+        Args:
+            content: a fact's content, an episode's summary, the text of a preference or policy (or, if it is not a
+                str, its value).
+            scope: on whose behalf.
+            kind: "fact", "episode" (needs `outcome`), "preference" or "policy" (they need `key`).
+            source: the run it comes from.
+            fields: further ones of the candidate.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if kind not in CANDIDATES:
+            raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
+        if kind in ("policy", "preference"):
+            content, value = said(content, fields.get("value"))
+            fields = {**fields, "value": value}
+        name = {"fact": "content", "episode": "summary"}.get(kind, "text")
+        return self.propose({**fields, name: content, "kind": kind}, scope=scope, source=source)
+
+    def policy(
+        self,
+        key: str,
+        text: Any = "",
+        *,
+        tenant: str | Scope,
+        value: Any = None,
+        type: str = "",
+        effective_from: CreatedAt | None = None,
+        effective_until: CreatedAt | None = None,
+        by: str | None = None,
+        source: Provenance | str = "admin",
+    ) -> Outcome:
+        """Write the next version of a policy. It is provisional; with `by`, who confirms it, it is in force at once.
+
+        Args:
+            key: what it is about. Of the confirmed versions of a key that are within their times, the newest is in
+                force.
+            text: the rule as prompts show it; or, if it is not a str, its value.
+            tenant: whose.
+            value: any JSON value for programs (``{"max_auto_approve_usd": 500}``); None: the text. Without a text,
+                prompts show the value as JSON on one line.
+            type: what sort of policy it is ("compliance", "guardrail", "approval").
+            effective_from, effective_until: when it is in force; by default from now on, for good.
+            by: who takes responsibility; see :meth:`confirm`.
+            source: the run that it comes from.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        scope = tenant_of(tenant)
+        candidate = policy_of(key, text, effective_from, effective_until, value, type)
+        outcome = self.propose(candidate, scope=scope, source=source)
+        _raised(outcome)
+        if by is not None and not outcome.active and outcome.id is not None:
+            return self._standing.confirm(outcome.id, by=by, scope=scope)
+        return outcome
+
+    def prefer(
+        self,
+        key: str,
+        text: Any = "",
+        *,
+        scope: Scope,
+        value: Any = None,
+        type: str = "",
+        source: str = "user_stated",
+        confidence: float = 1.0,
+        expires_at: CreatedAt | datetime | None = None,
+        ttl: float | None = None,
+        provenance: Provenance | str = "direct",
+    ) -> Outcome:
+        """Write a preference of a user, or, if `scope` names none, of the tenant: it holds for all users who have none
+        of its key. The same as proposing a :class:`PreferenceCandidate`.
+
+        Args:
+            key: what it is about; a new one replaces the old one of its key.
+            text: the wish as prompts show it; or, if it is not a str, its value.
+            scope: whose.
+            value, type: as for :meth:`policy`.
+            source: "user_stated", "inferred" or "admin_set".
+            confidence: 0 to 1; preferences need 0.5.
+            expires_at, ttl: from when on it does not hold any more.
+            provenance: the run that it comes from.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        text, value = said(text, value)
+        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl, value, type)
+        return self.propose(candidate, scope=scope, source=provenance)
+
+    # ------------------------------------------------------------------ before the file is locked
+
+    def _prepare(self, candidate: Any, scope: Any, source: Any) -> Proposal:
+        checked_scope(scope)
+        kind, found = classify(candidate)
+        typed: Any = with_text(found) if kind in ("policy", "preference") else found
+        one = Proposal(kind, typed, scope, checked_source(source))
+        try:
+            one.candidate = classified(self._context.settings.classify, verify(kind, typed, one.source))
+            one.target, one.about_tenant = resolve(kind, typed, scope)
+        except Unfit as unfit:
+            one.unfit = str(unfit)
+            return one
+        if kind in ("policy", "preference"):
+            one.unfit = fault(self._context.settings.validate, one.candidate)
+        if kind == "policy":
+            one.begins_at, one.expires_at = window_of(typed, self._context.clock())
+        else:
+            one.expires_at = self._context.expiry(typed.expires_at, typed.ttl)
+            if one.expires_at is not None and one.expires_at <= self._context.clock():
+                one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
+                return one
+        if kind == "preference":
+            one.said_at = moment_of(one.source.at, "source.at")
+        if kind == "fact":
+            try:
+                self._check_times(one)
+            except Unfit as unfit:
+                one.unfit = str(unfit)
+                return one
+            one.detail = encoded_detail(one.candidate)
+            if typed.vector is not None:
+                one.embedded = Embedded(typed.vector)
+        if kind in ("fact", "episode"):
+            one.metadata = encoded(typed.metadata)
+            with self._context.reading() as connection:
+                self._hash(connection, one)
+        return one
+
+    def _check_times(self, one: Proposal) -> None:
+        """Note when a fact was said, and when it says that it holds."""
+        candidate: FactCandidate = one.candidate
+        told = one.source.at if candidate.said_at is None else candidate.said_at
+        one.said_at = moment_of(told, "said_at")
+        if one.said_at is not None and one.said_at > self._context.clock() + _DAY_US:
+            raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
+        one.valid_from = moment_of(candidate.valid_from, "valid_from")
+        if one.valid_from is None and one.said_at is not None and one.said_at > self._context.clock():
+            one.valid_from = one.said_at
+        one.valid_until = moment_of(candidate.valid_until, "valid_until")
+        if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
+            raise Unfit(
+                f"valid_until: expected a time after {as_moment(one.valid_from)}, got {as_moment(one.valid_until)}"
+            )
+
+    @staticmethod
+    def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
+        """Note by what a fact or episode is known again; in the change once more, as the tenant may be sealed since."""
+        assert one.target is not None
+        one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
+        if one.kind == "fact":
+            tenant, candidate = one.target.tenant, one.candidate
+            one.topics = topics_in(connection, tenant, candidate.subject, candidate.predicate)
+            one.value_hash = value_hash_in(connection, tenant, candidate.value)
+
+    # ------------------------------------------------------------------ in the writer's turn
+
+    def _decide(self, change: Change, one: Proposal) -> Outcome:
+        if one.unfit:
+            return self._reject(change, one, one.unfit)
+        if one.kind in ("fact", "episode") and self._context.store.cipher.ring is not None:
+            self._hash(change.connection, one)
+        try:
+            if one.kind == "fact":
+                return self._facts.write(change, one)
+            if one.kind == "episode":
+                return write_episode(change, one, self._asking)
+            if one.kind == "preference":
+                return write_preference(change, one)
+            window = one.begins_at, one.expires_at
+            return write_policy(change, one.candidate, one.scope.tenant, window, one.source)
+        except Unfit as unfit:
+            return self._reject(change, one, str(unfit))
+
+    def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
+        connection, (tenant, *names) = change.connection, names_of(one.scope)
+        said = {"reason": reason, "content": as_kept(content_of(one.kind, one.candidate))}
+        number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
+        said = sealed_values(connection, "memory_rejection", tenant, number, names, said)
+        connection.execute(
+            "INSERT INTO memory_rejection"
+            "(number, at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                number,
+                change.now,
+                tenant,
+                *names,
+                one.kind,
+                said["reason"],
+                said["content"],
+                one.source.run,
+                one.source.turn,
+                one.source.author,
+            ),
+        )
+        return Outcome("rejected", one.kind, None, reason, active=False)
+
+
+def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:
+    place, first = next((place, one) for place, one in enumerate(outcomes) if not one)
+    where = f"proposals[{place}]: " if len(outcomes) > 1 else ""
+    return RejectedError(f"{where}a {first.kind} was rejected: {first.reason}", outcomes)
+
+
+def _checked_revocation(one: Any, name: str) -> tuple[str, Scope, str]:
+    if not isinstance(one, (tuple, list)) or len(one) != 3:
+        raise TypeError(f"{name}: expected (id, scope, reason), got {type(one).__name__}")
+    return checked_str(one[0], f"{name}.id"), checked_scope(one[1]), checked_str(one[2], f"{name}.reason")
+
+
+def _raised(outcome: Outcome) -> None:
+    if outcome.status == "rejected":
+        raise ValueError(outcome.reason)

@@ -1,0 +1,190 @@
+"""Versions of policies: of a tenant, or global.
+
+A global policy is written and revoked by whoever runs the service, never on behalf of a scope. Its row names no tenant
+('') and is in the clear, whatever is encrypted. A tenant's policy of the same key goes before a global one, unless that
+is mandatory (:func:`prevailing`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrubjay import payload
+from scrubjay.memory.gate.checking import checked_source, verify
+from scrubjay.memory.gate.proposal import provenance_columns
+from scrubjay.memory.ledger.context import MemoryContext, absent
+from scrubjay.memory.ledger.log import log
+from scrubjay.memory.ledger.making import as_moment, record_of
+from scrubjay.memory.ledger.rows import PolicyRow, find_row, insert, is_global, new_id, rows_where
+from scrubjay.memory.ledger.statements import is_in_force
+from scrubjay.memory.model.candidates import Outcome, PolicyCandidate, Provenance
+from scrubjay.memory.model.content import named
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.ruling import EVERYWHERE
+from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
+from scrubjay.payload import CreatedAt
+from scrubjay.store.together import Change
+
+__all__ = [
+    "confirm_policy",
+    "policy_of",
+    "revoke_global",
+    "window_of",
+    "write_global",
+    "write_policy",
+]
+
+
+Window = tuple[int | None, int | None]
+"""From when on (None: from now) and until when (None: for good) a policy is in force."""
+
+
+def policy_of(
+    key: str,
+    text: Any,
+    effective_from: CreatedAt | None,
+    effective_until: CreatedAt | None,
+    value: Any,
+    type: str,
+) -> PolicyCandidate:
+    """Return the candidate of a policy whose text may be its value."""
+    text, value = said(text, value)
+    return PolicyCandidate(key, text, effective_from, effective_until, value, type)
+
+
+def window_of(candidate: PolicyCandidate, now: int) -> Window:
+    """Return when a policy is in force.
+
+    Raises:
+        TypeError, ValueError: these are not times, or the end is not after the beginning.
+    """
+    since = payload.to_utc(candidate.effective_from, "effective_from")
+    until = payload.to_utc(candidate.effective_until, "effective_until")
+    given = None if since is None else payload.microseconds(since)
+    ends_at = None if until is None else payload.microseconds(until)
+    begins_at = now if given is None else given
+    if ends_at is not None and ends_at <= begins_at:
+        raise ValueError(
+            f"effective_until: expected a time after {as_moment(begins_at)}, got {as_moment(ends_at)}"
+        )
+    return given, ends_at
+
+
+def write_policy(
+    change: Change,
+    candidate: PolicyCandidate,
+    tenant: str,
+    window: Window,
+    source: Provenance,
+    *,
+    mandatory: bool = False,
+) -> Outcome:
+    """Write the next version of a policy, provisional, unless the newest one says the same for the same time."""
+    given, ends_at = window
+    detail = kept_detail(value=candidate.value, type=candidate.type, mandatory=mandatory)
+    latest: PolicyRow | None = next(
+        rows_where(
+            change.connection,
+            "policy",
+            "tenant = ? AND key = ? ORDER BY version DESC LIMIT 1",
+            (tenant, candidate.key),
+        ),
+        None,
+    )
+    if latest is not None and latest.status != "revoked":
+        same_window = latest.expires_at == ends_at and given in (None, latest.begins_at)
+        if same_window and is_same(latest, candidate.text, detail):
+            active = latest.status == "active"
+            return Outcome("deduplicated", "policy", latest.id, f"version {latest.version}", active=active)
+    id = new_id("policy")
+    row = PolicyRow(
+        id=id,
+        tenant=tenant,
+        user="",
+        agent="",
+        status="provisional",
+        begins_at=change.now if given is None else given,
+        expires_at=ends_at,
+        created_at=change.now,
+        **provenance_columns(change, tenant, source),
+        key=candidate.key,
+        version=1 if latest is None else latest.version + 1,
+        text=candidate.text,
+        decided_by=None,
+        detail=detail,
+    )
+    insert(change.connection, "memory_policy", row)
+    log(change, id, "written", source.author)
+    return Outcome("written", "policy", id, "provisional: somebody has to confirm it", active=False)
+
+
+def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
+    """Bring a provisional policy into force."""
+    change.connection.execute(
+        "UPDATE memory_policy SET status = 'active', decided_by = ?, decided_at = ? WHERE id = ?",
+        (by, change.now, row.id),
+    )
+    log(change, row.id, "confirmed", by)
+    reason = f"confirmed by {by}"
+    if not is_global(row) and _is_mandatory(change, row.key):
+        reason += "; the global policy of this key is mandatory and goes before it"
+    return Outcome("written", "policy", row.id, reason)
+
+
+# ---------------------------------------------------------------------- global policies
+
+
+def _is_mandatory(change: Change, key: str) -> bool:
+    """Whether the global policy of a key that is in force now is mandatory."""
+    rows = rows_where(
+        change.connection,
+        "policy",
+        "tenant = '' AND key = ? AND status = 'active' ORDER BY version DESC",
+        (key,),
+    )
+    newest = next((row for row in rows if is_in_force(row, change.now)), None)
+    policy: Any = None if newest is None else record_of(newest)
+    return policy is not None and policy.mandatory
+
+
+def write_global(
+    context: MemoryContext, candidate: PolicyCandidate, *, by: str, source: Provenance | str, mandatory: bool
+) -> Outcome:
+    """Write the next version of a global policy, in force at once or from its time on.
+
+    Raises:
+        TypeError, ValueError: an argument is not as it should be; nothing is written, not even a rejection.
+    """
+    by, source = named(by, "by"), checked_source(source)
+    if not isinstance(mandatory, bool):
+        raise TypeError(f"mandatory: expected a bool, got {type(mandatory).__name__}")
+    try:
+        candidate = verify("policy", with_text(candidate), source)
+    except Unfit as unfit:
+        raise ValueError(str(unfit)) from None
+    refused = fault(context.settings.validate, candidate)
+    if refused:
+        raise ValueError(refused)
+    window = window_of(candidate, context.clock())
+    with context.changing("writing a global policy", []) as change:
+        outcome = write_policy(change, candidate, EVERYWHERE, window, source, mandatory=mandatory)
+        row: Any = find_row(change.connection, outcome.id)
+        return outcome if outcome.active else confirm_policy(change, row, by)
+
+
+def revoke_global(context: MemoryContext, id: str, *, reason: str, by: str) -> None:
+    """Take a version of a global policy out of force permanently; its row stays.
+
+    Raises:
+        KeyError: no global policy that is not revoked has this id.
+        TypeError, ValueError: no reason, or no name.
+    """
+    reason, by = named(reason, "reason"), named(by, "by")
+    with context.changing("revoking a global policy", []) as change:
+        row: Any = find_row(change.connection, id)
+        if row is None or not is_global(row) or row.status == "revoked":
+            raise absent(id)
+        change.connection.execute(
+            "UPDATE memory_policy SET status = 'revoked', decided_at = ? WHERE id = ?", (change.now, id)
+        )
+        log(change, id, "revoked", by, reason)

@@ -1,0 +1,92 @@
+"""Preferences: one in force for each key of a user, or of a tenant."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from scrubjay.memory.gate.proposal import Proposal, provenance_columns
+from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.rows import PreferenceRow, insert, new_id, rows_where
+from scrubjay.memory.model.candidates import Outcome, PreferenceCandidate
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.values import is_same, kept_detail
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["write_preference"]
+
+
+def write_preference(change: Change, one: Proposal) -> Outcome:
+    """Write a preference in the place of that of its key, or say why it stays."""
+    candidate: PreferenceCandidate = one.candidate
+    assert one.target is not None
+    connection, now = change.connection, change.now
+    tenant, user, _ = names_of(one.target)
+    held: PreferenceRow | None = next(
+        rows_where(
+            connection,
+            "preference",
+            "tenant = ? AND user = ? AND key = ? AND status = 'active'",
+            (tenant, user, candidate.key),
+        ),
+        None,
+    )
+    if held is not None and held.expires_at is not None and held.expires_at <= now:
+        drop(change, held)
+        held = None
+    detail = kept_detail(value=candidate.value, type=candidate.type)
+    if held is not None:
+        says_the_same = is_same(held, candidate.text, detail)
+        if candidate.source == "inferred" and held.source != "inferred":
+            if says_the_same:
+                return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
+            raise Unfit(
+                f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
+            )
+        same = says_the_same and held.source == candidate.source
+        if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
+            return Outcome("deduplicated", "preference", held.id, "the same is known")
+    id = new_id("preference")
+    said_at = now if one.said_at is None else min(one.said_at, now)
+    late = held is not None and said_at < held.created_at
+    if held is not None and not late:
+        connection.execute(
+            "UPDATE memory_preference SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
+            (id, max(said_at, held.created_at), held.id),
+        )
+        log(change, held.id, "superseded", one.source.author, id)
+    row = PreferenceRow(
+        id=id,
+        tenant=tenant,
+        user=user,
+        agent="",
+        status="superseded" if late else "active",
+        begins_at=None,
+        expires_at=one.expires_at,
+        created_at=said_at,
+        **provenance_columns(change, tenant, one.source),
+        key=candidate.key,
+        text=candidate.text,
+        source=candidate.source,
+        confidence=candidate.confidence,
+        superseded_by=held.id if held is not None and late else None,
+        updated_at=_next_wish(connection, tenant, user, candidate.key, said_at) if late else now,
+        detail=detail,
+    )
+    insert(connection, "memory_preference", row)
+    log(change, id, "written", one.source.author)
+    if late:
+        return Outcome("written", "preference", id, "what was said later holds", active=False)
+    if held is None:
+        return Outcome("written", "preference", id)
+    return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
+
+
+def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:
+    """When the next preference of a key was said after another that is told late."""
+    (after,) = connection.execute(
+        "SELECT min(created_at) FROM memory_preference "
+        "WHERE tenant = ? AND user = ? AND key = ? AND created_at > ?",
+        (tenant, user, key, said_at),
+    ).fetchone()
+    return int(after)

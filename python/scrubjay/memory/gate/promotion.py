@@ -1,0 +1,124 @@
+"""Facts of a tenant: provisional until independent sources or a person speak for them, then in force for all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from scrubjay.memory.gate.slots import COMPUTED, Slots, next_recorded
+from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.documents import Embedded, documents_in
+from scrubjay.memory.ledger.log import log
+from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow, rows_where, update_fact
+from scrubjay.memory.ledger.statements import (
+    encoded_ids,
+    facts_of_slot,
+    holds_of,
+    ids_of,
+    is_in_force,
+    projected,
+    topics_in,
+    with_held,
+)
+from scrubjay.memory.model.projection import Held
+from scrubjay.store.together import Change
+
+__all__ = ["Promotion"]
+
+
+class Promotion:
+    """What brings a tenant's fact into force, and takes its copies in narrower scopes back.
+
+    Args:
+        context: of the memory.
+        slots: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, slots: Slots) -> None:
+        self._context = context
+        self._slots = slots
+
+    def promote(
+        self,
+        change: Change,
+        row: FactRow,
+        contradicted: Mapping[str, bool],
+        by: str | None,
+        embedded: Embedded,
+    ) -> tuple[str | None, bool]:
+        """Bring a tenant's provisional fact into force; the copies in the scopes that observed it make room.
+
+        Return the first that it ended, and whether it is in force now.
+        """
+        connection = change.connection
+        topics = topics_in(connection, row.tenant, row.subject, row.predicate) or (
+            (row.topic,) if row.topic else ()
+        )
+        names = (row.tenant, row.user, row.agent)
+        rivals = (
+            [one for one in facts_of_slot(connection, names, topics) if one.id != row.id] if topics else []
+        )
+        if row.relation is None or (row.single is None and hasattr(self._context.judge, "is_single")):
+            single = int(self._context.is_single(row.predicate, row.content))
+            row = row._replace(
+                relation=row.relation or "asserts", single=single, said_at=row.said_at or row.created_at
+            )
+        ids = [*ids_of(row, "replaces"), *(id for id, is_so in contradicted.items() if is_so)]
+        recorded_at = next_recorded(change, rivals)
+        fresh = row._replace(
+            status="active",
+            decided_by=by,
+            updated_at=change.now,
+            recorded_at=recorded_at,
+            replaces=encoded_ids(ids),
+            holds="[]",
+        )
+        held = projected(connection, [*rivals, fresh], self._context.is_single)
+        fresh = with_held(fresh, held[row.id], change.now)
+        ended = self._slots.settle(change, rivals, held, row.id, by)
+        before = next(rows_where(connection, "fact", "id = ?", (row.id,)))
+        update_fact(
+            change,
+            before,
+            fresh,
+            (*COMPUTED, "decided_by", "relation", "single", "said_at", "replaces"),
+        )
+        ended += self._slots.replace_elsewhere(change, fresh, {rival.id for rival in rivals}, by)
+        self.share(change, fresh, by)
+        documents_in(change).put(fresh, embedded)
+        log(change, row.id, "promoted" if by is None else "confirmed", by)
+        return ended[0] if ended else None, is_in_force(fresh, change.now)
+
+    def share(self, change: Change, row: FactRow, by: str | None) -> None:
+        """Let a tenant's fact speak for the copies of it in the scopes that observed it."""
+        connection = change.connection
+        observed = rows_where(
+            connection,
+            "fact",
+            "id IN (SELECT fact FROM memory_observation WHERE tenant = ? AND hash = ?) AND id <> ?",
+            (row.tenant, row.hash, row.id),
+        )
+        places = dict.fromkeys((one.tenant, one.user, one.agent, one.hash, one.topic) for one in observed)
+        for place in places:
+            condition = (
+                IN_SCOPE + "AND hash = ? AND topic = ? AND status IN ('active', 'superseded') AND id <> ?"
+            )
+            for copy in list(rows_where(connection, "fact", condition, (*place, row.id))):
+                self._share_one(change, copy, row.id, by)
+
+    def _share_one(self, change: Change, copy: FactRow, id: str, by: str | None) -> None:
+        if copy.holds is None:
+            copy = copy._replace(holds=json.dumps(holds_of(copy)))
+        fresh = with_held(copy._replace(shared_as=id, updated_at=change.now), Held(), change.now)
+        before = next(rows_where(change.connection, "fact", "id = ?", (copy.id,)))
+        update_fact(change, before, fresh, COMPUTED)
+        documents_in(change).put(fresh, before=before)
+        if before.status == "active":
+            log(change, copy.id, "superseded", by, id)
+
+    def unshare(self, change: Change, id: str) -> None:
+        """Let the copies of a tenant's fact that is gone speak for themselves again."""
+        for copy in list(rows_where(change.connection, "fact", "shared_as = ?", (id,))):
+            fresh = copy._replace(shared_as=None, updated_at=change.now)
+            update_fact(change, copy, fresh, ("shared_as", "updated_at"))
+            self._slots.project_around(change, fresh, None, None)

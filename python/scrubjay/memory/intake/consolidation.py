@@ -1,0 +1,188 @@
+"""Consolidation: near-duplicates are merged and episodes summed up, by proposals to the gate.
+
+Copy on write: a merged fact is a new one, a correction that takes the place of those it was made of for all of their
+time (they say the same, so nothing changed in the world; what was known before stays known of before). Facts without
+subject and predicate, which nothing can correct, are superseded from now on. All keep their rows, and are in force
+again when the new one is revoked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.memory.gate.gate import Gate
+from scrubjay.memory.ledger.context import checked_scope
+from scrubjay.memory.ledger.making import as_moment
+from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
+from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.read.lookup import Lookup
+
+__all__ = ["Consolidated", "Merger", "consolidate", "merge"]
+
+Merger = Callable[[Sequence[Any]], Candidate | None]
+"""Takes facts that say nearly the same, or episodes of one task type, oldest first; returns what is to stand for them,
+or None."""
+
+_RUN = "consolidation"
+_SUMMED_UP = "consolidates"
+_MAX_PER_WORD = 200
+"""Words that more facts hold say nothing of which are alike; they are compared by their rarer words."""
+
+
+@dataclass(frozen=True)
+class Consolidated:
+    """What a consolidation proposed: (outcome, ids of the records that it was made of) each."""
+
+    merged: tuple[tuple[Outcome, tuple[str, ...]], ...] = ()
+    summed_up: tuple[tuple[Outcome, tuple[str, ...]], ...] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the records that were written; revoking one undoes it."""
+        every = (*self.merged, *self.summed_up)
+        return [str(outcome.id) for outcome, _ in every if outcome.status in ("written", "superseded")]
+
+
+def merge(records: Sequence[Any]) -> Candidate | None:
+    """The merger without a model: the longest of the facts stands for all, with what the others know besides. Episodes
+    are left as they are.
+
+    >>> from scrubjay.memory.intake.consolidation import alike
+    >>> alike("Jane lives in Oslo, Norway", "Jane lives in Oslo Norway.", 0.8)
+    True
+    """
+    if not all(isinstance(one, Fact) for one in records):
+        return None
+    best: Fact = max(records, key=lambda one: (len(one.content), one.created_at, one.id))
+    metadata: dict[str, Any] = {}
+    for one in records:
+        metadata.update(one.metadata)
+    return FactCandidate(
+        best.content,
+        best.subject,
+        best.predicate,
+        max(one.confidence for one in records),
+        evidence=best.evidence,
+        metadata={**metadata, **best.metadata} or None,
+        single=best.single,
+        value=best.value,
+        entities=list(dict.fromkeys(name for one in records for name in one.entities)),
+        importance=max((one.importance for one in records if one.importance is not None), default=None),
+    )
+
+
+def consolidate(
+    lookup: Lookup,
+    gate: Gate,
+    clock: Callable[[], int],
+    scope: Scope,
+    merger: Merger,
+    *,
+    likeness: float,
+    least_episodes: int,
+    dry_run: bool,
+) -> Consolidated:
+    """Propose what a merger makes of groups of records in force of exactly a scope; see `Memory.consolidate`."""
+    checked_scope(scope)
+    if not callable(merger):
+        raise TypeError(f"merger: expected a function of records, got {type(merger).__name__}")
+    if isinstance(likeness, bool) or not isinstance(likeness, (int, float)):
+        raise TypeError(f"likeness: expected a number, got {type(likeness).__name__}")
+    if not 0 < likeness <= 1:
+        raise ValueError(f"likeness: expected more than 0, at most 1, got {likeness}")
+    if isinstance(least_episodes, bool) or not isinstance(least_episodes, int) or least_episodes < 2:
+        raise ValueError(f"least_episodes: expected an int of 2 or more, got {least_episodes!r}")
+    facts: Any = lookup.list(scope, kinds=["fact"], exact=True)
+    episodes: Any = lookup.list(scope, kinds=["episode"], exact=True)
+    now = as_moment(clock())
+    proposals: list[tuple[str, Candidate, tuple[str, ...]]] = []
+    for group in _near_duplicates([one for one in facts if one.relation == "asserts"], likeness):
+        candidate, ids = merger(group), tuple(one.id for one in group)
+        if isinstance(candidate, FactCandidate):
+            has_slot = bool(candidate.subject and candidate.predicate)
+            begin = min(one.holds[0][0] for one in group) if has_slot else now
+            relation = "corrects" if has_slot else "asserts"
+            fresh = replace(candidate, relation=relation, valid_from=begin, replaces=ids)
+            proposals.append(("merged", fresh, ids))
+        elif candidate is not None:
+            raise TypeError(f"merger: expected a FactCandidate or None, got {type(candidate).__name__}")
+    for some in _of_one_task(episodes, least_episodes):
+        candidate, ids = merger(some), tuple(one.id for one in some)
+        if isinstance(candidate, EpisodeCandidate):
+            metadata = {**(candidate.metadata or {}), _SUMMED_UP: list(ids)}
+            proposals.append(("summed_up", replace(candidate, metadata=metadata), ids))
+        elif candidate is not None:
+            raise TypeError(f"merger: expected an EpisodeCandidate or None, got {type(candidate).__name__}")
+    if dry_run:
+        outcomes = [
+            Outcome("written", _kind(one), None, "a dry run", active=False) for _, one, _ in proposals
+        ]
+    else:
+        source = Provenance(_RUN)
+        outcomes = [*gate.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
+    found: dict[str, list[Any]] = {"merged": [], "summed_up": []}
+    for (what, _, ids), outcome in zip(proposals, outcomes, strict=True):
+        found[what].append((outcome, ids))
+    return Consolidated(tuple(found["merged"]), tuple(found["summed_up"]))
+
+
+def _kind(candidate: Candidate) -> str:
+    return "fact" if isinstance(candidate, FactCandidate) else "episode"
+
+
+def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]:
+    """Groups of facts of one subject and predicate that say nearly the same, each fact in one group at most."""
+    holders: dict[tuple[str, str, str], list[int]] = {}
+    words = [_words(one.content) for one in facts]
+    groups: dict[int, list[int]] = {}
+    of: dict[int, int] = {}
+    for i, one in enumerate(facts):
+        keys = [(normalised(one.subject), normalised(one.predicate), word) for word in sorted(words[i])]
+        near = {j for key in keys if len(rest := holders.get(key, [])) <= _MAX_PER_WORD for j in rest}
+        for j in sorted(near):
+            if _share(words[i], words[j]) >= likeness and _are_one(one, facts[j]):
+                first = of.get(j, j)
+                if all(_share(words[i], words[k]) >= likeness for k in groups.get(first, [first])):
+                    of[i] = first
+                    groups.setdefault(first, [first]).append(i)
+                    break
+        for key in keys:
+            holders.setdefault(key, []).append(i)
+    return [[facts[i] for i in group] for group in groups.values()]
+
+
+def _are_one(one: Fact, other: Fact) -> bool:
+    """Whether two facts may be one: no number, value, time or expiry of theirs tells them apart."""
+    same = (one.value, one.valid_until, one.expires_at) == (other.value, other.valid_until, other.expires_at)
+    return same and _numbers(one.content) == _numbers(other.content)
+
+
+def _numbers(text: str) -> set[str]:
+    return {word for word in _words(text) if any(c.isdigit() for c in word)}
+
+
+def _words(text: str) -> set[str]:
+    return set("".join(c if c.isalnum() else " " for c in normalised(text)).split())
+
+
+def _share(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def alike(one: str, other: str, likeness: float) -> bool:
+    """Whether two texts share so much of their words (Jaccard)."""
+    return _share(_words(one), _words(other)) >= likeness
+
+
+def _of_one_task(episodes: Sequence[Episode], least: int) -> Iterable[list[Episode]]:
+    """Episodes of one task type that no summary stands for yet; summaries are not summed up again."""
+    done = {id for one in episodes for id in one.metadata.get(_SUMMED_UP, ())}
+    by_task: dict[str, list[Episode]] = {}
+    for one in episodes:
+        if one.id not in done and _SUMMED_UP not in one.metadata:
+            by_task.setdefault(one.task_type, []).append(one)
+    return [some for task, some in by_task.items() if task and len(some) >= least]

@@ -1,0 +1,231 @@
+"""Distillation of a run into memories: stabilised, read by an extractor, each candidate through the gate; once.
+
+The extractor runs without a lock and before anything is written, so a slow model blocks no other work. Then everything
+that it found, and the note that these events were distilled, is written in one transaction: a run is distilled as a
+whole or not at all, even if several processes try or one of them is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.memory.gate.gate import Gate
+from scrubjay.memory.gate.slots import Slots
+from scrubjay.memory.intake.extractors import (
+    AnyExtractor,
+    Extraction,
+    Extractor,
+    Found,
+    Retraction,
+    as_extraction,
+    name_of,
+)
+from scrubjay.memory.intake.stabilise import Transcript, stabilise
+from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.drafts import check_run_id
+from scrubjay.memory.ledger.rows import FactRow, belongs_to, kind_of, rows_where
+from scrubjay.memory.ledger.trace import Run, Traces
+from scrubjay.memory.model.candidates import FactCandidate, Provenance
+from scrubjay.memory.model.decoding import decoded, json_of
+from scrubjay.payload import microseconds
+from scrubjay.store.connections import translated
+from scrubjay.store.decoding import integer
+
+__all__ = ["Distilled", "DistilledOne", "distil"]
+
+
+class DistilledOne(NamedTuple):
+    """What became of one candidate: its kind, the gate's answer, the id of the record (None if there is none)."""
+
+    kind: str
+    status: str
+    id: str | None
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """What became of a run."""
+
+    run_id: str
+    outcomes: tuple[DistilledOne, ...]
+    """Of each candidate in order; what was retracted is a fact that ends others; "revoked" for what was taken back."""
+    through: int
+    """Number of the last event that was distilled, or 0."""
+    fresh: bool
+    """False if there was nothing new: then these are the outcomes of the last time."""
+    n_malformed: int = 0
+    """Items of a model's answer that were no candidates."""
+
+
+class _Raced(Exception):  # noqa: N818 - not an error, and internal
+    """Another process distilled these events meanwhile."""
+
+
+def distil(
+    context: MemoryContext,
+    slots: Slots,
+    gate: Gate,
+    traces: Traces,
+    run_id: str,
+    extractor: AnyExtractor,
+    scope: Scope,
+) -> Distilled:
+    """Distil what a run of exactly this scope has said since it was distilled last.
+
+    Raises:
+        KeyError: this scope has no such run.
+        TypeError, ValueError: a bad argument, or an extractor that returned something else than candidates.
+        Exception: whatever the extractor raises; nothing was written.
+    """
+    check_run_id(run_id)
+    if not callable(extractor) and not isinstance(extractor, Extractor):
+        raise TypeError(f"extractor: expected an Extractor or a function, got {type(extractor).__name__}")
+    run = traces.run(scope, run_id)
+    if run is None:
+        raise KeyError(f"run_id: this scope has no run {run_id!r}")
+    with context.reading() as connection:
+        last = _last_distilled(connection, run.key)
+    events = traces.events(scope, run_id)
+    if not any(event.seq > last and event.kind != "prompt" for event in events):
+        return _recorded(traces, run)
+    through = events[-1].seq
+    transcript = stabilise(run_id, events, after=last)
+    extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
+    found = _still_held(context, slots, scope, extraction)
+    before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
+    taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
+    revoked = _noted_from(context, scope, run_id, taken_back)
+    proposals = [(one.candidate, scope, _source(one, transcript)) for one in found]
+    outcomes: list[DistilledOne] = []
+
+    def also(change: Any, results: Sequence[Any]) -> None:
+        connection: sqlite3.Connection = change.connection
+        if _last_distilled(connection, run.key) != last or not _same_run(connection, run):
+            raise _Raced
+        outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
+        outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
+        connection.execute(
+            "INSERT INTO memory_distilled VALUES (?, ?, ?, ?, ?, ?)",
+            (run.key, last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
+        )
+
+    try:
+        gate.propose_all(
+            proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
+        )
+    except _Raced:
+        return _recorded(traces, run)
+    return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
+
+
+def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction) -> list[Found]:
+    """Leave out what is retracted later in the same run; let what earlier runs left end, as something known."""
+
+    def undone(one: Found) -> bool:
+        about = (getattr(one.candidate, "subject", None), getattr(one.candidate, "predicate", None))
+        return any(
+            about == (gone.subject, gone.predicate) and not _before(gone, one)
+            for gone in extraction.retracted
+        )
+
+    found = [one for one in extraction.found if not undone(one)]
+    for gone in extraction.retracted:
+        ended = _in_force(context, slots, scope, gone)
+        if ended:
+            said = gone.content or "No longer so: " + " ".join(row.text for row in ended)
+            ids = [row.id for row in ended]
+            ends = FactCandidate(said, gone.subject, gone.predicate, relation="ends", replaces=ids)
+            found.append(Found(ends, gone.seq))
+    return found
+
+
+def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retraction) -> list[FactRow]:
+    """Return the facts in force that a retraction speaks of, without those that say that something ended."""
+    with context.reading() as connection:
+        rows = [
+            row
+            for id in slots.facts_about(scope, gone.subject, gone.predicate)
+            for row in rows_where(connection, "fact", "id = ?", (id,))
+        ]
+    return [row for row in rows if row.relation != "ends"]
+
+
+def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
+    """Ids of the living records that were distilled from events that have been taken back since."""
+    seqs = sorted(seqs)
+    if not seqs:
+        return []
+    with context.reading() as connection:
+        living = [
+            row
+            for kind in ("preference", "fact", "episode")
+            for row in rows_where(
+                connection,
+                kind,
+                "tenant = ? AND user = ? AND source_run = ? AND status IN ('provisional', 'active') ORDER BY id",
+                (scope.tenant, scope.user or "", run_id),
+            )
+        ]
+    return [
+        row.id
+        for seq in seqs
+        for row in living  # places may be sealed, so they are compared here
+        if row.place == _place(seq) and belongs_to(row, scope)
+    ]
+
+
+def _before(gone: Retraction, one: Found) -> bool:
+    return gone.seq is not None and one.seq is not None and gone.seq < one.seq
+
+
+def _source(one: Found, transcript: Transcript) -> Provenance:
+    said = next((said for said in transcript.utterances if said.seq == one.seq), None)
+    if said is None:
+        at = transcript.utterances[-1].at if transcript.utterances else None
+        return Provenance(run=transcript.run_id, turn=transcript.turn_of(None), at=at)
+    return Provenance(
+        run=transcript.run_id, turn=said.turn, author=said.author, place=_place(said.seq), at=said.at
+    )
+
+
+def _place(seq: int) -> str:
+    return f"event {seq}"
+
+
+def _same_run(connection: sqlite3.Connection, run: Run) -> bool:
+    """Whether the run was not erased meanwhile; its key and name may have been given again."""
+    found = connection.execute(
+        "SELECT run, started_at, n_events FROM memory_run WHERE key = ?", (run.key,)
+    ).fetchone()
+    if found is None or integer(found[2], "a run's events") < run.n_events:
+        return False
+    return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
+
+
+def _last_distilled(connection: sqlite3.Connection, key: int) -> int:
+    (last,) = connection.execute(
+        "SELECT ifnull(max(last_seq), 0) FROM memory_distilled WHERE run = ?", (key,)
+    ).fetchone()
+    return integer(last, "memory_distilled.last_seq")
+
+
+def _recorded(traces: Traces, run: Run) -> Distilled:
+    with translated(traces.store.path, "reading what was distilled"):
+        rows = (
+            traces.store.reading_connection()
+            .execute(
+                "SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,)
+            )
+            .fetchall()
+        )
+        if not rows:
+            return Distilled(run.run_id, (), 0, False)
+        last, kept = rows[-1]
+        what = f"what was distilled of run {run.run_id!r}"
+        outcomes = decoded(what, None, lambda: tuple(DistilledOne(*one) for one in json_of(kept, list, what)))
+        return Distilled(run.run_id, outcomes, integer(last, what), False)

@@ -1,0 +1,175 @@
+"""Stabilised transcripts: retracted turns are left out, and "yesterday" becomes a date.
+
+A turn is understood in its context; a memory is read months later. So before distillation retracted turns are left out,
+relative times get their dates beside the words, and every line names its speaker. Rules only, no model: an
+extractor may refine what is left, but retracted turns never reach it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from scrubjay.memory.ledger.trace import TraceEvent
+
+__all__ = ["Transcript", "Utterance", "stabilise"]
+
+_TAKES_BACK = re.compile(
+    r"\s*(?:(?:oh|no|wait|sorry|hmm|actually|please)[,.! ]+)*"
+    r"(?:scratch that|strike that|never\s?mind(?: that| what i (?:just )?said)?"
+    r"|disregard (?:that|what i (?:just )?said)"
+    r"|forget (?:that|it|what i (?:just )?said)|ignore (?:that|my last message|what i (?:just )?said)"
+    r"|i take that back)(?=\s*(?:[.,;:!\u2013\u2014-]|$))[\s.,;:!\u2013\u2014-]*",
+    re.IGNORECASE,
+)
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY = "(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+_RELATIVE = re.compile(
+    r"\b(?:(?P<day>the day before yesterday|yesterday|last night|today|tonight|tomorrow)"
+    r"|(?P<which>last|this|next) (?:(?P<unit>week|weekend|month|year)|(?P<weekday>" + _DAY + r"))"
+    r"|(?P<n>\d{1,3}|" + "|".join(_NUMBERS) + r") (?P<units>day|week|month|year)s? ago)\b(?! \()",
+    re.IGNORECASE,
+)
+_SHIFT = {
+    "the day before yesterday": -2,
+    "yesterday": -1,
+    "last night": -1,
+    "today": 0,
+    "tonight": 0,
+    "tomorrow": 1,
+}
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """What one event said, stabilised."""
+
+    seq: int
+    turn: int
+    at: datetime
+    kind: str
+    author: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """As an extractor reads it: number, day, author, text."""
+        return f"[{self.seq}] {self.at.date().isoformat()} {self.author}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The turns of a run, without retracted ones.
+
+    `context` is what was distilled before, for references only; facts are to come from `utterances`.
+    """
+
+    run_id: str
+    utterances: tuple[Utterance, ...]
+    context: tuple[Utterance, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The utterances, one a line."""
+        return "\n".join(utterance.line for utterance in self.utterances)
+
+    def turn_of(self, seq: int | None) -> int:
+        """Return the turn of an event; that of the last utterance for a number that is not of this run."""
+        for utterance in self.utterances:
+            if utterance.seq == seq:
+                return utterance.turn
+        return self.utterances[-1].turn if self.utterances else 0
+
+
+def stabilise(run_id: str, events: Iterable[TraceEvent], *, after: int = 0) -> Transcript:
+    """Return what the events of a run mean.
+
+    An event is left out if it was retracted (:meth:`Session.retract`), or if its speaker's next words take it back
+    ("scratch that", "never mind", "I take that back" ...): then the whole turn goes, answers to it included. What
+    follows those words stays. Events up to number `after` are context.
+
+    >>> from datetime import timezone
+    >>> day = datetime(2023, 5, 8, tzinfo=timezone.utc)
+    >>> said = ["I live in Bergen.", "Scratch that. I moved to Oslo yesterday."]
+    >>> events = [TraceEvent(i + 1, i + 1, day, "user", "Jane", text) for i, text in enumerate(said)]
+    >>> print(stabilise("r1", events).text)
+    [2] 2023-05-08 Jane: I moved to Oslo yesterday (2023-05-07).
+    """
+    events = list(events)
+    gone = {event.data.get("retracts") for event in events if event.kind == "retraction"}
+    kept: list[Utterance] = []
+    for event in events:
+        if event.kind in ("prompt", "retraction") or event.seq in gone:
+            continue
+        text, author = event.content, " ".join(event.author.split())  # one line each, whatever it holds
+        if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
+            kept = _without_last_turn(kept, author)
+            text = text[taken_back.end() :]
+        text = with_dates(" ".join(text.split()), event.at.date())
+        if text:
+            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
+    fresh = tuple(utterance for utterance in kept if utterance.seq > after)
+    return Transcript(run_id, fresh, tuple(utterance for utterance in kept if utterance.seq <= after))
+
+
+def with_dates(text: str, day: date) -> str:
+    """Write dates behind times that only make sense on the day they were said.
+
+    >>> with_dates("We met two weeks ago, and again last Friday.", date(2023, 5, 8))
+    'We met two weeks ago (2023-04-24), and again last Friday (2023-05-05).'
+    """
+    return _RELATIVE.sub(lambda found: f"{found[0]} ({_resolved(found, day)})", text)
+
+
+def _without_last_turn(kept: Sequence[Utterance], author: str) -> list[Utterance]:
+    """Leave out the last turn of an author, and what others answered to it."""
+    last = next((one for one in reversed(kept) if one.kind == "user" and one.author == author), None)
+    if last is None:
+        return list(kept)
+    return [one for one in kept if one.seq < last.seq or (one.kind == "user" and one.author != author)]
+
+
+def _resolved(found: re.Match[str], day: date) -> str:
+    try:
+        if found["day"]:
+            return (day + timedelta(days=_SHIFT[found["day"].lower()])).isoformat()
+        if found["n"]:
+            n = int(found["n"]) if found["n"].isdigit() else _NUMBERS[found["n"].lower()]
+            return _ago(day, n, found["units"].lower())
+        step = {"last": -1, "this": 0, "next": 1}[found["which"].lower()]
+        if found["weekday"]:
+            return _weekday(day, _DAYS.index(found["weekday"][:3].lower()), step).isoformat()
+        unit = found["unit"].lower()
+        if unit == "year":
+            return str(day.year + step)
+        if unit == "month":
+            return _month(day, step)
+        monday = day - timedelta(days=day.weekday()) + timedelta(weeks=step)
+        return f"week of {monday.isoformat()}" if unit == "week" else (monday + timedelta(days=5)).isoformat()
+    except (OverflowError, ValueError):  # a date before the year 1 or after 9999
+        return "long ago"
+
+
+def _ago(day: date, n: int, unit: str) -> str:
+    if unit == "day":
+        return (day - timedelta(days=n)).isoformat()
+    if unit == "week":
+        return (day - timedelta(weeks=n)).isoformat()
+    return _month(day, -n) if unit == "month" else str(day.year - n)
+
+
+def _month(day: date, step: int) -> str:
+    months = day.year * 12 + day.month - 1 + step
+    return f"{months // 12:04d}-{months % 12 + 1:02d}"
+
+
+def _weekday(day: date, weekday: int, step: int) -> date:
+    """The last one before the day, the one of its week, or the next one after it."""
+    if step < 0:
+        return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
+    if step > 0:
+        return day + timedelta(days=(weekday - day.weekday() - 1) % 7 + 1)
+    return day + timedelta(days=weekday - day.weekday())

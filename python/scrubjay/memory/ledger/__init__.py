@@ -1,0 +1,3 @@
+"""What memory keeps in the file: tables, rows, encryption, logs, traces, documents; and the context through which all
+other parts read and write them.
+"""

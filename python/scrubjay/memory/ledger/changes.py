@@ -1,0 +1,230 @@
+"""The changes of a memory as its log has them: read from a cursor on, and handed to those who follow.
+
+Every change of a record writes its row of the table `memory_log` in its own transaction. Transactions take turns, so
+the numbers of the rows ascend in the order in which the changes became visible, and whoever asks for what came after
+the last number that it saw misses nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, Error
+from scrubjay.locks import renew_in_children
+from scrubjay.memory.ledger.rows import kind_of
+from scrubjay.memory.ledger.sealing import opened_in, place_in
+from scrubjay.memory.model.decoding import as_moment, decoded
+from scrubjay.store.decoding import integer, scope_of
+from scrubjay.store.reading import names_of
+from scrubjay.store.sqlite import SqliteStore
+
+__all__ = ["ChangeEvent", "Changes", "Hook", "Sight"]
+
+_log = logging.getLogger(__name__)
+
+_COLUMNS = "number, at, record, what, by, detail, tenant, user, agent"
+_PROPOSED = "written"
+"""What the log calls the first event of a record."""
+_BATCH = 1000
+
+Hook = Callable[["ChangeEvent"], object]
+
+
+@dataclass(frozen=True)
+class ChangeEvent:
+    """One change of a memory.
+
+    Attributes:
+        cursor: its place in the feed; later changes have greater ones, not always the next.
+        at: when it was written.
+        what: "proposed" (a record was written), "superseded", "limited" (by a fact that begins later), "resumed",
+            "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten"; and
+            "held" and "released" of a legal hold on a scope.
+        scope: whose record it is; None: a global policy.
+        kind: of the record; None: it is about the whole scope, its users and agents included.
+        record: its id, or None with `kind`.
+        by: who did it, if that was said.
+        detail: such as the id of the successor, or the reason; None for what is gone.
+    """
+
+    cursor: int
+    at: datetime
+    what: str
+    scope: Scope | None
+    kind: str | None
+    record: str | None
+    by: str | None = None
+    detail: str | None = None
+
+
+class Logged(Protocol):
+    """What reading the log needs of a memory's context."""
+
+    @property
+    def store(self) -> SqliteStore:
+        """The file."""
+        ...
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give a reading connection."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give one for several questions that are answered from one state."""
+        ...
+
+    def is_readable(self, scope: Scope) -> bool:
+        """Whether the tenant's key was not destroyed."""
+        ...
+
+
+class Changes:
+    """What happened to the records of a memory, of all scopes. Thread-safe.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: Logged) -> None:
+        self._context = context
+        self._hooks: list[_Follower] = []
+        self._delivering = threading.Lock()
+        self._due = False
+        renew_in_children(self, "_delivering")
+
+    @property
+    def cursor(self) -> int:
+        """The cursor of the newest change, whosever: what comes after it is new. 0: nothing was written yet."""
+        with self._context.reading() as connection:
+            return _newest(connection)
+
+    def after(self, since: int, sight: Sight, limit: int) -> list[ChangeEvent]:
+        """Return the changes after a cursor that are in sight, oldest first.
+
+        Raises:
+            ValueError: the cursor is of another file, or of one that was restored from an older copy.
+        """
+        context = self._context
+        with context.snapshot() as connection:
+            newest = _newest(connection)
+            if since > newest:
+                raise ValueError(f"since: expected a cursor of this memory, at most {newest}, got {since}")
+            found: list[tuple[Any, ...]] = []
+            for condition, names in sight.parts():
+                found += connection.execute(
+                    f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number > ? ORDER BY number LIMIT ?",
+                    (*names, since, limit),
+                ).fetchall()
+            found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
+            events = (self._event(row) for row in found[:limit])
+            return [event for event in events if event is not None]
+
+    def follow(self, function: Hook, sight: Sight) -> Callable[[], None]:
+        """Call a function with each change in sight from now on; return what ends it."""
+        if not callable(function):
+            raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
+        follower = _Follower(function, sight, self.cursor)
+        self._hooks = [*self._hooks, follower]  # replaced as a whole: a delivery may be reading it
+
+        def stop() -> None:
+            self._hooks = [one for one in self._hooks if one is not follower]
+
+        return stop
+
+    def deliver(self) -> None:
+        """Call the hooks with what is new. A thread that finds another one at it leaves it to that."""
+        if not self._hooks:
+            return
+        self._due = True
+        while self._due and self._delivering.acquire(blocking=False):
+            try:
+                while self._due:
+                    self._due = False
+                    for follower in self._hooks:
+                        self._deliver_to(follower)
+            finally:
+                self._delivering.release()
+
+    def _deliver_to(self, follower: _Follower) -> None:
+        while follower in self._hooks:
+            try:
+                newest = self.cursor
+                found = self.after(follower.since, follower.sight, _BATCH)
+            except Error as error:  # a key that is away; the next write tries again
+                _log.warning("changes could not be read for a hook: %s", error)
+                return
+            for event in found:
+                follower.since = event.cursor
+                try:
+                    follower.function(event)
+                except Exception:  # noqa: BLE001 - the caller's function
+                    _log.exception("a hook failed for change %d", event.cursor)
+            if len(found) < _BATCH:
+                follower.since = max(follower.since, newest)
+                return
+
+    def _event(self, row: tuple[Any, ...]) -> ChangeEvent | None:
+        number, at, record, what, by, detail, tenant, user, agent = row
+        if tenant and not self._context.is_readable(Scope(tenant)):
+            return None
+        cipher = self._context.store.cipher
+
+        def made() -> ChangeEvent:
+            said = opened_in(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
+            if (
+                not isinstance(record, str)
+                or not isinstance(what, str)
+                or not isinstance(by, (str, type(None)))
+            ):
+                raise CorruptIndexError("an event of the log cannot be read")
+            return ChangeEvent(
+                number,
+                as_moment(at),
+                "proposed" if what == _PROPOSED else what,
+                scope_of(tenant, user, agent) if tenant else None,
+                kind_of(record) if record else None,
+                record or None,
+                by,
+                said,
+            )
+
+        return decoded("memory_log", number, made)
+
+
+class Sight:
+    """Which events are asked for: those of what a scope sees, of everything within it, or (None) of all scopes."""
+
+    def __init__(self, scope: Scope | None, within: bool = False) -> None:
+        self._scope, self._within = scope, within
+
+    def parts(self) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """Conditions, each for other rows, with what they compare with."""
+        if self._scope is None:
+            return [("", ())]
+        if not self._within:
+            whose = [("", "", ""), *map(names_of, self._scope.visible())]
+            return [("tenant = ? AND user = ? AND agent = ? AND ", names) for names in whose]
+        names = names_of(self._scope)
+        named = [(c, name) for c, name in zip(("tenant", "user", "agent"), names, strict=True) if name]
+        return [("".join(f"{column} = ? AND " for column, _ in named), tuple(name for _, name in named))]
+
+
+class _Follower:
+    """A hook, and how far it got."""
+
+    def __init__(self, function: Hook, sight: Sight, since: int) -> None:
+        self.function, self.sight, self.since = function, sight, since
+
+
+def _newest(connection: sqlite3.Connection) -> int:
+    """The last number that was given, even if its row is gone."""
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
+    return 0 if found is None else integer(found[0], "the last number of memory_log")

@@ -1,0 +1,159 @@
+"""What the parts of a memory share: the file and its index, the clock, the judge, one way to read and to write."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.backend import Backend
+from scrubjay.index import Index
+from scrubjay.index.owners import MEMORY
+from scrubjay.memory.ledger.changes import Changes
+from scrubjay.memory.ledger.documents import Documents, Embedded
+from scrubjay.memory.ledger.sealing import settle
+from scrubjay.memory.ledger.settings import Settings
+from scrubjay.memory.model.candidates import FactCandidate
+from scrubjay.store.connections import translated
+from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.together import Change
+
+__all__ = ["COLLECTION", "MemoryContext", "absent", "checked_scope"]
+
+COLLECTION = MEMORY
+"""The collection of an index's file whose documents are facts and episodes."""
+
+
+class MemoryContext:
+    """The ground that every part of a memory stands on; it knows none of them. Thread-safe.
+
+    Args:
+        index: the index of the file.
+        settings: of the memory.
+
+    Attributes:
+        documents: the collection of the facts and episodes. It is written to through the memory only.
+        backend: what that collection offers to what is built on it.
+        clock: microseconds since 1970.
+        judge: which facts contradict each other.
+        changes: what happened to the records.
+    """
+
+    def __init__(self, index: Index, settings: Settings) -> None:
+        self.index = index
+        self.settings = settings
+        self.documents = index.collection(COLLECTION)
+        self.backend = Backend.of(self.documents, owner=True)
+        self.clock = settings.clock
+        if settings.has_own_clock:
+            self.backend.use_clock(settings.clock)
+        self.judge = settings.judge
+        self.changes = Changes(self)
+
+    # ------------------------------------------------------------------ the file
+
+    @property
+    def store(self) -> SqliteStore:
+        """The file, as the collection sees it."""
+        return self.backend.store
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give this thread's reading connection, its errors translated into ours."""
+        store = self.store
+        store.check_open()
+        with translated(store.path, "reading memory"):
+            yield store.reading_connection()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """The same for several questions that are to be answered from one state."""
+        store = self.store
+        store.check_open()
+        with store.snapshot():
+            yield store.reading_connection()
+
+    @contextmanager
+    def changing(self, doing: str, tenants: Iterable[str] = ()) -> Iterator[Change]:
+        """Begin a change that writes texts of these tenants: from its beginning they are sealed in memory, or are not.
+
+        At its end the documents are written that it asked for (:func:`documents_in`).
+
+        Raises:
+            EncryptionError: a tenant's key cannot be had (KeyErasedError: ever again).
+        """
+        tenants = sorted(set(tenants))
+        self.store.cipher.require(tenants)
+        with self.backend.changing(doing) as change:
+            for tenant in tenants:
+                settle(change.connection, tenant)
+            engine = self.backend.engine
+            change.layer = Documents(change, lambda id, scope: engine.get(id, scope=scope), self.embed_texts)
+            yield change
+            change.layer.flush()
+        self.changes.deliver()
+
+    def is_readable(self, scope: Scope) -> bool:
+        """Whether the tenant's key was not destroyed: otherwise its memory is as if erased.
+
+        Raises:
+            EncryptionError: the key cannot be had now.
+        """
+        checked_scope(scope)
+        self.store.check_open()
+        with translated(self.store.path, "reading memory"):
+            return self.store.cipher.readable(scope.tenant)
+
+    def expiry(self, expires_at: Any, ttl: Any) -> int | None:
+        """Return when something expires that was given a time, or how long it holds by the memory's clock.
+
+        Raises:
+            TypeError, ValueError: both are given, or one of them is not a time.
+        """
+        moment = payload.expiry_of(expires_at, ttl)
+        if moment is None:
+            return None
+        if ttl is None:
+            return payload.microseconds(moment)
+        lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
+        return self.clock() + lasts // timedelta(microseconds=1)
+
+    # ------------------------------------------------------------------ what is asked of outside
+
+    def embed_texts(self, texts: Sequence[str]) -> list[Embedded]:
+        """Embed texts that are to be written. An embedder that does not answer stops no write: they are pending then.
+
+        Raises:
+            EmbedderError: it failed, and the index was opened with `on_embedder_error="raise"`; or what it returned is
+                no vector of its dimension.
+        """
+        vectors, marks = self.backend.embed_or_mark(texts, [None] * len(texts))
+        return [Embedded(vector, mark is not None) for vector, mark in zip(vectors, marks, strict=True)]
+
+    def is_single(self, predicate: str, content: str) -> bool:
+        """Whether a predicate has one value at a time, if the judge knows."""
+        ask = getattr(self.judge, "is_single", None)
+        return bool(ask is not None and ask(FactCandidate(content, "", predicate)))
+
+    def cardinality(self, candidate: FactCandidate) -> int | None:
+        """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several, None: nobody knows."""
+        if candidate.single is not None:
+            return int(candidate.single)
+        ask = getattr(self.judge, "is_single", None)
+        return None if ask is None else int(bool(ask(candidate)))
+
+
+def checked_scope(scope: Any) -> Scope:
+    """Return the scope, or raise TypeError: without one nothing is read or written."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+    return scope
+
+
+def absent(id: object) -> KeyError:
+    """Return the error for an id that is not there, or of another scope: the two cannot be told apart."""
+    return KeyError(f"id: no such record in this scope: {id!r}")

@@ -1,0 +1,64 @@
+"""Deletion events (table `memory_deletion`): that something was deleted, never what it said. They are kept for good."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.model.answers import Deletion
+from scrubjay.memory.model.decoding import are_texts, as_moment, decoded, json_of
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.pseudonyms import ERASED
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["deleted_since", "deletions_of", "last_deletion", "note_deletion"]
+
+
+def note_deletion(
+    change: Change, scope: Scope, reason: str, by: str | None, counts: Mapping[str, int]
+) -> None:
+    """Leave a deletion event."""
+    given = json.dumps({what: n for what, n in counts.items() if n})
+    change.connection.execute(
+        "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (change.now, *names_of(scope), reason, by, given),
+    )
+
+
+def deletions_of(connection: sqlite3.Connection, tenant: str) -> list[Deletion]:
+    """Return the deletion events of a tenant, oldest first."""
+    found = connection.execute(
+        "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
+        (tenant,),
+    ).fetchall()
+    return [decoded("a deletion event", None, partial(_deletion, tenant, row)) for row in found]
+
+
+def last_deletion(connection: sqlite3.Connection) -> int:
+    """Return the number of the last deletion event of the file, whosever; 0: there is none."""
+    return int(connection.execute("SELECT ifnull(max(number), 0) FROM memory_deletion").fetchone()[0])
+
+
+def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str, str, str]) -> bool:
+    """Whether something was deleted after an event that a scope of these names may have seen."""
+    tenant, user, agent = names
+    found = connection.execute(
+        "SELECT 1 FROM memory_deletion WHERE number > ?1 AND (tenant = ?2 OR tenant GLOB ?5) "
+        "AND (user IN ('', ?3) OR user GLOB ?5) AND (agent IN ('', ?4) OR agent GLOB ?5)",
+        (number, tenant, user, agent, f"{ERASED}*"),  # whose name was erased may be anyone
+    ).fetchone()
+    return found is not None
+
+
+def _deletion(tenant: str, row: Any) -> Deletion:
+    at, user, agent, reason, by, counts = row
+    if not are_texts(reason) or not are_texts(by, optional=True):
+        raise CorruptIndexError("its texts cannot be read")
+    counted = json_of(counts, dict, "its counts")
+    return Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, counted)

@@ -1,0 +1,97 @@
+"""Events before they are in a trace, and the texts that a file can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from scrubjay import payload
+from scrubjay.memory.model.content import MAX_NAME_CHARS
+
+__all__ = ["Draft", "check_run_id", "check_text"]
+
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class Draft(NamedTuple):
+    """An event on its way into a trace, checked: :meth:`Draft.of` makes one."""
+
+    kind: str
+    author: str
+    content: str
+    data: bytes | None
+    at: int | None
+    unless_deleted_since: int | None = None
+    """Number of a deletion event: left out if something that its scope saw was deleted after it."""
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        content: str,
+        author: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        at: payload.CreatedAt | None = None,
+    ) -> Draft:
+        """Check an event.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if not isinstance(kind, str):
+            raise TypeError(f"kind: expected a str, got {type(kind).__name__}")
+        if not _KIND.fullmatch(kind):
+            raise ValueError(f"kind: expected up to 64 of a-z, 0-9 and _, a letter first, got {kind!r}")
+        check_text("content", content)
+        if author is None:
+            author = kind
+        check_text("author", author, at_most=MAX_NAME_CHARS)
+        encoded = _encoded(data)
+        moment = payload.to_utc(at, "at")
+        return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
+
+
+def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
+    """Hold an argument to what a file can keep.
+
+    Raises:
+        TypeError: it is not a str.
+        ValueError: it holds half of a surrogate pair, which has no UTF-8, or is too long.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
+    if at_most is not None and len(value) > at_most:
+        raise ValueError(f"{name}: expected at most {at_most} characters, got {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
+        ) from None
+
+
+def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
+    try:
+        encoded = payload.encode(data, None)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("metadata", "data", 1)) from None
+    if encoded is not None:
+        try:
+            encoded.decode()
+        except UnicodeDecodeError:
+            raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
+    return encoded
+
+
+def check_run_id(run_id: Any) -> None:
+    """Hold a run's name to what a name is.
+
+    Raises:
+        TypeError, ValueError: it is not a str, empty, or longer than a record's provenance can name.
+    """
+    check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
+    if not run_id or run_id != run_id.strip():
+        raise ValueError(
+            f"run_id: expected 1 to {MAX_NAME_CHARS} characters without space around them, got {run_id!r}"
+        )

@@ -1,0 +1,68 @@
+"""The log of what happened to records (table `memory_log`): writing its rows, and deleting a record with them."""
+
+from __future__ import annotations
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.holds import is_held
+from scrubjay.memory.ledger.rows import Row, kind_of
+from scrubjay.memory.ledger.schema import KINDS, erasing
+from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
+from scrubjay.store.together import Change
+
+__all__ = ["drop", "log", "log_gone"]
+
+
+def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
+    """Delete the row of a record, and what the log says of it but that it is gone; its document is the caller's.
+
+    What expired and is under a legal hold stays, revoked.
+    """
+    if what == "expired" and is_held(change.connection)(row):
+        extra = ", withdrawn_at = :now, holds = '[]'" if row.kind == "fact" else ""
+        change.connection.execute(
+            f"UPDATE {KINDS[row.kind]} SET status = 'revoked', updated_at = :now{extra} WHERE id = :id",
+            {"now": change.now, "id": row.id},
+        )
+        log(change, row.id, "revoked", by, "expired")
+        return
+    with erasing(change.connection):
+        change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
+        change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+    log_gone(change, row.id, (row.tenant, row.user, row.agent), what, by)
+
+
+def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
+    """Note that something happened to a record that is there. The detail may quote it, and is sealed as it is."""
+    connection, number, kept = change.connection, None, detail
+    kind = str(kind_of(record))
+    cipher = cipher_of(connection)
+    if detail is not None and cipher is not None and cipher.ring is not None:
+        found = connection.execute(f"SELECT tenant FROM {KINDS[kind]} WHERE id = ?", (record,)).fetchone()
+        if found is None:
+            raise CorruptIndexError("its row is gone", id=record)
+        (tenant,) = found
+        if settle(connection, tenant):
+            number = next_number(connection, "memory_log", wanted=True)
+            kept = sealed_cell(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
+    written = connection.execute(_LOGGED[kind], (number, change.now, what, by, kept, record))
+    if written.rowcount != 1:
+        raise CorruptIndexError("its row is gone", id=record)
+
+
+_LOGGED = {
+    kind: "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
+    f"SELECT ?, ?, id, ?, ?, ?, tenant, {names} FROM {KINDS[kind]} WHERE id = ?"
+    for kind, names in {
+        "policy": "'', ''", "preference": "user, ''", "fact": "user, agent", "episode": "user, agent"
+    }.items()
+}  # fmt: skip
+
+
+def log_gone(
+    change: Change, record: str, names: tuple[str, str, str], what: str, by: str | None = None
+) -> None:
+    """Note that a record, or all of a scope (''), is gone: "expired" or "forgotten"; never what it said."""
+    change.connection.execute(
+        "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (change.now, record, what, by, *names),
+    )

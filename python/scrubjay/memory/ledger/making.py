@@ -1,0 +1,211 @@
+"""Records from rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
+from scrubjay.memory.ledger.statements import detail_in, holds_of
+from scrubjay.memory.model.candidates import Provenance
+from scrubjay.memory.model.decoding import as_moment, decoded, json_of
+from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Record
+from scrubjay.store.decoding import shown
+
+__all__ = ["as_moment", "loaded", "record_of", "sensitivity_of"]
+
+_T = TypeVar("_T")
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else as_moment(microseconds)
+
+
+def record_of(row: Row, now: int | None = None) -> Record:
+    """Return the record of a row.
+
+    Args:
+        row: opened.
+        now: in microseconds since 1970; None: the status is that of the row, which time alone does not change.
+
+    Raises:
+        CorruptIndexError: its values are not what was written.
+    """
+    if isinstance(row, FactRow):
+        return decoded("its values", row.id, lambda: _fact(row, now))
+    return decoded("its values", row.id, lambda: _MAKE[row.kind](row))
+
+
+def _provenance(row: Row, at: datetime | None = None) -> Provenance:
+    return Provenance(
+        row.source_run,
+        row.source_turn,
+        row.author,
+        row.place,
+        row.policy_version,
+        at or as_moment(row.created_at),
+    )
+
+
+def _policy(row: PolicyRow) -> Policy:
+    detail = _detail(row)
+    return Policy(
+        id=row.id,
+        tenant=row.tenant or None,
+        key=row.key,
+        version=row.version,
+        text=row.text,
+        effective_from=as_moment(row.begins_at),
+        effective_until=_moment(row.expires_at),
+        status=row.status,
+        provenance=_provenance(row),
+        decided_by=row.decided_by,
+        type=_of_type(detail, "type", str, ""),
+        mandatory=_of_type(detail, "mandatory", bool, False),
+        value_json=_value_json(detail),
+    )
+
+
+def _preference(row: PreferenceRow) -> Preference:
+    at, detail = as_moment(row.created_at), _detail(row)
+    return Preference(
+        id=row.id,
+        scope=scope_in(row),
+        key=row.key,
+        text=row.text,
+        source=row.source,
+        confidence=row.confidence,
+        status=row.status,
+        created_at=at,
+        expires_at=_moment(row.expires_at),
+        superseded_by=row.superseded_by,
+        provenance=_provenance(row, at),
+        type=_of_type(detail, "type", str, ""),
+        value_json=_value_json(detail),
+    )
+
+
+def _fact(row: FactRow, now: int | None) -> Fact:
+    holds = holds_of(row)
+    status = row.status
+    if (
+        now is not None
+        and status == "active"
+        and holds
+        and not any(end is None or now < end for _, end in holds)
+    ):
+        status = "ended"
+    elif now is not None and status == "active" and holds and now < holds[0][0]:
+        status = "planned"
+    detail = detail_in(row)
+    said_at = as_moment(row.created_at if row.said_at is None else row.said_at)
+    return Fact(
+        id=row.id,
+        scope=scope_in(row),
+        content=row.content,
+        subject=row.subject,
+        predicate=row.predicate,
+        confidence=row.confidence,
+        status=status,
+        created_at=as_moment(row.created_at),
+        updated_at=as_moment(row.updated_at),
+        expires_at=_moment(row.expires_at),
+        superseded_by=row.superseded_by,
+        decided_by=row.decided_by,
+        uses=row.uses,
+        last_used_at=as_moment(row.last_used_at),
+        faded=bool(row.faded),
+        evidence=row.evidence,
+        provenance=_provenance(row, said_at),
+        metadata=loaded(row.metadata),
+        value=detail.get("value"),
+        relation=row.relation or "asserts",
+        single=None if row.single is None else bool(row.single),
+        said_at=said_at,
+        recorded_at=as_moment(row.created_at if row.recorded_at is None else row.recorded_at),
+        valid_from=_moment(row.valid_from),
+        valid_until=_moment(row.valid_until),
+        holds=tuple((as_moment(begin), _moment(end)) for begin, end in holds),
+        entities=tuple(detail.get("entities", ())),
+        importance=detail.get("importance"),
+        sensitivity=_of_type(detail, "sensitivity", str, ""),
+    )
+
+
+def _episode(row: EpisodeRow) -> Episode:
+    return Episode(
+        id=row.id,
+        scope=scope_in(row),
+        summary=row.summary,
+        outcome=row.outcome,
+        task_type=row.task_type,
+        steps=_texts(row.steps, "its steps"),
+        artifacts=_artifacts(row.artifacts),
+        status=row.status,
+        created_at=as_moment(row.created_at),
+        updated_at=as_moment(row.updated_at),
+        expires_at=_moment(row.expires_at),
+        uses=row.uses,
+        last_used_at=as_moment(row.last_used_at),
+        provenance=_provenance(row),
+        metadata=loaded(row.metadata),
+        title=_of_type(_detail(row), "title", str, ""),
+        completed_at=_moment(row.completed_at),
+        sensitivity=sensitivity_of(row),
+    )
+
+
+def sensitivity_of(row: EpisodeRow) -> str:
+    """Return the class of an episode.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    return decoded("its sensitivity", row.id, lambda: _of_type(_detail(row), "sensitivity", str, ""))
+
+
+def _detail(row: PolicyRow | PreferenceRow | EpisodeRow) -> Mapping[str, Any]:
+    return {} if row.detail is None else json_of(row.detail, dict, "its detail")
+
+
+def _of_type(detail: Mapping[str, Any], name: str, kind: type[_T], default: _T) -> _T:
+    value = detail.get(name, default)
+    if not isinstance(value, kind):
+        raise CorruptIndexError(f"its {name}: expected a {kind.__name__}, got {shown(value)}")
+    return value
+
+
+def _value_json(detail: Mapping[str, Any]) -> str | None:
+    return json.dumps(detail["value"]) if "value" in detail else None
+
+
+def loaded(data: bytes | None) -> dict[str, Any]:
+    """Return metadata as it was given."""
+    return {} if data is None else json_of(data, dict, "its metadata")
+
+
+def _texts(data: bytes, what: str) -> tuple[str, ...]:
+    texts = json_of(data, list, what)
+    if not all(isinstance(text, str) for text in texts):
+        raise CorruptIndexError(f"{what}: expected texts")
+    return tuple(texts)
+
+
+def _artifacts(data: bytes) -> tuple[Any, ...] | dict[str, Any]:
+    given = json_of(data, (list, dict), "its artifacts")
+    if isinstance(given, dict):
+        return given
+    if not all(isinstance(one, (str, dict)) for one in given):
+        raise CorruptIndexError("its artifacts: expected texts or objects")
+    return tuple(given)
+
+
+_MAKE: dict[str, Callable[[Any], Record]] = {
+    "policy": _policy,
+    "preference": _preference,
+    "episode": _episode,
+}
+"""Of the kinds whose records are their rows alone."""

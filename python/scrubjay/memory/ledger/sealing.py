@@ -1,0 +1,288 @@
+"""Encryption of memory's own tables: which values are sealed, and how.
+
+Values are sealed one by one by the store's cipher, where it has one. Sealed are: texts, values and types of policies
+and preferences; contents, subjects, predicates, evidence, metadata and places of facts and episodes, with all of what
+an episode did; what the gate refused and why; details in the log; author, content, data of a trace's events. Not sealed
+are ids, names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses,
+numbers and times, and the reason of a deletion event, which outlives everything; and global policies, which are no
+tenant's. An empty text stays empty.
+
+Sealed bytes open only in their table, column and row, and only while the row has the same owner. Hashes by which
+equal contents are found are keyed, so no guessed content can be compared with them.
+
+The file itself says all this (:data:`RULES`, written when the tables are made: :mod:`scrubjay.store.registry`), and the
+store seals by that in the transaction in which a tenant gets its data key. So every tenant with a data key is sealed
+here.
+
+In the clear a text stays a text in the file, and a hash is plain SHA-256.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scrubjay.store.cipher import Cipher
+from scrubjay.store.encryption import is_sealed
+from scrubjay.store.registry import Rules, place
+
+__all__ = [
+    "BOUND",
+    "BYTES",
+    "EVENT",
+    "RULES",
+    "SEALED",
+    "TABLE",
+    "Sealer",
+    "cipher_of",
+    "keyed",
+    "next_number",
+    "opened_cell",
+    "opened_in",
+    "place_in",
+    "place_of_event",
+    "release",
+    "sealed_cell",
+    "sealed_values",
+    "settle",
+]
+
+SEALED = {
+    "memory_policy": ("text", "place", "detail"),
+    "memory_preference": ("text", "place", "detail"),
+    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place", "detail"),
+    "memory_episode": (
+        "summary",
+        "outcome",
+        "task_type",
+        "steps",
+        "artifacts",
+        "metadata",
+        "place",
+        "detail",
+    ),
+    "memory_rejection": ("reason", "content"),
+}
+"""Table with a tenant's name -> its columns that are sealed; the first is never empty."""
+BOUND = {
+    "memory_policy": ("key", "version"),
+    "memory_preference": ("user", "key"),
+    "memory_fact": ("user", "agent"),
+    "memory_episode": ("user", "agent"),
+    "memory_rejection": ("user", "agent"),
+}
+"""What else of a row is authenticated with its sealed cells, beside tenant and id."""
+BYTES = frozenset({"metadata", "steps", "artifacts", "detail"})
+"""Which of them are bytes; the others are texts."""
+_HASHES = {"memory_fact": ("hash", "topic", "value_hash"), "memory_episode": ("hash",)}
+_RECORDS = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
+EVENT = ("author", "content", "data")
+"""What is sealed of an event."""
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS memory_sealed(tenant TEXT PRIMARY KEY, witness BLOB NOT NULL) WITHOUT ROWID"
+)
+"""Which tenants' rows format 2 had sealed; nothing is written to it any more."""
+
+
+def _rules(table: str) -> Rules:
+    key, grown = ("number", False) if table == "memory_rejection" else ("id", True)
+    return Rules(
+        table, (key,), (key, *BOUND[table]), sealed=SEALED[table], hashes=_HASHES.get(table, ()), grown=grown
+    )
+
+
+RULES = (
+    *map(_rules, SEALED),
+    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed", grown=True),
+    Rules(
+        "memory_log",
+        ("number",),
+        ("number",),
+        sealed=("detail",),
+        owner=tuple(("record", table, "id") for table in _RECORDS),
+        counted=False,
+    ),
+    Rules(
+        "memory_event",
+        ("run", "seq"),
+        ("run", "seq"),
+        form="dots",
+        sealed=EVENT,
+        empty=True,
+        owner=(("run", "memory_run", "key"),),
+    ),
+)
+"""What the file says of memory's tables."""
+
+
+# ---------------------------------------------------------------------- cells
+
+
+def cipher_of(connection: sqlite3.Connection) -> Cipher | None:
+    """Return the cipher of a store's connection; None for another connection: everything is in the clear."""
+    cipher: Cipher | None = getattr(connection, "cipher", None)
+    return cipher
+
+
+def place_in(table: str, column: str, id: object, bound: Sequence[Any]) -> str:
+    """Return where a cell is, for the cipher.
+
+    >>> place_in("memory_fact", "content", "fact_1", ["jane", ""])
+    'memory_fact.content ["fact_1", "jane", ""]'
+    """
+    return place(table, column, "list", [id, *bound])
+
+
+def sealed_cell(cipher: Cipher | None, tenant: str, place: str, given: Any) -> Any:
+    """Return what is to be kept of a text or bytes, within a transaction of the store."""
+    if cipher is None or given is None or given == "":
+        return given
+    raw = given.encode() if isinstance(given, str) else given
+    kept = cipher.seal(tenant, place, raw)
+    return given if kept == raw else kept
+
+
+def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes: bool, refused: bool) -> Any:
+    """Return what :func:`sealed_cell` was given.
+
+    Raises:
+        CorruptIndexError, EncryptionError: it was changed or moved, or is in the clear, which is `refused`.
+    """
+    if kept is None or kept == "":
+        return kept
+    if isinstance(kept, str) or (as_bytes and not is_sealed(kept)):
+        if refused:
+            raise cipher.plain(place, tenant)
+        if isinstance(kept, str):
+            return kept
+    raw = cipher.open(tenant, place, kept)
+    return raw if as_bytes or raw is None else raw.decode()
+
+
+def opened_in(cipher: Cipher, tenant: str, place: str, kept: Any) -> Any:
+    """Return the text of a cell outside of records, in the clear if the tenant may still be."""
+    return opened_cell(cipher, tenant, place, kept, as_bytes=False, refused=cipher.refuses_plain(tenant))
+
+
+def sealed_values(
+    connection: sqlite3.Connection,
+    table: str,
+    tenant: str,
+    id: object,
+    bound: Sequence[Any],
+    values: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return values of a row as they are to be kept, within a transaction of the store.
+
+    Raises:
+        EncryptionError: the tenant's key cannot be had; nothing may be written.
+    """
+    kept = dict(values)
+    if settle(connection, tenant):
+        cipher = cipher_of(connection)
+        for column in SEALED[table]:
+            if column in kept:
+                kept[column] = sealed_cell(cipher, tenant, place_in(table, column, id, bound), kept[column])
+    return kept
+
+
+def next_number(connection: sqlite3.Connection, table: str, *, wanted: bool) -> int | None:
+    """Return the number for a new row of an AUTOINCREMENT table; None: the next one."""
+    if not wanted:
+        return None
+    query = "SELECT ifnull(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ?"
+    (number,) = connection.execute(query, (table,)).fetchone()
+    return int(number)
+
+
+def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
+    """Return a hash of contents as it stands in the file, if the tenant is sealed there; empty stays empty."""
+    cipher = cipher_of(connection)
+    if cipher is None or not hash:
+        return hash
+    if cipher.is_sealing(connection):
+        return cipher.digest(tenant, hash) if settle(connection, tenant) else hash
+    sealed = cipher.ring is not None and cipher.is_sealed(tenant)
+    return cipher.digest(tenant, hash) if sealed else hash
+
+
+# ---------------------------------------------------------------------- a tenant
+
+
+def settle(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Give a tenant that has a key its data key; return whether new values are sealed.
+
+    Within a transaction of the store. The tables are sealed when the data key is drawn, so rows and hashes that were
+    read before may be others after.
+
+    Raises:
+        EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again), or the tenant is to be encrypted
+            by :meth:`scrubjay.Admin.encrypt` first.
+    """
+    cipher = cipher_of(connection)
+    return cipher is not None and cipher.current(tenant) is not None
+
+
+def release(connection: sqlite3.Connection, tenant: str) -> None:
+    """Delete the mark that format 2 made for a tenant of which memory keeps nothing."""
+    if not _has_rows(connection, tenant):
+        connection.execute("DELETE FROM memory_sealed WHERE tenant = ?", (tenant,))
+
+
+def _has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
+    execute = connection.execute
+    tables = (*SEALED, "memory_observation", "memory_run")
+    return any(
+        execute(f"SELECT 1 FROM {table} WHERE tenant = ? LIMIT 1", (tenant,)).fetchone() for table in tables
+    )
+
+
+# ---------------------------------------------------------------------- traces
+
+
+def place_of_event(column: str, run: int, seq: int) -> str:
+    """Return where a cell of an event is, for the cipher."""
+    return f"memory_event.{column} {run}.{seq}"
+
+
+class Sealer:
+    """Seals and opens the texts of traces in one store; in the clear if it has no cipher.
+
+    >>> sealer = Sealer(store=None)
+    >>> sealer.seal("acme", "memory_event.content 1.1", "Hello"), sealer.readable("acme")
+    ('Hello', True)
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._cipher: Cipher | None = getattr(store, "cipher", None)
+
+    def readable(self, tenant: str) -> bool:
+        """Whether the tenant's key was not destroyed: otherwise the tenant is as if erased."""
+        return self._cipher is None or self._cipher.readable(tenant)
+
+    def require(self, tenant: str) -> None:
+        """Ask for the tenant's key before a transaction, so that no other writer waits for the provider."""
+        if self._cipher is not None:
+            self._cipher.require([tenant])
+
+    def seal(self, tenant: str, place: str, given: str | bytes | None) -> str | bytes | None:
+        """Return what is to be kept, within a transaction of the store."""
+        if self._cipher is None or given is None:
+            return given
+        raw = given.encode() if isinstance(given, str) else given
+        kept = self._cipher.seal(tenant, place, raw)
+        return given if kept == raw else kept
+
+    def open(self, tenant: str, place: str, kept: str | bytes | None) -> bytes | None:
+        """Return the bytes that were given (of a str its UTF-8).
+
+        Raises:
+            CorruptIndexError, EncryptionError: they were changed or moved, or are in the clear, which is refused.
+        """
+        raw = kept.encode() if isinstance(kept, str) else kept
+        if self._cipher is None or raw is None:
+            return raw
+        if isinstance(kept, str) and self._cipher.refuses_plain(tenant):
+            raise self._cipher.plain(place, tenant)
+        return self._cipher.open(tenant, place, raw)

@@ -1,0 +1,95 @@
+"""The settings of a memory, checked once when it is opened."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from scrubjay.memory.model.decay import Decay
+from scrubjay.memory.model.judge import DefaultJudge, Judge
+from scrubjay.memory.model.sensitivity import Classify, checked_classifier
+from scrubjay.memory.model.values import Validators, checked_validators
+
+__all__ = ["Settings", "interval_of"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What :meth:`scrubjay.memory.Memory.open` says of a memory, beside its file. Made by :meth:`checked`."""
+
+    clock: Callable[[], int]
+    """Microseconds since 1970."""
+    has_own_clock: bool
+    """Whether the clock is the caller's, so that the index goes by it as well."""
+    judge: Judge
+    decay: Decay
+    retention_days: float
+    history_days: float | None
+    validate: Validators
+    """Key of a policy or preference -> what its values are held against."""
+    classify: Classify | None
+    """Says the sensitivity of facts and episodes."""
+    sweep_every_s: float | None
+
+    @classmethod
+    def checked(
+        cls,
+        clock: Callable[[], int] | None = None,
+        judge: Judge | None = None,
+        decay: Decay | None = None,
+        retention_days: float = 90.0,
+        history_days: float | None = None,
+        validate: Validators | None = None,
+        classify: Classify | None = None,
+        sweep_every: timedelta | float | None = None,
+    ) -> Settings:
+        """Return the settings, the defaults filled in.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if judge is not None and not isinstance(judge, Judge):
+            raise TypeError(f"judge: expected an object with contradicts(), got {type(judge).__name__}")
+        for name, days in (("retention_days", retention_days), ("history_days", history_days)):
+            if days is None and name == "history_days":
+                continue
+            if isinstance(days, bool) or not isinstance(days, (int, float)):
+                raise TypeError(f"{name}: expected a number, got {type(days).__name__}")
+            if not 0 <= days < 1e6:
+                raise ValueError(f"{name}: expected 0 or more, below a million, got {days}")
+        seconds = interval_of(sweep_every)
+        return cls(
+            clock or (lambda: time.time_ns() // 1000),
+            clock is not None,
+            judge or DefaultJudge(),
+            decay or Decay(),
+            retention_days,
+            history_days,
+            checked_validators(validate),
+            checked_classifier(classify),
+            seconds,
+        )
+
+
+def interval_of(every: Any) -> float | None:
+    """Return an interval in seconds.
+
+    Raises:
+        TypeError, ValueError: it is not one, or not positive.
+
+    >>> interval_of(timedelta(hours=1)), interval_of(None)
+    (3600.0, None)
+    """
+    if every is None:
+        return None
+    if isinstance(every, timedelta):
+        every = every.total_seconds()
+    if isinstance(every, bool) or not isinstance(every, (int, float)):
+        raise TypeError(f"sweep_every: expected a timedelta or seconds, got {type(every).__name__}")
+    if not 0 < every <= threading.TIMEOUT_MAX:
+        raise ValueError(f"sweep_every: expected more than 0 seconds, got {every}")
+    return float(every)

@@ -1,0 +1,288 @@
+"""Facts as statements: what the projection computes from them, and what of its answer stands in their rows.
+
+When each fact of a slot holds is computed by :func:`scrubjay.memory.model.projection.project` whenever one of them
+changes, in the same transaction, and kept in its row. Rows of format 1 have no such columns: they assert, and
+hold from the time at which they were written until they were superseded.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, rows_where, topic_in
+from scrubjay.memory.model.cardinality import canonical
+from scrubjay.memory.model.content import normalised, value_words
+from scrubjay.memory.model.decoding import decoded, json_of
+from scrubjay.memory.model.projection import Held, Interval, Statement, project
+
+__all__ = [
+    "IsSingle",
+    "affirmed_of",
+    "begin_of_episode",
+    "detail_in",
+    "encoded_ids",
+    "facts_of_slot",
+    "has_documents",
+    "holds_at",
+    "holds_of",
+    "ids_of",
+    "is_in_force",
+    "known_rows",
+    "projected",
+    "topics_in",
+    "with_held",
+    "withdrawn_at",
+]
+
+IsSingle = Callable[[str, str], bool]
+"""Whether a predicate has one value at a time, by it and the content; asked about rows that do not say it."""
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def holds_of(row: FactRow) -> tuple[Interval, ...]:
+    """Return when a fact holds, in microseconds since 1970, as its row says.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    if row.holds is None:  # a row of format 1
+        if row.status == "active":
+            return ((row.created_at, None),)
+        over = row.status == "superseded" and row.created_at < row.updated_at
+        return ((row.created_at, row.updated_at),) if over else ()
+    return decoded(
+        "fact.holds", row.id, lambda: tuple(_interval(one) for one in json_of(row.holds, list, "holds"))
+    )
+
+
+def _interval(one: Any) -> Interval:
+    begin, end = one
+    if type(begin) is not int or type(end) not in (int, type(None)):
+        raise CorruptIndexError("expected times in microseconds")
+    return begin, end
+
+
+def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
+    """Return the ids of records that a column of a row names.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    kept = getattr(row, column)
+    if kept is None:
+        return ()
+    ids = decoded(f"fact.{column}", row.id, lambda: json_of(kept, list, column))
+    if not all(isinstance(id, str) for id in ids):
+        raise CorruptIndexError(f"fact.{column}: expected ids", id=row.id)
+    return tuple(ids)
+
+
+def encoded_ids(ids: Iterable[str]) -> str | None:
+    """Return what is kept of ids of records; None without any."""
+    given = list(dict.fromkeys(ids))
+    return json.dumps(given) if given else None
+
+
+def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
+    """Return when a fact was said again, and when that was recorded."""
+    if row.affirmed is None:
+        return ()
+
+    def times() -> tuple[tuple[int, int], ...]:
+        found = [(said, recorded) for said, recorded in json_of(row.affirmed, list, "affirmed")]
+        if not all(type(one) is int for pair in found for one in pair):
+            raise CorruptIndexError("expected times in microseconds")
+        return tuple(found)
+
+    return decoded("fact.affirmed", row.id, times)
+
+
+def detail_in(row: FactRow) -> Mapping[str, Any]:
+    """Return what a row says in JSON: value, entities, importance, where it has them.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    if row.detail is None:
+        return {}
+    found: dict[str, Any] = decoded("fact.detail", row.id, lambda: json_of(row.detail, dict, "detail"))
+    return found
+
+
+def withdrawn_at(row: FactRow, now: int) -> int:
+    """Return from when on a fact that is revoked now is known to be wrong.
+
+    A provisional one was never believed, so it is withdrawn as of when it was recorded; others are later.
+    """
+    recorded_at = row.created_at if row.recorded_at is None else row.recorded_at
+    return recorded_at if row.status == "provisional" else max(now, recorded_at + 1)
+
+
+def has_documents(row: FactRow) -> bool:
+    """Whether a fact is in the index: whether it was believed at any time."""
+    if row.status == "provisional":
+        return False
+    return row.withdrawn_at is None or row.recorded_at is None or row.withdrawn_at > row.recorded_at
+
+
+# ---------------------------------------------------------------------- the projection
+
+
+def statement_of(row: FactRow, is_single: IsSingle) -> Statement:
+    """Return a fact as the projection sees it."""
+    value = detail_in(row).get("value")
+    relation = row.relation or "asserts"
+    words = "" if relation == "ends" else normalised(row.content)
+    if value is not None:
+        words = value_words(value)
+    said_at = row.created_at if row.said_at is None else row.said_at
+    until, withdrawn_at = row.valid_until, row.withdrawn_at
+    if row.expires_at is not None and (until is None or row.expires_at < until):
+        until = row.expires_at
+    if withdrawn_at is None and row.status == "revoked":
+        withdrawn_at = row.updated_at
+    return Statement(
+        id=row.id,
+        text=row.content,
+        relation=relation,
+        value=words,
+        single=is_single(row.predicate, row.content) if row.single is None else bool(row.single),
+        said_at=said_at,
+        recorded_at=row.created_at if row.recorded_at is None else row.recorded_at,
+        valid_from=row.valid_from,
+        valid_until=until,
+        affirmed=affirmed_of(row),
+        replaces=ids_of(row, "replaces"),
+        withdrawn_at=withdrawn_at,
+    )
+
+
+def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
+    """Return by what the statements of a slot are found: under the predicate's usual name, and under its own."""
+    usual = topic_in(connection, tenant, subject, canonical(predicate))
+    return tuple(dict.fromkeys((usual, topic_in(connection, tenant, subject, predicate)))) if usual else ()
+
+
+def facts_of_slot(
+    connection: sqlite3.Connection, names: Sequence[str], topics: Sequence[bytes]
+) -> list[FactRow]:
+    """Return the facts of exactly one scope and one slot, oldest first, without those that were never in force."""
+    marks = ", ".join("?" * len(topics))
+    return list(
+        rows_where(
+            connection,
+            "fact",
+            f"tenant = ? AND user = ? AND agent = ? AND topic IN ({marks}) AND status <> 'provisional' "
+            "ORDER BY created_at, id",
+            (*names, *topics),
+        )
+    )
+
+
+def projected(
+    connection: sqlite3.Connection,
+    rows: Sequence[FactRow],
+    is_single: IsSingle,
+    *,
+    known_at: int | None = None,
+    more: Sequence[FactRow] = (),
+) -> dict[str, Held]:
+    """Return when each fact of one slot holds, as was known at a time (None: by all that is known).
+
+    Args:
+        connection: to read what stands in other slots and replaces some of these.
+        rows: all facts of the slot.
+        is_single: for rows that do not say it.
+        known_at: in microseconds since 1970.
+        more: rows that are about to be written, which may replace some of these.
+    """
+    own = {row.id for row in rows}
+    beside = {one.id: one for one in more if one.id not in own}
+    for row in rows:
+        for id in ids_of(row, "replaced_by"):
+            if id not in own and id not in beside:
+                beside.update((one.id, one) for one in rows_where(connection, "fact", "id = ?", (id,)))
+    told = {row.id: statement_of(row, is_single) for row in rows}
+    for row in rows:
+        by = told.get(row.superseded_by or "")
+        if row.relation is None and by is not None:  # what the judge decided in format 1 stands
+            told[by.id] = by._replace(replaces=(*by.replaces, row.id))
+    return project(
+        told.values(),
+        known_at=known_at,
+        others=[statement_of(row, is_single) for row in beside.values()],
+    )
+
+
+def with_held(row: FactRow, held: Held, now: int) -> FactRow:
+    """Return a row with what the projection says of it.
+
+    What was revoked stays so. What the tenant says for all since it was promoted counts in its slot, but holds for
+    nobody besides.
+    """
+    if row.holds is None and row.status != "active":
+        # In format 1 the slot went to the fact that superseded it, which is the tenant's if it is not in sight.
+        shared_as = row.superseded_by if row.status == "superseded" and held.by is None else None
+        row = row._replace(slot=row.id, shared_as=shared_as)
+    if row.status == "revoked":
+        return row._replace(holds="[]")
+    if row.shared_as is not None:
+        return row._replace(status="superseded", superseded_by=row.shared_as, holds="[]")
+    over = all(end is not None and end <= now for _, end in held.intervals)
+    return row._replace(
+        status="superseded" if over and held.by is not None else "active",
+        superseded_by=held.by,
+        holds=json.dumps([list(one) for one in held.intervals], separators=(",", ":")),
+    )
+
+
+# ---------------------------------------------------------------------- what is in force
+
+
+def begin_of_episode(row: EpisodeRow) -> int:
+    """Return from when an episode can be told: when the task was completed, or else when it was recorded."""
+    return row.created_at if row.completed_at is None else row.completed_at
+
+
+def holds_at(row: FactRow, moment: int) -> bool:
+    """Whether a fact holds at a time, as its row says, whatever its status."""
+    return any(begin <= moment and (end is None or moment < end) for begin, end in holds_of(row))
+
+
+def is_in_force(row: Row, now: int) -> bool:
+    """Whether a record is in force now."""
+    if row.expires_at is not None and row.expires_at <= now:
+        return False
+    if isinstance(row, FactRow):
+        return row.status == "active" and holds_at(row, now)
+    return row.status == "active" and (row.begins_at is None or row.begins_at <= now)
+
+
+def known_rows(
+    connection: sqlite3.Connection, names: Sequence[str], moment: int, known_at: int, is_single: IsSingle
+) -> Iterator[FactRow]:
+    """Yield the facts of exactly one scope that were believed, at `known_at`, to hold at `moment`; oldest first."""
+    slots: dict[bytes, list[FactRow]] = {}
+    alone: list[FactRow] = []
+    for row in rows_where(
+        connection,
+        "fact",
+        "tenant = ? AND user = ? AND agent = ? AND status <> 'provisional' ORDER BY created_at, id",
+        names,
+    ):
+        if row.topic:
+            slots.setdefault(row.topic, []).append(row)
+        else:
+            alone.append(row)
+    found: list[FactRow] = []
+    for rows in [*slots.values(), *([row] for row in alone)]:
+        held = projected(connection, rows, is_single, known_at=known_at)
+        found += [row for row in rows if row.id in held and held[row.id].at(moment)]
+    found.sort(key=lambda row: (row.created_at, row.id))
+    yield from found

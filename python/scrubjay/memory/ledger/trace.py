@@ -1,0 +1,366 @@
+"""Traces: the events of a run. Append-only, replayed by run id, kept as long as their retention class says.
+
+A trace belongs to exactly the scope that wrote it and is visible to no other. Events are numbered from 1 without gaps,
+also if several processes append them. They are never ranked and never in an index: :meth:`Traces.find` is for forensics
+and reads event by event. That they are append-only is a rule of the schema; only retention and erasure may delete, and
+they say so first (`memory_run.erasing`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.deletions import deleted_since, last_deletion
+from scrubjay.memory.ledger.drafts import Draft, check_text
+from scrubjay.memory.ledger.holds import HELD
+from scrubjay.memory.ledger.sealing import EVENT as _SEALED
+from scrubjay.memory.ledger.sealing import Sealer, settle
+from scrubjay.memory.ledger.sealing import place_of_event as _place
+from scrubjay.memory.model.decoding import as_moment, decoded
+from scrubjay.store.connections import translated
+from scrubjay.store.decoding import integer, shown
+from scrubjay.store.reading import names_of
+from scrubjay.store.sqlite import SqliteStore
+
+__all__ = [
+    "RETENTION_DAYS",
+    "TABLES",
+    "Run",
+    "TraceEvent",
+    "Traces",
+    "erase_traces",
+    "sweep_traces",
+]
+
+RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
+"""Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
+
+_DAY_US = 86_400_000_000
+
+TABLES = (
+    """CREATE TABLE memory_run(
+  key INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,
+  run TEXT NOT NULL CHECK (run <> ''),
+  started_at INTEGER NOT NULL,
+  retention TEXT NOT NULL,
+  n_events INTEGER NOT NULL DEFAULT 0,  -- the number of the last event, also when retention has deleted it
+  n_turns INTEGER NOT NULL DEFAULT 0,
+  erasing INTEGER NOT NULL DEFAULT 0 CHECK (erasing IN (0, 1)),  -- 1 only inside of a transaction that deletes
+  UNIQUE (tenant, user, agent, run))""",
+    """CREATE TABLE memory_event(
+  run INTEGER NOT NULL, seq INTEGER NOT NULL, turn INTEGER NOT NULL,
+  at INTEGER NOT NULL,                  -- when it happened
+  expires_at INTEGER,                   -- by retention, from when it was recorded
+  kind TEXT NOT NULL CHECK (kind <> ''), author TEXT NOT NULL,
+  content TEXT NOT NULL, data BLOB,
+  tenant TEXT NOT NULL,                 -- whose key it is sealed with: so the cipher sees that it is needed
+  PRIMARY KEY (run, seq)) WITHOUT ROWID""",
+    "CREATE INDEX memory_event_due ON memory_event(expires_at) WHERE expires_at IS NOT NULL",
+    """CREATE TABLE memory_distilled(
+  run INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL CHECK (last_seq >= first_seq),
+  at INTEGER NOT NULL, extractor TEXT NOT NULL,
+  outcomes BLOB NOT NULL,               -- JSON: of each candidate kind, status, id; never its text
+  PRIMARY KEY (run, first_seq)) WITHOUT ROWID""",
+    """CREATE TRIGGER memory_event_numbered BEFORE INSERT ON memory_event
+WHEN NEW.seq IS NOT (SELECT n_events + 1 FROM memory_run WHERE key = NEW.run)
+BEGIN SELECT RAISE(ABORT, 'an event is numbered after the last one of its run'); END""",
+    """CREATE TRIGGER memory_event_counted AFTER INSERT ON memory_event
+BEGIN UPDATE memory_run SET n_events = NEW.seq, n_turns = NEW.turn WHERE key = NEW.run; END""",
+    """CREATE TRIGGER memory_event_fixed BEFORE UPDATE ON memory_event
+BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
+    """CREATE TRIGGER memory_event_kept BEFORE DELETE ON memory_event
+WHEN (SELECT erasing FROM memory_run WHERE key = OLD.run) IS NOT 1
+BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
+    """CREATE TRIGGER memory_run_fixed BEFORE UPDATE ON memory_run
+WHEN NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent OR NEW.run <> OLD.run
+  OR NEW.n_events < OLD.n_events OR NEW.n_turns < OLD.n_turns
+BEGIN SELECT RAISE(ABORT, 'a run keeps its scope, its name and its numbers'); END""",
+    """CREATE TRIGGER memory_run_kept BEFORE DELETE ON memory_run WHEN OLD.erasing = 0
+BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
+    """CREATE TRIGGER memory_distilled_once BEFORE INSERT ON memory_distilled
+WHEN NEW.first_seq <= (SELECT max(last_seq) FROM memory_distilled WHERE run = NEW.run)
+BEGIN SELECT RAISE(ABORT, 'these events were distilled before'); END""",
+)
+"""What the file needs for traces and for what was distilled of them."""
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """One event of a run: its number, its turn, when it happened, who did what, and what a program added to it."""
+
+    seq: int
+    turn: int
+    at: datetime
+    kind: str
+    author: str
+    content: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON's own types."""
+        return {
+            "seq": self.seq,
+            "turn": self.turn,
+            "at": self.at.isoformat(),
+            "kind": self.kind,
+            "author": self.author,
+            "content": self.content,
+            "data": self.data,
+        }
+
+
+class Run(NamedTuple):
+    """A run as the file has it."""
+
+    key: int
+    run_id: str
+    started_at: datetime
+    retention: str
+    n_events: int
+    n_turns: int
+
+
+class Traces:
+    """The traces in an index's file. Thread-safe; writes of all threads and processes take turns.
+
+    Args:
+        store: of the index.
+        clock: microseconds since 1970.
+    """
+
+    def __init__(self, store: SqliteStore, clock: Callable[[], int]) -> None:
+        self.store = store
+        self.clock = clock
+        self._sealer = Sealer(store)
+
+    def append(
+        self, scope: Scope, run_id: str, drafts: Sequence[Draft], retention: str = "standard"
+    ) -> list[TraceEvent]:
+        """Append events in one transaction, all or none; the first makes the run. Return them with their numbers.
+
+        A draft that says `unless_deleted_since` is left out where that holds.
+        `retention` counts for these events; see :data:`RETENTION_DAYS`.
+        """
+        names = names_of(scope)
+        self._sealer.require(scope.tenant)
+        with self.store.writing("appending to a trace") as transaction:
+            execute = transaction.connection.execute
+            settle(transaction.connection, scope.tenant)
+            now = self.clock()
+            days = RETENTION_DAYS[retention]
+            expires_at = None if days is None else now + days * _DAY_US
+            execute(
+                "INSERT OR IGNORE INTO memory_run(tenant, user, agent, run, started_at, retention) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (*names, run_id, now, retention),
+            )
+            found = execute(
+                "SELECT key, n_events, n_turns FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
+                (*names, run_id),
+            ).fetchone()
+            if found is None:
+                raise CorruptIndexError(f"run {run_id!r} was not kept: its index is damaged")
+            key = found[0]
+            seq, turn = integer(found[1], "a run's events"), integer(found[2], "a run's turns")
+            events = []
+            for draft in drafts:
+                if draft.unless_deleted_since is not None and deleted_since(
+                    transaction.connection, draft.unless_deleted_since, names
+                ):
+                    continue
+                seq += 1
+                turn += draft.kind == "user"
+                at = now if draft.at is None else draft.at
+                texts = (draft.author, draft.content, draft.data)
+                sealed = [
+                    self._sealer.seal(scope.tenant, _place(column, key, seq), text)
+                    for column, text in zip(_SEALED, texts, strict=True)
+                ]
+                execute(
+                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (key, seq, turn, at, expires_at, draft.kind, *sealed, scope.tenant),
+                )
+                events.append(_event((seq, turn, at, draft.kind), *texts))
+        return events
+
+    def last_deletion(self) -> int:
+        """Return the number of the last deletion event of the file, whosever."""
+        with self._reading() as connection:
+            return last_deletion(connection)
+
+    def run(self, scope: Scope, run_id: str) -> Run | None:
+        """Return a run of exactly this scope; None if it does not exist, or the tenant's key was destroyed."""
+        if not self._sealer.readable(scope.tenant):
+            return None
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
+                "WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
+                (*names_of(scope), run_id),
+            ).fetchone()
+            return None if found is None else _run(found)
+
+    def runs(self, scope: Scope) -> list[Run]:
+        """Return the runs of exactly this scope, oldest first; empty if the tenant's key was destroyed."""
+        if not self._sealer.readable(scope.tenant):
+            return []
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
+                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY key",
+                names_of(scope),
+            ).fetchall()
+            return [_run(row) for row in found]
+
+    def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
+        """Return the events of a run after number `after` in their order; empty if exactly this scope has no such run.
+
+        Events past their retention are left out, whether or not they were swept.
+        """
+        with self._reading() as connection:
+            found = connection.execute(
+                _EVENTS + "AND e.seq > ? ORDER BY e.seq", (*names_of(scope), run_id, self.clock(), after)
+            ).fetchall()
+            return self._opened(scope.tenant, found)
+
+    def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
+        """Return the last n events of some kinds, oldest first, however long the run is."""
+        marks = ", ".join("?" * len(kinds))
+        with self._reading() as connection:
+            found = connection.execute(
+                _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?",
+                (*names_of(scope), run_id, self.clock(), *kinds, n),
+            ).fetchall()
+            return self._opened(scope.tenant, reversed(found))
+
+    def find(
+        self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
+    ) -> list[tuple[str, TraceEvent]]:
+        """Return (run id, event) of events of exactly this scope whose content holds `text`, newest first.
+
+        Upper and lower case are alike. For forensics: it reads every event of the scope.
+        """
+        check_text("text", text)
+        wanted = text.casefold()
+        if not self._sealer.readable(scope.tenant):
+            return []
+        which, values = ("", ()) if run_id is None else (" AND r.run = ?", (run_id,))
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT r.run, e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+                "FROM memory_run r JOIN memory_event e ON e.run = r.key "
+                "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? "
+                f"AND (e.expires_at IS NULL OR e.expires_at > ?){which} ORDER BY r.key DESC, e.seq DESC",
+                (*names_of(scope), self.clock(), *values),
+            )
+            found = []
+            for run, *row in rows:
+                if not isinstance(run, str):
+                    raise CorruptIndexError(f"a run's name is {shown(run)}")
+                event = self._open(scope.tenant, row)
+                if wanted in event.content.casefold():
+                    found.append((run, event))
+                    if len(found) == limit:
+                        break
+            rows.close()
+        return found
+
+    def _opened(self, tenant: str, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
+        """The events of rows; empty if the tenant's key was destroyed."""
+        return [self._open(tenant, row) for row in rows] if self._sealer.readable(tenant) else []
+
+    def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
+        key, seq, turn, at, kind, *sealed = row
+
+        def opened() -> TraceEvent:
+            integer(seq, "its number")
+            integer(turn, "its turn")
+            if not isinstance(kind, str):
+                raise CorruptIndexError(f"its kind is {shown(kind)}")
+            author, content, data = (
+                self._sealer.open(tenant, _place(column, key, seq), kept)
+                for column, kept in zip(_SEALED, sealed, strict=True)
+            )
+            if author is None or content is None:
+                raise CorruptIndexError("its author or content is gone")
+            return _event((seq, turn, at, kind), author.decode(), content.decode(), data)
+
+        return decoded(f"event {shown(seq)} of a trace", None, opened)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with translated(self.store.path, "reading a trace"):
+            yield self.store.reading_connection()
+
+
+_EVENTS = (
+    "SELECT e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+    "FROM memory_run r JOIN memory_event e ON e.run = r.key "
+    "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? "
+    "AND (e.expires_at IS NULL OR e.expires_at > ?) "
+)
+
+
+def sweep_traces(connection: sqlite3.Connection, now: int, away: Collection[str] = ()) -> int:
+    """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers.
+
+    Those of tenants who are `away` stay, and what is under a legal hold.
+    """
+    others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
+    held = HELD.format(row="memory_run", user="memory_run.user", agent="memory_run.agent")
+    others += f" AND run NOT IN (SELECT key FROM memory_run WHERE {held})"
+    due = f"SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?{others}"
+    if connection.execute(f"{due} LIMIT 1", (now, *away)).fetchone() is None:
+        return 0
+    connection.execute(f"UPDATE memory_run SET erasing = 1 WHERE key IN ({due})", (now, *away))
+    n_deleted = connection.execute(
+        f"DELETE FROM memory_event WHERE expires_at <= ?{others}", (now, *away)
+    ).rowcount
+    connection.execute("UPDATE memory_run SET erasing = 0 WHERE erasing = 1")
+    return int(n_deleted)
+
+
+def erase_traces(
+    connection: sqlite3.Connection, *, tenant: str, user: str | None = None, agent: str | None = None
+) -> int:
+    """Delete every run of a tenant (or of one user or agent of it), inside the caller's transaction; how many events.
+
+    What was distilled of them is forgotten, too: a run that is recorded again starts over.
+    """
+    condition, values = "tenant = ?", [tenant]
+    for column, name in (("user", user), ("agent", agent)):
+        if name is not None:
+            condition += f" AND {column} = ?"
+            values.append(name)
+    execute = connection.execute
+    execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)
+    gone = "run IN (SELECT key FROM memory_run WHERE erasing = 1)"
+    n_deleted = execute(f"DELETE FROM memory_event WHERE {gone}").rowcount
+    execute(f"DELETE FROM memory_distilled WHERE {gone}")
+    execute("DELETE FROM memory_run WHERE erasing = 1")
+    return int(n_deleted)
+
+
+def _run(row: Sequence[Any]) -> Run:
+    key, run_id, started_at, retention, n_events, n_turns = row
+    if not isinstance(run_id, str) or not isinstance(retention, str):
+        raise CorruptIndexError(f"run {key}: its name or retention cannot be read")
+    counts = (
+        integer(n_events, f"run {run_id!r}: its events"),
+        integer(n_turns, f"run {run_id!r}: its turns"),
+    )
+    return Run(key, run_id, as_moment(started_at), retention, *counts)
+
+
+def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
+    seq, turn, at, kind = head
+    return TraceEvent(seq, turn, as_moment(at), kind, author, content, payload.decode(data)[0])

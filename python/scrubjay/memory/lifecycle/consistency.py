@@ -1,0 +1,117 @@
+"""Consistency of rows and searched documents. Rows are truth; documents can be made again from them."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any, NamedTuple
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.documents import documents_in, documents_of, ids_of_documents
+from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, rows_where, scope_in
+from scrubjay.memory.ledger.schema import missing_rules
+from scrubjay.memory.ledger.statements import has_documents
+from scrubjay.store.decoding import is_id, scope_of
+
+__all__ = ["Consistency"]
+
+
+class _Found(NamedTuple):
+    """What is wrong: records without their documents, and documents (their keys) of no record."""
+
+    missing: list[FactRow | EpisodeRow]
+    stray: list[tuple[Scope, str]]
+
+
+class Consistency:
+    """Holds the index of a memory against its rows.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
+
+    def check(self) -> list[str]:
+        """Return what is wrong between the records and the documents that are searched; empty: nothing.
+
+        They are always written together. What was done to the file past the memory (an index that erased or dropped
+        documents, an export that was read in) is what this finds, and :meth:`reindex` repairs.
+        """
+        with self._context.snapshot() as connection:
+            found = self._compare(connection, self._context.clock())
+            rules = missing_rules(connection)
+        return [
+            *(f"{name}: an index or rule of the tables is gone" for name in rules),
+            *(f"{row.id}: not in the index, or as it was before" for row in found.missing),
+            *(
+                f"{id} of {scope!r}: in the index, and no record is in force that it is of"
+                for scope, id in found.stray
+            ),
+        ]
+
+    def reindex(self) -> int:
+        """Make documents again that are missing or old, delete those of no record; return how many there were.
+
+        Raises:
+            EmbedderError: the embedder made no vectors; nothing was written. One that does not answer is no error.
+        """
+        with self._context.snapshot() as connection:
+            found = self._compare(connection, self._context.clock())
+        texts = [row for row in found.missing if not self._has_vector(row)]
+        known = (
+            dict(zip(texts, self._context.embed_texts([row.text for row in texts]), strict=True))
+            if texts
+            else {}
+        )
+        with self._context.changing("reindexing memory") as change:
+            found = self._compare(change.connection, change.now)
+            if found.stray:
+                scopes, ids = zip(*found.stray, strict=True)
+                change.delete(ids, scope=scopes, reason="reindex")
+            for row in found.missing:
+                documents_in(change).put(
+                    row, known.get(row)
+                )  # None: written meanwhile, past the memory again
+        return len(found.missing) + len(found.stray)
+
+    def _has_vector(self, row: FactRow | EpisodeRow) -> bool:
+        """Whether a document of a record has its text already, whatever else it says."""
+        found = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
+        return found is not None and found.text == row.text
+
+    def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:
+        t, cipher = self._context.store.tables, self._context.store.cipher
+        documents: dict[tuple[Scope, Any], tuple[str, bytes | None]] = {}
+        openers: dict[Scope, Any] = {}
+        for *row, tenant, user, agent in connection.execute(
+            f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent FROM {t.document} d "
+            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.expires_at IS NULL OR d.expires_at > ?",
+            (now,),
+        ).fetchall():
+            scope = scope_of(tenant, user, agent)
+            if scope not in openers:  # None: the tenant's key was destroyed
+                openers[scope] = (
+                    self._context.store.row_opener(scope) if cipher.readable(scope.tenant) else None
+                )
+            if openers[scope] is not None:
+                document = openers[scope](row)
+                if not is_id(document.id, "str"):
+                    raise CorruptIndexError("a document's id cannot be read", id=document.id)
+                whole = document.damage is None
+                said = payload.with_pending(document.payload, False) if whole else None
+                documents[scope, document.id] = (document.text, said) if whole else ("", None)
+        missing: list[FactRow | EpisodeRow] = []
+        for kind, status in (("fact", "<> 'provisional'"), ("episode", "= 'active'")):
+            condition = f"status {status} AND (expires_at IS NULL OR expires_at > ?)"
+            for row in rows_where(connection, kind, condition, (now,)):
+                if isinstance(row, FactRow) and not has_documents(row):
+                    continue
+                expected = [(one.id, (row.text, one.payload)) for one in documents_of(row)]
+                there = [(id, documents.pop((scope_in(row), id), None)) for id, _ in expected]
+                if expected != there:
+                    missing.append(row)
+        return _Found(missing, sorted(documents))

@@ -1,0 +1,311 @@
+"""Changing a record in place, and its documents with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.errors import ConflictError
+from scrubjay.memory.gate.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
+from scrubjay.memory.gate.slots import Slots
+from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
+from scrubjay.memory.ledger.documents import documents_in, remove_documents
+from scrubjay.memory.ledger.holds import check_hold
+from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.making import as_moment, loaded, record_of
+from scrubjay.memory.ledger.rows import (
+    EpisodeRow,
+    FactRow,
+    PolicyRow,
+    PreferenceRow,
+    Row,
+    belongs_to,
+    find_row,
+    hash_in,
+    rows_where,
+    scope_in,
+    sealed_columns,
+    value_hash_in,
+)
+from scrubjay.memory.ledger.schema import KINDS
+from scrubjay.memory.ledger.statements import detail_in, facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
+from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.records import Record
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
+from scrubjay.payload import CreatedAt
+from scrubjay.store.together import Change
+
+__all__ = ["Editing"]
+
+_CHANGEABLE = {
+    "fact": (
+        "content",
+        "subject",
+        "predicate",
+        "confidence",
+        "metadata",
+        "expires_at",
+        "ttl",
+        "value",
+        "single",
+        "valid_from",
+        "valid_until",
+        "entities",
+        "importance",
+        "sensitivity",
+    ),
+    "episode": (
+        "summary",
+        "outcome",
+        "task_type",
+        "steps",
+        "artifacts",
+        "metadata",
+        "title",
+        "completed_at",
+        "sensitivity",
+        "expires_at",
+        "ttl",
+    ),
+    "preference": ("text", "value", "type", "source", "confidence", "expires_at", "ttl"),
+}
+
+
+class Editing:
+    """Changes facts, episodes and preferences in place.
+
+    Args:
+        context: of the memory.
+        slots: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, slots: Slots) -> None:
+        self._context = context
+        self._slots = slots
+
+    def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
+        """Change a fact, episode or preference in place; its previous text is deleted and no longer searchable.
+
+        Args:
+            id: of a record in force that belongs to `scope` (what is shared with others can only be changed by
+                whose it is).
+            scope: who changes it.
+            by: who changes it, for :meth:`why`.
+            changes: fields of its candidate. `expires_at=None` removes its expiry.
+
+        Raises:
+            KeyError: this scope has no such record of its own.
+            TypeError, ValueError: a field is unknown or may not have this value; a policy never changes.
+            ConflictError: another record of the scope says that already.
+            HeldError: it is under a legal hold.
+        """
+        checked_scope(scope)
+        with self._context.reading() as connection:
+            seen = find_row(connection, id)
+        if seen is None or not belongs_to(seen, scope) or not is_in_force(seen, self._context.clock()):
+            raise absent(id)
+        if isinstance(seen, PolicyRow):
+            raise ValueError("id: a version of a policy never changes; write the next one with policy()")
+        known = _CHANGEABLE[seen.kind]
+        for name in changes:
+            if name not in known:
+                raise ValueError(f"{name}: expected a field of a {seen.kind} ({', '.join(known)})")
+        if not changes:
+            raise ValueError(f"changes: expected some of {', '.join(known)}, got none")
+        if "expires_at" in changes or "ttl" in changes:
+            until = self._context.expiry(changes.pop("expires_at", None), changes.pop("ttl", None))
+        else:
+            until = seen.expires_at
+        if until is not None and until <= self._context.clock():
+            raise ValueError("expires_at: expected a time to come; to let a record go, delete or revoke it")
+        candidate = self._changed(seen, changes)
+        metadata = encoded(candidate.metadata) if seen.kind != "preference" else None
+        embedded = None
+        if isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text:
+            embedded = self._context.embed_texts([_text(candidate)])[0]
+        with self._context.changing("updating", [scope.tenant]) as change:
+            held = find_row(change.connection, id)
+            if held is None or _said(held) != _said(seen):
+                raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
+            check_hold(change.connection, scope_in(held), within=False)
+            fresh = self._rewrite(change, held, candidate, until, metadata)
+            if isinstance(fresh, (FactRow, EpisodeRow)) and isinstance(held, (FactRow, EpisodeRow)):
+                documents_in(change).put(fresh, embedded, before=held)
+            if isinstance(fresh, FactRow) and isinstance(held, FactRow):
+                self._slots.project_slot_of(change, held, by)
+                # What it says now may contradict what stood beside it.
+                self._slots.project_slot_of(change, fresh, by)
+                fresh = next(rows_where(change.connection, "fact", "id = ?", (id,)))
+            log(change, id, "updated", by, ", ".join(sorted(changes)) or "expires_at")
+        return record_of(fresh, self._context.clock())
+
+    def _changed(self, row: Row, changes: Mapping[str, Any]) -> Any:
+        made: Any
+        if isinstance(row, FactRow):
+            detail = detail_in(row)
+            made = FactCandidate(
+                row.content,
+                row.subject,
+                row.predicate,
+                row.confidence,
+                metadata=loaded(row.metadata),
+                single=None if row.single is None or "predicate" in changes else bool(row.single),
+                value=None
+                if "content" in changes
+                else detail.get("value"),  # which said what the old content says
+                relation=row.relation or "asserts",
+                valid_from=None if row.valid_from is None else as_moment(row.valid_from),
+                valid_until=None if row.valid_until is None else as_moment(row.valid_until),
+                entities=detail.get("entities", ()),
+                importance=detail.get("importance"),
+                sensitivity=detail.get("sensitivity", ""),
+            )
+        elif isinstance(row, EpisodeRow):
+            old: Any = record_of(row)
+            made = EpisodeCandidate(
+                row.summary,
+                row.outcome,
+                row.task_type,
+                old.steps,
+                old.artifacts,
+                metadata=old.metadata,
+                title=old.title,
+                completed_at=old.completed_at,
+                sensitivity=old.sensitivity,
+            )
+        else:
+            assert isinstance(row, PreferenceRow)
+            made = _preference(row, changes)
+        names = {field.name for field in fields(made)}
+        made = replace(made, **{name: value for name, value in changes.items() if name in names})
+        try:
+            if isinstance(row, PreferenceRow):
+                made = verify(row.kind, with_text(made), Provenance(row.source_run))
+                refused = fault(self._context.settings.validate, made)
+                if refused:
+                    raise Unfit(refused)
+                return made
+            return verify(row.kind, made, Provenance(row.source_run))
+        except Unfit as unfit:
+            raise ValueError(str(unfit)) from None
+
+    def _rewrite(
+        self, change: Change, row: Row, candidate: Any, until: int | None, metadata: bytes | None
+    ) -> Row:
+        values: dict[str, Any] = {"expires_at": until, "updated_at": change.now}
+        if isinstance(row, FactRow):
+            values.update(
+                content=candidate.content,
+                subject=candidate.subject,
+                predicate=candidate.predicate,
+                confidence=candidate.confidence,
+                hash=hash_in(change.connection, scope_in(row), candidate.content),
+                topic=(
+                    topics_in(change.connection, row.tenant, candidate.subject, candidate.predicate) or (b"",)
+                )[0],
+                metadata=metadata,
+                faded=0,
+                last_used_at=change.now,
+                single=self._context.cardinality(candidate),
+                value_hash=value_hash_in(change.connection, row.tenant, candidate.value),
+                detail=encoded_detail(candidate),
+                valid_from=moment_of(candidate.valid_from, "valid_from"),
+                valid_until=moment_of(candidate.valid_until, "valid_until"),
+                relation=candidate.relation,
+                said_at=row.created_at if row.said_at is None else row.said_at,
+            )
+            if (candidate.content, values["topic"], values["value_hash"]) != (
+                row.content,
+                row.topic,
+                row.value_hash,
+            ):
+                topics = [values["topic"]] if values["topic"] else []
+                rivals = (
+                    facts_of_slot(change.connection, (row.tenant, row.user, row.agent), topics)
+                    if topics
+                    else []
+                )
+                known = [(one.recorded_at or one.created_at) + 1 for one in rivals if one.id != row.id]
+                values["recorded_at"] = max([change.now, *known])
+            if row.holds is None:
+                values["holds"] = json.dumps([[row.created_at, None]])
+        elif isinstance(row, EpisodeRow):
+            values.update(
+                summary=candidate.summary,
+                outcome=candidate.outcome,
+                task_type=candidate.task_type,
+                steps=encoded_list(candidate.steps, "steps"),
+                artifacts=encoded_artifacts(candidate.artifacts),
+                hash=hash_in(change.connection, scope_in(row), candidate.summary),
+                metadata=metadata,
+                detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
+                completed_at=_time_of(candidate.completed_at),
+            )
+        else:
+            values.update(
+                text=candidate.text,
+                source=candidate.source,
+                confidence=candidate.confidence,
+                detail=kept_detail(value=candidate.value, type=candidate.type),
+            )
+        if isinstance(row, (FactRow, EpisodeRow)):
+            _make_room(change, row, values["hash"], values.get("topic"))
+        values = sealed_columns(change.connection, row, values)
+        assignments = ", ".join(f"{name} = ?" for name in values)
+        change.connection.execute(
+            f"UPDATE {KINDS[row.kind]} SET {assignments} WHERE id = ?", [*values.values(), row.id]
+        )
+        fresh: Row = next(rows_where(change.connection, row.kind, "id = ?", (row.id,)))
+        return fresh
+
+
+def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: bytes | None) -> None:
+    """Refuse what another record says already, rather than leave that to the UNIQUE constraint's words."""
+    condition = "tenant = ? AND user = ? AND agent = ? AND hash = ? AND id <> ? "
+    condition += "AND status IN ('active', 'provisional')"
+    for other in rows_where(
+        change.connection, row.kind, condition, (row.tenant, row.user, row.agent, hash, row.id)
+    ):
+        if topic is not None and other.topic != topic:
+            continue
+        if other.expires_at is None or other.expires_at > change.now:
+            raise ConflictError(f"content: {other.id!r} of this scope says that already")
+        drop(change, other)
+        remove_documents(change, other, "expired")
+
+
+def _said(row: Row) -> Row:
+    """The row without its hashes, which say nothing more, and change when its tenant is sealed."""
+    if isinstance(row, FactRow):
+        return row._replace(hash=b"", topic=b"", value_hash=None)
+    return row._replace(hash=b"") if isinstance(row, EpisodeRow) else row
+
+
+def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCandidate:
+    """What stays of a preference: a text that was made of the value goes with it, and the value with such a text."""
+    held: Any = record_of(row)
+    value = None if held.value_json is None else held.value
+    text = held.text
+    if value is not None and text == text_of(value):
+        if "text" in changes:
+            value = None
+        elif "value" in changes:
+            text = ""
+    elif value is None and changes.get("value") is not None:
+        text = text if "text" in changes else ""
+    return PreferenceCandidate(row.key, text, row.source, row.confidence, value=value, type=held.type)
+
+
+def _time_of(given: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(given, "completed_at")
+    return None if moment is None else payload.microseconds(moment)
+
+
+def _text(candidate: Any) -> str:
+    return str(candidate.content if isinstance(candidate, FactCandidate) else candidate.summary)

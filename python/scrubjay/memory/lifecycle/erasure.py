@@ -1,0 +1,298 @@
+"""Erasure, at once and provably: of a record, of everything of a user or a tenant.
+
+Everything of a user is deleted in one transaction: rows of every kind, rejections, observations, logs, traces, and the
+documents of all collections of the file. What remains is an event with the counts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Scope
+from scrubjay.memory.gate.promotion import Promotion
+from scrubjay.memory.gate.slots import Slots
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.deletions import note_deletion
+from scrubjay.memory.ledger.documents import ids_of_documents, remove_documents
+from scrubjay.memory.ledger.holds import check_hold
+from scrubjay.memory.ledger.log import drop, log_gone
+from scrubjay.memory.ledger.naming import forget_names
+from scrubjay.memory.ledger.rows import (
+    FactRow,
+    as_row,
+    belongs_to,
+    find_row,
+    is_global,
+    raw_rows_where,
+    scope_in,
+)
+from scrubjay.memory.ledger.schema import KINDS, erasing
+from scrubjay.memory.ledger.sealing import release
+from scrubjay.memory.ledger.trace import erase_traces
+from scrubjay.memory.model.content import checked_str
+from scrubjay.memory.read.rules import Rules
+from scrubjay.store.files import ErasureReport
+from scrubjay.store.pseudonyms import Pseudonyms
+from scrubjay.store.reading import names_of, scope_of
+
+__all__ = ["Erasure", "Forgotten", "MemoryErasure"]
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was erased: records of each kind, events of traces, documents of all collections (`documents`)."""
+
+    counts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """Of everything but the documents, which are projections of records or other collections' own."""
+        return sum(n for what, n in self.counts.items() if what != "documents")
+
+
+@dataclass(frozen=True)
+class MemoryErasure:
+    """What is left of a scope: rows by table, and what a search of the files' bytes found (None: nothing was given to
+    look for)."""
+
+    rows: dict[str, int]
+    files: ErasureReport | None
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is left."""
+        return not self.rows and (self.files is None or self.files.clean)
+
+
+class Erasure:
+    """Deletes records and scopes with everything that is known about them.
+
+    Args:
+        context: of the memory.
+        slots, promotion, rules: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, rules: Rules) -> None:
+        self._context = context
+        self._slots = slots
+        self._promotion = promotion
+        self._rules = rules
+
+    def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
+        """Delete a record with everything that is known about it; False if there is no such record of this scope's own.
+
+        What a fact had superseded is in force again, as if it had not been said. A deletion event says that there was
+        something.
+        """
+        checked_scope(scope)
+        reason = checked_str(reason, "reason") or "delete"
+        if by is not None:
+            checked_str(by, "by")
+        with self._context.changing("deleting") as change:
+            row = find_row(change.connection, id)
+            if row is None or not belongs_to(row, scope):
+                return False
+            if not is_global(row):
+                check_hold(change.connection, scope_in(row), within=False)
+            drop(change, row, "forgotten", by)
+            if isinstance(row, FactRow):
+                change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
+            remove_documents(change, row, reason)
+            if isinstance(row, FactRow):
+                self._slots.project_slot_of(change, row, by)
+                self._promotion.unshare(change, row.id)
+            note_deletion(change, scope_in(row), reason, by, {row.kind: 1})
+        self._rules.clear(scope.tenant)
+        return True
+
+    def forget(
+        self,
+        user: str | Scope | None = None,
+        tenant: str | None = None,
+        agent: str | None = None,
+        reason: str = "forget",
+        by: str | None = None,
+        names: bool = False,
+    ) -> Forgotten:
+        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction.
+
+        Preferences, facts, episodes, whatever their status, with their histories; rejections; observations; traces;
+        and every document of this scope in *all* collections of the file. A tenant's facts that others have also
+        observed, or that were confirmed, stay, without the author's name. Policies go with their tenant.
+
+        Args:
+            user: or a Scope, which says all three.
+            tenant: whose user it is; required.
+            agent: of this agent only.
+            reason: for the deletion event.
+            by: who asked for it.
+            names: the names of the user, agent or tenant (and its users) go from the file as well. In deletion events
+                and scopes, which are kept, random pseudonyms take their place; the same where a name stands as author
+                or as who decided something in records of others. Texts and reasons are not looked at. Every process
+                that has the file open reads its partitions anew.
+
+        Rows are overwritten with zeros; copies in the log disappear with :meth:`MemoryAdmin.compact`, which
+        :meth:`MemoryAdmin.verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key
+        is at hand (digests of what stays are rewritten), a whole tenant always.
+
+        Raises:
+            EncryptionError: the key that this needs is not available.
+            HeldError: some of it is under a legal hold (:meth:`MemoryAdmin.hold`).
+            TypeError, ValueError: it is not said whose memories; nothing is erased by default.
+        """
+        if isinstance(user, Scope):
+            if tenant is not None or agent is not None:
+                raise TypeError(
+                    "user: expected either a Scope or the names of tenant, user and agent, got both"
+                )
+            scope = user
+        else:
+            if tenant is None:
+                raise TypeError("tenant: expected the tenant whose user is forgotten, got None")
+            scope = Scope(tenant, user, agent)
+        reason = checked_str(reason, "reason") or "forget"
+        if by is not None:
+            checked_str(by, "by")
+        counts: dict[str, int] = {}
+        words = Pseudonyms(scope) if names else None
+        if self._context.store.cipher.ring is not None:
+            self._context.store.cipher.openable(scope.tenant)
+        with self._context.changing("forgetting") as change:
+            connection = change.connection
+            check_hold(connection, scope, within=True)
+            with erasing(connection):
+                connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
+                connection.execute("DELETE FROM temp.gone")
+                _gather(connection, scope)
+                shared = (
+                    raw_rows_where(  # of the tenant's own: the user's scope does not hold their documents
+                        connection, "fact", "id IN (SELECT id FROM temp.gone) AND user = '' AND agent = ''"
+                    )
+                )
+                counts.update(_erase_rows(connection, scope))
+                connection.execute("DELETE FROM temp.gone")
+            if scope.user is not None:
+                for found in shared:
+                    log_gone(change, found[0], (scope.tenant, "", ""), "forgotten")
+            n_shared = 0
+            if scope.user is not None:
+                ids = [id for found in shared for id in ids_of_documents(as_row("fact", found))]  # type: ignore[arg-type]
+                n_shared = change.delete(ids, scope=Scope(scope.tenant), reason=reason)
+                topics = dict.fromkeys(as_row("fact", found).topic for found in shared)  # type: ignore[union-attr]
+                for topic in topics:
+                    self._slots.project(change, (scope.tenant, "", ""), (topic,), None)
+            release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
+            counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True, words=words)
+            if words is not None:
+                by = forget_names(connection, scope, words, by)
+                scope = scope_of(*words.of(*names_of(scope)))
+            note_deletion(change, scope, reason, by, counts)
+            log_gone(change, "", names_of(scope), "forgotten", by)
+        self._rules.clear(None if names else scope.tenant)
+        return Forgotten({what: n for what, n in counts.items() if n})
+
+    def verify_erased(
+        self,
+        scope: Scope,
+        texts: Iterable[str] = (),
+        vectors: Iterable[ArrayLike] = (),
+        names: Iterable[str] = (),
+    ) -> MemoryErasure:
+        """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
+        of any collection, and, in the bytes of the files, texts, vectors and names (see
+        :meth:`scrubjay.Admin.verify_erased`). Run :meth:`MemoryAdmin.compact` first.
+        """
+        checked_scope(scope)
+        sought = (_listed(texts, "texts"), _listed(vectors, "vectors"), (), _listed(names, "names"))
+        rows: dict[str, int] = {}
+        with self._context.snapshot() as connection:
+            tables = [*KINDS.values(), "memory_observation", "memory_rejection", "memory_run"]
+            for table in tables:
+                condition, values = _of(scope, table)
+                if condition is None:
+                    continue
+                (n,) = connection.execute(
+                    f"SELECT count(*) FROM {table} WHERE {condition}", values
+                ).fetchone()
+                rows[table] = n
+            numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
+            for suffix in ["", *(f"_{number}" for number in numbers)]:
+                condition, values = _of(scope, f"scope{suffix}")
+                (n,) = connection.execute(
+                    f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
+                ).fetchone()
+                rows[f"document{suffix}"] = n
+        report = self._context.index.admin.verify_erased(*sought) if any(sought) else None
+        return MemoryErasure({table: n for table, n in rows.items() if n}, report)
+
+
+def _gather(connection: sqlite3.Connection, scope: Scope) -> None:
+    """Note the ids of all records that go."""
+    for table in KINDS.values():
+        condition, values = _of(scope, table)
+        if condition is not None:
+            connection.execute(f"INSERT INTO temp.gone SELECT id FROM {table} WHERE {condition}", values)
+    if scope.user is not None:  # unconfirmed facts of the tenant that only this user observed
+        connection.execute(
+            "INSERT OR IGNORE INTO temp.gone SELECT id FROM memory_fact f WHERE tenant = ? "
+            "AND user = '' AND agent = '' AND decided_by IS NULL AND EXISTS (SELECT 1 FROM memory_observation o "
+            "WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user = ?) AND NOT EXISTS ("
+            "SELECT 1 FROM memory_observation o WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user <> ?)",
+            (scope.tenant, scope.user, scope.user),
+        )
+
+
+def _erase_rows(connection: sqlite3.Connection, scope: Scope) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    if scope.user is not None:  # remaining observers are not told who the other was
+        connection.execute(
+            "UPDATE memory_fact SET author = NULL, place = NULL, evidence = NULL, source_turn = NULL, "
+            "source_run = 'forgotten' WHERE tenant = ? AND user = '' AND agent = '' AND EXISTS ("
+            "SELECT 1 FROM memory_observation o WHERE o.tenant = memory_fact.tenant AND o.hash = memory_fact.hash "
+            "AND o.user = ? AND o.run = memory_fact.source_run)",
+            (scope.tenant, scope.user),
+        )
+        connection.execute(
+            "DELETE FROM memory_log WHERE by = ? AND record IN (SELECT id FROM memory_fact WHERE tenant = ? "
+            "AND user = '' AND agent = '')",
+            (scope.user, scope.tenant),
+        )
+    for kind, table in KINDS.items():
+        counts[kind] = connection.execute(f"DELETE FROM {table} WHERE id IN (SELECT id FROM gone)").rowcount
+    connection.execute("DELETE FROM memory_log WHERE record IN (SELECT id FROM gone)")
+    condition, values = _of(scope, "memory_log")  # what is gone already: one event says it of all
+    connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
+    connection.execute("DELETE FROM memory_observation WHERE fact IN (SELECT id FROM gone)")
+    for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
+        condition, values = _of(scope, table)
+        if condition is not None:
+            counts[what] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
+    counts["trace"] = erase_traces(connection, tenant=scope.tenant, user=scope.user, agent=scope.agent)
+    return counts
+
+
+def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
+    """The condition for the rows of a table that belong to a scope or are below it; None if it cannot have any."""
+    tenant, user, agent = names_of(scope)
+    condition, values = "tenant = ?", [tenant]
+    columns = {"memory_policy": (), "memory_preference": ("user",), "memory_observation": ("user",)}
+    has = columns.get(table, ("user", "agent"))
+    for column, name in (("user", user), ("agent", agent)):
+        if not name:
+            continue
+        if column not in has:
+            return None, ()
+        condition += f" AND {column} = ?"
+        values.append(name)
+    return condition, values
+
+
+def _listed(given: Any, name: str) -> list[Any]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"{name}: expected a sequence, got {type(given).__name__}")
+    return list(given)

@@ -1,0 +1,209 @@
+"""Forgetting little by little: what is past its time is deleted, facts age, histories are kept for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.memory.gate.promotion import Promotion
+from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
+from scrubjay.memory.ledger.deletions import note_deletion
+from scrubjay.memory.ledger.documents import documents_in, remove_documents
+from scrubjay.memory.ledger.holds import HELD, is_held
+from scrubjay.memory.ledger.log import log, log_gone
+from scrubjay.memory.ledger.rows import (
+    EpisodeRow,
+    FactRow,
+    as_row,
+    find_row,
+    is_visible,
+    opener,
+    raw_rows_where,
+    scope_in,
+)
+from scrubjay.memory.ledger.schema import KINDS, erasing
+from scrubjay.memory.ledger.statements import is_in_force
+from scrubjay.memory.ledger.trace import sweep_traces
+from scrubjay.memory.read.rules import Rules
+from scrubjay.store.reading import scope_of
+from scrubjay.store.together import Change
+
+__all__ = ["Sweeping", "Swept"]
+
+_DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did."""
+
+    expired: int
+    """Records past their time, and facts too weak to keep."""
+    let_go: int
+    """Rows that were kept to be asked about: superseded and revoked records, rejections."""
+    faded: int
+    """Facts that sink from now on."""
+    traces: int
+    """Events past their retention."""
+
+
+class Sweeping:
+    """Lets records age, unless they are of use, and deletes those whose time is over.
+
+    Args:
+        context: of the memory.
+        promotion, rules: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, promotion: Promotion, rules: Rules) -> None:
+        self._context = context
+        self._promotion = promotion
+        self._rules = rules
+
+    def sweep(self) -> Swept:
+        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`Memory.why`.
+
+        Searches and look-ups leave out what has expired anyway. Revoked records, superseded preferences and rejections
+        are kept for `retention_days`, superseded facts and those whose time is over for `history_days`, traces as long
+        as their class says. One transaction. What is kept of an encrypted tenant
+        whose key cannot be had now stays until it can.
+        """
+        away = self._context.store.tenants_without_key()
+        with self._context.changing("sweeping memory") as change:
+            with erasing(change.connection):
+                expired = self._expire(change, away)
+                faded = self._age(change, expired)
+                let_go = self._let_go(change, away)
+                n_traces = sweep_traces(change.connection, change.now, away)
+            for names, counts in expired.items():
+                note_deletion(change, scope_of(*names), "expired", None, counts)
+        self._rules.clear()
+        n_expired = sum(sum(counts.values()) for counts in expired.values())
+        return Swept(n_expired, let_go, faded, n_traces)
+
+    def _expire(self, change: Change, away: Collection[str]) -> dict[tuple[str, str, str], dict[str, int]]:
+        expired: dict[tuple[str, str, str], dict[str, int]] = {}
+        held = is_held(change.connection)
+        for kind in ("preference", "fact", "episode"):
+            for found in raw_rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
+                row: Any = as_row(kind, found)
+                if not isinstance(row.expires_at, int):
+                    raise CorruptIndexError(f"{kind}.expires_at cannot be read", id=row.id)
+                scope_in(row)
+                if row.tenant not in away and not held(row):
+                    self._delete_row(change, row, expired)  # whose key was destroyed, too
+        return expired
+
+    def _delete_row(
+        self, change: Change, row: Any, expired: dict[tuple[str, str, str], dict[str, int]]
+    ) -> None:
+        change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
+        change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+        log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
+        remove_documents(change, row, "expired")
+        if row.kind == "fact":
+            self._promotion.unshare(change, row.id)
+        counts = expired.setdefault((row.tenant, row.user, row.agent), {})
+        counts[row.kind] = counts.get(row.kind, 0) + 1
+
+    def _age(self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]]) -> int:
+        decay, n_faded, held = self._context.settings.decay, 0, is_held(change.connection)
+        weak = raw_rows_where(
+            change.connection,
+            "fact",
+            "status = 'active' AND confidence < ? AND last_used_at < ?",
+            (decay.keep_from, change.now - _DAY_US),
+        )
+        for found in weak:
+            row: Any = as_row("fact", found)
+            if [type(value) for value in (row.uses, row.last_used_at)] != [int, int]:
+                raise CorruptIndexError("fact.uses or fact.last_used_at cannot be read", id=row.id)
+            strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
+            if not self._has_key(row.tenant):
+                continue
+            if strength < decay.expire_below and not held(row):
+                self._delete_row(change, row, expired)
+            elif (
+                strength < decay.sink_below
+                and not row.faded
+                and self._context.store.cipher.readable(row.tenant)
+            ):
+                row = opener(change.connection)(row)
+                change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
+                documents_in(change).put(row._replace(faded=1), before=row)
+                log(change, row.id, "faded")
+                n_faded += 1
+        return n_faded
+
+    def _has_key(self, tenant: str) -> bool:
+        """Whether a tenant's rows can be read now; the ones of others age when they can."""
+        try:
+            return self._context.store.cipher.openable(tenant)
+        except EncryptionError:
+            return False
+
+    def _let_go(self, change: Change, away: Collection[str]) -> int:
+        """Delete what was kept to be asked about, once its time is over."""
+        before = change.now - int(self._context.settings.retention_days * _DAY_US)
+        gone = [
+            ("preference", "status IN ('superseded', 'revoked') AND updated_at < ?", before),
+            ("episode", "status = 'revoked' AND updated_at < ?", before),
+            ("fact", "status = 'revoked' AND updated_at < ?", before),
+        ]
+        if self._context.settings.history_days is not None:
+            past = change.now - int(self._context.settings.history_days * _DAY_US)
+            gone += [
+                ("fact", "status = 'superseded' AND updated_at < ?", past),
+                ("fact", "status = 'active' AND valid_until < ?", past),
+            ]
+        others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
+        execute, n, held = change.connection.execute, 0, is_held(change.connection)
+        for kind, condition, limit in gone:
+            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away)):
+                row: Any = as_row(kind, found)
+                if held(row):
+                    continue
+                execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+                execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (row.id,))
+                log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
+                if kind == "fact":
+                    remove_documents(change, row, "history")
+                n += 1
+        table = "memory_rejection"
+        spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"
+        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away)).rowcount
+        return n
+
+    def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
+        """Note that a fact or episode was of use (or was not): what is used does not fade.
+
+        Raises:
+            KeyError: `scope` sees no such record in force.
+        """
+        checked_scope(scope)
+        if not isinstance(used, bool):
+            raise TypeError(f"used: expected a bool, got {type(used).__name__}")
+        with self._context.changing("noting use") as change:
+            row = find_row(change.connection, id)
+            if (
+                not isinstance(row, (FactRow, EpisodeRow))
+                or not is_visible(row, scope)
+                or not is_in_force(row, change.now)
+            ):
+                raise absent(id)
+            if not used:
+                change.connection.execute(
+                    f"UPDATE {KINDS[row.kind]} SET uses = max(uses - 1, 0) WHERE id = ?", (id,)
+                )
+                return
+            change.connection.execute(
+                f"UPDATE {KINDS[row.kind]} SET uses = uses + 1, last_used_at = ? WHERE id = ?",
+                (change.now, id),
+            )
+            if isinstance(row, FactRow) and row.faded:
+                change.connection.execute("UPDATE memory_fact SET faded = 0 WHERE id = ?", (id,))
+                documents_in(change).put(row._replace(faded=0), before=row)
+                log(change, id, "revived")

@@ -1,0 +1,67 @@
+"""The judge: whether a new fact contradicts a known one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol, runtime_checkable
+
+from scrubjay.memory.model.candidates import FactCandidate
+from scrubjay.memory.model.cardinality import is_single, words_of
+from scrubjay.memory.model.content import checked_str, normalised
+from scrubjay.memory.model.records import Fact
+
+__all__ = ["DefaultJudge", "Judge"]
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Asked about every active fact with the candidate's scope, subject and predicate, and another content.
+
+    It is asked before the file is locked; only about a fact that another writer adds in that very moment it is asked
+    inside the transaction. What it raises is raised by the proposal, and nothing is written then.
+    """
+
+    def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
+        """Whether both cannot hold, so that the new one takes the place of the known one."""
+        ...
+
+
+class DefaultJudge:
+    """Facts stand beside each other; only where a predicate has one value at a time another content contradicts.
+
+    Which predicates have one value is said by the candidate (`single`), or else by the caller's lists, or else by
+    those of :mod:`scrubjay.memory.model.cardinality`: "lives in", "works at", "age" and many more. A statement that
+    says that it adds to what is known ("also", "at weekends") contradicts nothing.
+
+    Args:
+        several: predicates that may have several values at once ("likes", "owns"), where nothing contradicts.
+        single: predicates that have one value at a time, besides those of the library's list.
+
+    >>> judge = DefaultJudge(single=["favourite bird"])
+    >>> judge.is_single(FactCandidate("Jane favours jays", "Jane", "favourite_bird"))
+    True
+    >>> judge.is_single(FactCandidate("Jane is allergic to nuts", "Jane", "allergic to"))
+    False
+    """
+
+    def __init__(self, several: Collection[str] = (), single: Collection[str] = ()) -> None:
+        for name, given in (("several", several), ("single", single)):
+            if isinstance(given, str):
+                raise TypeError(f"{name}: expected a collection of str, got one str")
+            for one in given:
+                checked_str(one, f"{name}: a predicate")
+        self.several = frozenset(words_of(predicate) for predicate in several)
+        self.single = frozenset(words_of(predicate) for predicate in single)
+        both = sorted(self.several & self.single)
+        if both:
+            raise ValueError(f"single: expected other predicates than in several, got {both[0]!r}")
+
+    def is_single(self, candidate: FactCandidate) -> bool:
+        """Whether the candidate's predicate has one value at a time."""
+        if candidate.single is not None:
+            return candidate.single
+        return is_single(candidate.predicate, candidate.content, single=self.single, several=self.several)
+
+    def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
+        """Whether the contents differ, in more than spelling, and the predicate has one value at a time."""
+        return self.is_single(candidate) and normalised(known.content) != normalised(candidate.content)

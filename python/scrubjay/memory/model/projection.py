@@ -1,0 +1,390 @@
+"""What is in force: one pure function over the statements of a slot.
+
+A slot is what one subject and one predicate say in one scope ("Jane", "lives in"). Its statements are never changed;
+what holds when is computed from all of them, so that the order in which they were told does not matter:
+
+- A statement holds from the day that it states, or else from the day that it was said, to the end that it states.
+- A predicate with several values at once (allergies, pets) accumulates: nothing ends anything.
+- Of a predicate with one value at a time (`single`: where a person lives) the statement that begins last holds,
+  whenever it was told; what is over gives way to what it had interrupted.
+- `ends` closes earlier statements of its value on its day, and holds itself until its value (of a single value: any)
+  begins anew; `corrects` takes the place of a statement for all of its time; `plans` holds as a plan from the day it
+  was said, and competes with others from its stated day only, without one never.
+- What is said again is one statement: the one that begins first stands for all.
+- An end or a correction that finds no statement changes no other.
+
+`known_at` leaves out what was recorded later: what was believed at a time never changes afterwards.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from scrubjay.memory.model.content import normalised
+
+__all__ = ["RELATIONS", "Held", "Interval", "Statement", "in_force", "project"]
+
+RELATIONS = ("asserts", "ends", "corrects", "plans")
+"""What a statement does: says that something holds, that it ends, that it was never so, that it will be so."""
+
+Interval = tuple[int, int | None]
+"""From (included) until (excluded; None: for good), in microseconds since 1970."""
+
+
+class Statement(NamedTuple):
+    """A statement as the projection sees it. Times are microseconds since 1970."""
+
+    id: str
+    text: str
+    relation: str = "asserts"
+    value: str = ""
+    """What it says of the slot, normalised: statements with the same value say the same."""
+    single: bool = False
+    """Whether the slot has one value at a time."""
+    said_at: int = 0
+    recorded_at: int = 0
+    valid_from: int | None = None
+    valid_until: int | None = None
+    affirmed: tuple[tuple[int, int], ...] = ()
+    """When it was said again without dates of its own, and when that was recorded."""
+    replaces: tuple[str, ...] = ()
+    """Ids of statements that it contradicts, whatever their values."""
+    withdrawn_at: int | None = None
+    """When it was revoked, or merged into another."""
+
+
+class Held(NamedTuple):
+    """When a statement holds, in ascending order; and the id of the statement that cut, ended or covers it, if any."""
+
+    intervals: tuple[Interval, ...] = ()
+    by: str | None = None
+
+    def at(self, moment: int) -> bool:
+        """Whether it holds then."""
+        return any(begin <= moment and (end is None or moment < end) for begin, end in self.intervals)
+
+
+class _Claim(NamedTuple):
+    """That a value holds in an interval, on the word of a statement, or of one that said it again."""
+
+    begin: int
+    end: int | None
+    statement: Statement
+    said_at: int
+    recorded_at: int
+
+    @property
+    def order(self) -> tuple[int, int, int, str]:
+        """Of claims that hold at once the one with the highest order prevails."""
+        return self.begin, self.said_at, self.recorded_at, self.statement.id
+
+
+def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | None = None) -> list[str]:
+    """Return the ids of the statements of one slot that hold at a time, in the order of telling.
+
+    >>> oslo = Statement("s1", "Jane lives in Oslo", value="oslo", single=True, said_at=20)
+    >>> late = Statement("s2", "In 2010 Jane lived in Bern", value="bern", single=True, said_at=30, recorded_at=30,
+    ...                  valid_from=10, valid_until=15)
+    >>> in_force([oslo, late], valid_at=31), in_force([oslo, late], valid_at=12)
+    (['s1'], ['s2'])
+    >>> in_force([oslo, late], valid_at=12, known_at=25)
+    []
+    """
+    statements = list(statements)
+    held = project(statements, known_at=known_at)
+    return [one.id for one in statements if one.id in held and held[one.id].at(valid_at)]
+
+
+def project(
+    statements: Iterable[Statement], *, known_at: int | None = None, others: Iterable[Statement] = ()
+) -> dict[str, Held]:
+    """Return when each statement of one slot holds, as was known at a time (None: by all that is known).
+
+    Statements that were recorded later are not in the answer.
+
+    Args:
+        statements: all of the slot.
+        known_at: in microseconds since 1970.
+        others: statements of other slots that replace some of these.
+    """
+    told = [one for one in statements if known_at is None or one.recorded_at <= known_at]
+    told.sort(key=lambda one: (one.said_at, one.recorded_at, one.id))
+    alive = [one for one in told if not _is_withdrawn(one, known_at)]
+    closed: dict[str, str] = {}
+    spans = _spans(alive, closed)
+    plans = {one.id: (one.said_at, one.valid_from) for one in alive if one.relation == "plans"}
+    _end(alive, spans, plans, closed)
+    beside = [one for one in others if known_at is None or one.recorded_at <= known_at]
+    beside = [one for one in beside if not _is_withdrawn(one, known_at)]
+    spans.update((one.id, (_begin(one), one.valid_until)) for one in beside)
+    _replace([*alive, *beside], alive, spans, plans, closed)
+    claims = [
+        claim
+        for one in alive
+        if one.id in spans and _is_span(spans[one.id]) and one.relation != "ends"
+        for claim in _claims(one, spans[one.id], known_at)
+    ]
+    held = {one.id: Held(by=closed.get(one.id)) for one in told}
+    _accumulate([claim for claim in claims if not claim.statement.single], held, closed)
+    _prevail([claim for claim in claims if claim.statement.single], held, closed)
+    for one in alive:
+        if one.relation == "ends":
+            held[one.id] = _after_end(one, claims, closed)
+        elif one.id in plans and (one.id in spans or one.valid_from is None):
+            held[one.id] = _with_plan(plans[one.id], held[one.id])
+    return held
+
+
+def _claims(one: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
+    """What a statement claims: from its beginning, and from each time that it was said again."""
+    begin, end = span
+    again = [(at, at, when) for at, when in one.affirmed if known_at is None or when <= known_at]
+    return [
+        _Claim(at, end, one, said_at, recorded_at)
+        for at, said_at, recorded_at in ((begin, one.said_at, one.recorded_at), *again)
+        if end is None or at < end
+    ]
+
+
+def _after_end(one: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:
+    """When an end holds: until what it speaks of begins anew."""
+    moment = _end_of(one)
+    ended = {id for id, by in closed.items() if by == one.id}
+    values = {claim.statement.value for claim in claims if claim.statement.id in ended} | {one.value}
+    anew = [
+        claim
+        for claim in claims
+        if claim.begin >= moment
+        and claim.statement.id not in ended
+        and (claim.statement.value in values or (one.single and claim.statement.single))
+    ]
+    if not anew:
+        return Held(((moment, None),), closed.get(one.id))
+    first = min(anew, key=lambda claim: claim.order)
+    return Held(((moment, first.begin),) if moment < first.begin else (), first.statement.id)
+
+
+def _with_plan(plan: Interval, held: Held) -> Held:
+    """Put the time in which a plan was only a plan before the time in which it is so."""
+    if not _is_span(plan):
+        return held
+    if held.intervals and held.intervals[0][0] == plan[1]:
+        return held._replace(intervals=((plan[0], held.intervals[0][1]), *held.intervals[1:]))
+    return held._replace(intervals=(plan, *held.intervals))
+
+
+def _is_withdrawn(one: Statement, known_at: int | None) -> bool:
+    return one.withdrawn_at is not None and (known_at is None or one.withdrawn_at <= known_at)
+
+
+def _is_span(span: Interval) -> bool:
+    return span[1] is None or span[0] < span[1]
+
+
+def _begin(one: Statement) -> int:
+    return one.said_at if one.valid_from is None else one.valid_from
+
+
+def _spans(alive: Sequence[Statement], closed: dict[str, str]) -> dict[str, Interval]:
+    """The stated time of each statement; corrections take that of what they correct, which has none any more."""
+    spans = {
+        one.id: (_begin(one), one.valid_until)
+        for one in alive
+        if one.relation != "plans" or one.valid_from is not None
+    }
+    for one in alive:
+        if one.relation != "corrects":
+            continue
+        for target in _corrected(one, alive, closed):
+            begin, end = spans.pop(target.id, spans[one.id])
+            closed[target.id] = one.id
+            spans[one.id] = (
+                begin if one.valid_from is None else one.valid_from,
+                end if one.valid_until is None else one.valid_until,
+            )
+    return spans
+
+
+def _corrected(one: Statement, alive: Sequence[Statement], closed: Mapping[str, str]) -> list[Statement]:
+    """What a correction corrects: what it names, what it mentions, the same value, or what was said last before it."""
+    if one.replaces:
+        return [other for other in alive if other.id in one.replaces]
+    earlier = [
+        other
+        for other in alive
+        if other.id not in closed
+        and other.relation != "ends"
+        and (other.said_at, other.recorded_at, other.id) < (one.said_at, one.recorded_at, one.id)
+    ]
+    others = [other for other in earlier if other.value != one.value]
+    mentioned = [other for other in others if _mentions(one.text, other.value)]
+    same = [other for other in earlier if other.value == one.value]
+    return (mentioned or same or others)[-1:]
+
+
+def _end_of(one: Statement) -> int:
+    """The moment of an end: its stated beginning, or its stated end, or when it was said."""
+    return one.valid_until if one.valid_from is None and one.valid_until is not None else _begin(one)
+
+
+def _end(
+    alive: Sequence[Statement], spans: dict[str, Interval], plans: dict[str, Interval], closed: dict[str, str]
+) -> None:
+    """Let each end close the earlier statements that it speaks of."""
+    for one in alive:
+        if one.relation != "ends":
+            continue
+        moment = _end_of(one)
+        begun = [
+            other
+            for other in alive
+            if other.relation != "ends"
+            and (_begins_by(spans.get(other.id), moment) or _begins_by(plans.get(other.id), moment))
+        ]
+        if one.replaces:
+            ended = [other for other in begun if other.id in one.replaces]
+        else:
+            ended = [other for other in begun if one.value and other.value == one.value]
+            ended = ended or [other for other in begun if _mentions(one.text, other.value)]
+            if not ended and not one.value:
+                ended = [other for other in begun if other.single]
+        for other in ended:
+            _close(other, moment, one, spans, plans, closed)
+
+
+def _begins_by(span: Interval | None, moment: int) -> bool:
+    return span is not None and span[0] <= moment
+
+
+def _replace(
+    some: Sequence[Statement],
+    alive: Sequence[Statement],
+    spans: dict[str, Interval],
+    plans: dict[str, Interval],
+    closed: dict[str, str],
+) -> None:
+    """Let what some statements contradict end where they begin."""
+    for one in some:
+        if one.replaces and one.relation in ("asserts", "plans") and one.id in spans:
+            for other in alive:
+                if other.id in one.replaces and other.id != one.id:
+                    _close(other, spans[one.id][0], one, spans, plans, closed)
+
+
+def _close(
+    other: Statement,
+    moment: int,
+    by: Statement,
+    spans: dict[str, Interval],
+    plans: dict[str, Interval],
+    closed: dict[str, str],
+) -> None:
+    for kept in (spans, plans):
+        if other.id in kept:
+            begin, end = kept[other.id]
+            if end is None or moment < end:
+                kept[other.id] = (begin, moment)
+                closed[other.id] = by.id
+
+
+def _accumulate(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str]) -> None:
+    """Several values hold at once; claims of the same value that touch or overlap are merged into the first."""
+    of_value: dict[str, list[_Claim]] = {}
+    for claim in sorted(claims, key=lambda claim: claim.order):
+        of_value.setdefault(claim.statement.value, []).append(claim)
+    owned: dict[str, list[Interval]] = {}
+    by: dict[str, str | None] = {}
+    for some in of_value.values():
+        first = some[0].statement.id
+        begin, end, closer = some[0].begin, some[0].end, closed.get(first)
+        for claim in some[1:]:
+            id = claim.statement.id
+            if end is not None and claim.begin > end:
+                owned.setdefault(first, []).append((begin, end))
+                by[first] = closer
+                first, begin, end, closer = id, claim.begin, claim.end, closed.get(id)
+                continue
+            if end is not None and (claim.end is None or claim.end > end):
+                end, closer = claim.end, closed.get(id)
+            if id != first:
+                by.setdefault(id, first)
+        owned.setdefault(first, []).append((begin, end))
+        by[first] = closer
+    for claim in claims:
+        id = claim.statement.id
+        held[id] = Held(tuple(owned.get(id, ())), by.get(id))
+
+
+def _prevail(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str]) -> None:
+    """One value at a time: in every stretch of time the claim that begins last prevails."""
+    stretches = _stretches(claims)
+    owned: dict[str, list[Interval]] = {}
+    for begin, end, best in stretches:
+        owned.setdefault(best.statement.id, []).append((begin, end))
+    for claim in claims:
+        id = claim.statement.id
+        intervals = tuple(owned.get(id, ()))
+        end = intervals[-1][1] if intervals else claim.begin
+        by = closed.get(id)
+        if end is not None and end != claim.end:  # another one holds instead from there on
+            by = next((best.statement.id for begin, _, best in stretches if begin == end), by)
+            if not intervals:
+                by = next((s[2].statement.id for s in stretches if _covers(s, claim.begin)), by)
+        held[id] = Held(intervals, by)
+
+
+def _stretches(claims: Sequence[_Claim]) -> list[tuple[int, int | None, _Claim]]:
+    """Which claim prevails when: stretches of time in ascending order, neighbours with different values."""
+    begins = sorted(claims, key=lambda claim: claim.order, reverse=True)  # the next one to begin is the last
+    edges = sorted({edge for claim in claims for edge in (claim.begin, claim.end) if edge is not None})
+    there: list[
+        _Highest
+    ] = []  # a heap of those that have begun; what is over is dropped when it comes to the top
+    stretches: list[tuple[int, int | None, _Claim]] = []
+    for begin, end in zip(edges, [*edges[1:], None], strict=False):  # the last stretch is open
+        while begins and begins[-1].begin <= begin:
+            heapq.heappush(there, _Highest(begins.pop()))
+        while there and (until := there[0].claim.end) is not None and until <= begin:
+            heapq.heappop(there)
+        if not there:
+            continue
+        best = there[0].claim
+        if stretches and stretches[-1][1] == begin and _same(stretches[-1][2], best):
+            stretches[-1] = (stretches[-1][0], end, stretches[-1][2])
+        else:
+            stretches.append((begin, end, best))
+    return stretches
+
+
+class _Highest(NamedTuple):
+    """A claim in a heap whose first element is the claim with the highest order."""
+
+    claim: _Claim
+
+    def __lt__(self, other: tuple[_Claim, ...]) -> bool:
+        return self.claim.order > other[0].order
+
+
+def _same(one: _Claim, other: _Claim) -> bool:
+    return one.statement.value == other.statement.value
+
+
+def _covers(stretch: tuple[int, int | None, _Claim], moment: int) -> bool:
+    return stretch[0] <= moment and (stretch[1] is None or moment < stretch[1])
+
+
+def _mentions(text: str, value: str) -> bool:
+    """Whether a text holds all words of a value.
+
+    >>> _mentions("Tomas gave up trail running.", "trail running"), _mentions("Tomas gave up running.", "rowing")
+    (True, False)
+    """
+    words = set(_words(text))
+    wanted = _words(value)
+    return bool(wanted) and all(word in words for word in wanted)
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() else " " for c in normalised(text)).split()

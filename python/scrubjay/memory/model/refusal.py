@@ -1,0 +1,9 @@
+"""Why a candidate is refused."""
+
+from __future__ import annotations
+
+__all__ = ["Unfit"]
+
+
+class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
+    """The candidate is refused; the message is the reason."""

@@ -1,0 +1,30 @@
+"""Which policies count: those of a tenant, and the global ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from scrubjay._native import Scope
+from scrubjay.memory.model.records import Policy
+
+__all__ = ["EVERYWHERE", "prevailing", "tenant_of"]
+
+EVERYWHERE = ""
+"""What stands in the place of a tenant in the row of a global policy."""
+
+_P = TypeVar("_P", bound=Policy)
+
+
+def tenant_of(given: str | Scope) -> Scope:
+    """Return the scope of a tenant, given by its name or as any scope of it."""
+    return Scope(given.tenant if isinstance(given, Scope) else given)
+
+
+def prevailing(own: Mapping[str, _P], everywhere: Iterable[_P]) -> list[_P]:
+    """Return those of a tenant's policies in force (by key) and of the global ones that count, in the order of keys."""
+    found = dict(own)
+    for one in everywhere:
+        if one.mandatory or one.key not in own:
+            found[one.key] = one
+    return [found[key] for key in sorted(found)]

@@ -1,0 +1,54 @@
+"""Sensitivity: the class of a fact or episode, given with it or found by a hook of the caller's.
+
+A hook that finds personal data fits here: it sees every candidate before anything is written, and may refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from scrubjay.memory.model.content import MAX_NAME_CHARS
+from scrubjay.memory.model.refusal import Unfit
+
+__all__ = [
+    "Classify",
+    "checked_classifier",
+    "classified",
+]
+
+Classify = Callable[[Any], "str | None"]
+"""Says the sensitivity of a candidate; None or "": none. What it raises refuses the candidate."""
+
+
+def checked_classifier(classify: Any) -> Classify | None:
+    """Return the hook of a memory.
+
+    Raises:
+        TypeError: it is no function.
+    """
+    if classify is not None and not callable(classify):
+        raise TypeError(f"classify: expected a function of a candidate, got {type(classify).__name__}")
+    return classify  # type: ignore[no-any-return]
+
+
+def classified(classify: Classify | None, candidate: Any) -> Any:
+    """Return a candidate with its class: its own, or what the hook says.
+
+    Raises:
+        Unfit: the hook raised, or said something else than a short str.
+    """
+    if classify is None or getattr(candidate, "sensitivity", None) != "":
+        return candidate
+    try:
+        found = classify(candidate)
+    except Exception as error:  # noqa: BLE001 - a finder of another project raises errors of its own
+        raise Unfit(f"classify: {str(error)[:500] or type(error).__name__}") from None
+    if not found:
+        return candidate
+    if not isinstance(found, str) or len(found) > MAX_NAME_CHARS:
+        raise Unfit(
+            f"classify: expected a str of at most {MAX_NAME_CHARS} characters, got {type(found).__name__}"
+        )
+    return replace(candidate, sensitivity=found)

@@ -1,0 +1,119 @@
+"""What of a recall goes into a prompt, and how a record stands there: with its time, how relevant it is, and what holds
+in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from scrubjay._native import Scope
+from scrubjay.index.relevance import best_of, reaches
+from scrubjay.memory.model.cardinality import canonical
+from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.decoding import as_moment
+from scrubjay.memory.model.records import Fact
+from scrubjay.memory.read.assembly import Turn
+from scrubjay.memory.read.recall import RecalledHit
+
+__all__ = ["Line", "dated", "over_floor", "overriding", "summary_of"]
+
+
+class Line(Protocol):
+    """Writes what a prompt shows of a hit."""
+
+    def __call__(self, hit: RecalledHit) -> str:
+        """Return the text of one item; several lines are indented as one."""
+        ...
+
+
+def dated(hit: RecalledHit) -> str:
+    """Return the text of a hit with the day from which it is so, the day on which it ends, if it does, and how relevant
+    it is:
+    "Jane lives in Oslo (since 2026-03-01; high)". A note that has no time shows none."""
+    said = [one for one in (_when(hit), hit.relevance) if one]
+    return f"{hit.text} ({'; '.join(said)})"
+
+
+def over_floor(
+    hits: Sequence[RecalledHit], floor: str
+) -> tuple[Sequence[RecalledHit], Sequence[RecalledHit]]:
+    """Return the hits that go into a prompt, and those that stay out.
+
+    All stay out unless the best is as relevant as `floor`; then those of no relevance do. With floor "none" all go in.
+    """
+    if floor == "none":
+        return hits, ()
+    tiers = [hit.relevance for hit in hits]
+    answered = reaches(best_of(tiers), floor)
+    inside: list[RecalledHit] = []
+    outside: list[RecalledHit] = []
+    for hit, tier in zip(hits, tiers, strict=True):
+        (inside if answered and tier != "none" else outside).append(hit)
+    return inside, outside
+
+
+def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool]) -> dict[str, str]:
+    """Return, by the ids of facts that others take the place of, what holds instead.
+
+    What is said in a narrower scope goes before what is shared with it: of facts in different scopes about one subject
+    and a predicate that has one value at a time, those of the narrowest hold (user and agent, user, agent, tenant).
+
+    Args:
+        hits: recalled records.
+        is_single: whether a predicate (and a content) has one value at a time, where the fact does not say it.
+    """
+    slots: dict[tuple[str, str], list[RecalledHit]] = {}
+    for hit in hits:
+        subject, predicate = hit.metadata.get("subject"), hit.metadata.get("predicate")
+        if hit.kind == "fact" and isinstance(subject, str) and isinstance(predicate, str):
+            slots.setdefault((normalised(subject), canonical(predicate)), []).append(hit)
+    found: dict[str, str] = {}
+    for (_, predicate), rivals in slots.items():
+        if len({hit.scope for hit in rivals}) < 2:
+            continue
+        holding = max(rivals, key=lambda hit: _narrowness(hit.scope))
+        fact = holding.record  # rarely read: where scopes say something of one slot
+        if not isinstance(fact, Fact):
+            continue
+        if not (is_single(predicate, fact.content) if fact.single is None else fact.single):
+            continue
+        for hit in rivals:
+            narrower = _narrowness(holding.scope) > _narrowness(hit.scope)
+            if narrower and normalised(hit.text) != normalised(holding.text):
+                found[hit.id] = holding.text
+    return found
+
+
+def summary_of(
+    summarise: Callable[[Sequence[Turn]], str], turns: Sequence[Turn]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return what a summariser says of a conversation, None if it fails, and why.
+
+    Raises:
+        TypeError: it returned no str.
+    """
+    try:
+        said = summarise(turns)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the turns themselves are there
+        return None, (f"summariser_failed: {type(error).__name__}: {' '.join(str(error).split())[:300]}",)
+    if not isinstance(said, str):
+        raise TypeError(f"summarise: expected a function that returns a str, got {type(said).__name__}")
+    return said, ()
+
+
+def _narrowness(scope: Scope) -> tuple[bool, bool]:
+    return scope.user is not None, scope.agent is not None
+
+
+def _when(hit: RecalledHit) -> str:
+    if hit.kind == "note":
+        made = hit.hit.created_at
+        return "" if made is None else made.date().isoformat()
+    begin, end = (_day(hit.metadata.get(name)) for name in ("valid_from", "valid_until"))
+    if hit.kind == "episode":
+        return begin
+    return f"{begin} to {end}" if end else f"since {begin}" if begin else ""
+
+
+def _day(moment: object) -> str:
+    return as_moment(moment).date().isoformat() if type(moment) is int else ""

@@ -1,0 +1,138 @@
+"""The prompt of a question: what has to be followed, what is recalled, what was said last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.index.relevance import checked_tier
+from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.model.records import Known
+from scrubjay.memory.read.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
+from scrubjay.memory.read.lines import Line, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.recall import KINDS, Recall
+from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.rules import Rules
+from scrubjay.memory.read.turns import N_TURNS, as_turns
+from scrubjay.payload import CreatedAt
+from scrubjay.retrieval.context import count_roughly
+from scrubjay.retrieval.rewriting import Conversation
+
+__all__ = ["FLOOR", "K_RECALLED", "Prompts"]
+
+K_RECALLED = 20
+FLOOR = "standard"
+_MAX_RESERVED = 1000
+
+
+class Prompts:
+    """Makes prompts from what a memory knows.
+
+    Args:
+        context: of the memory.
+        rules, recall: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, rules: Rules, recall: Recall) -> None:
+        self._context = context
+        self._rules = rules
+        self._recall = recall
+        self._reserved: dict[tuple[str, str | None], tuple[Known, Reserved]] = {}
+
+    def assemble(
+        self,
+        text: str,
+        scope: Scope,
+        budget_tokens: int = 2000,
+        turns: Iterable[Any] = (),
+        k: int = K_RECALLED,
+        kinds: Sequence[str] = KINDS,
+        item_tokens: int = 200,
+        turn_tokens: int = 300,
+        count: Callable[[str], int] = count_roughly,
+        line: Line = dated,
+        floor: str = FLOOR,
+        edges: bool = False,
+        summarise: Callable[[Sequence[Turn]], str] | None = None,
+        as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None,
+        **options: Any,
+    ) -> Assembled:
+        """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns.
+
+        Args:
+            text: what memories are recalled for.
+            scope: who asks.
+            budget_tokens: of the whole prompt, as `count` counts. Over budget, recalled records are left out whole, the
+                least relevant first; policies and preferences never are.
+            turns: the conversation, oldest first: events of a session, (author, text) pairs, or mappings with "role"
+                and "content". The last eight are summarised at the end of the prompt, and told to a rewriter that takes
+                a conversation.
+            k, kinds, options: of :meth:`recall`.
+            item_tokens: of one recalled record; a longer one is left out whole.
+            turn_tokens: of the summary of recent turns.
+            count: tokens of a text; your model's tokenizer knows better than the default estimate.
+            line: what a prompt shows of a recalled hit (a template of yours: ``lambda hit: f"{hit.id}: {hit.text}"``);
+                by default its text, since when it is so, and its tier ("high", "standard", "low").
+            floor: how relevant the best record has to be for anything to go in: "low", "standard" or "high"; then what
+                is of "low" relevance goes in, too. What stays out is in `trace.dropped` as "below_floor". "none":
+                everything that was recalled goes in.
+            edges: place the most relevant records first and last, the least in the middle, where models read least.
+            summarise: what stands in place of the recent turns: a function of all turns that were given, as
+                (author, text), to one text. Of one that is over `turn_tokens` the first sentences are taken. If it
+                raises, the turns stand there, and `trace.degraded` says so.
+            as_of, known_at: the time that is asked for, as in :meth:`recall`; None: now.
+
+        The prompt begins with the same bytes as long as policies and preferences are the same (`.prefix`), and is no
+        longer for a long conversation than for a short one. `.trace` says what went in, and what did not.
+
+        Raises:
+            BudgetError: policies and preferences alone are over the budget.
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a str, got {type(text).__name__}")
+        least = checked_tier(floor, "floor")
+        limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
+        given = turns if isinstance(turns, (list, tuple)) else list(turns)
+        said = as_turns(given if summarise is not None else given[-N_TURNS:])
+        reserved = self._reserve(scope, as_of, known_at)
+        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
+        if said:
+            heard = Conversation(tuple((turn.author, turn.text) for turn in said[-N_TURNS:]), summary or "")
+            options.setdefault("conversation", heard)
+        recalled = self._recall.recall(
+            text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, **options
+        )
+        fitting, below = over_floor(recalled, least)
+        overridden = overriding(fitting, self._context.is_single)
+        ranked = [Piece(hit.kind, hit.id, _line_of(line, hit, overridden.get(hit.id))) for hit in fitting]
+        made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary)
+        dropped = (*made.trace.dropped, *((hit.id, "below_floor") for hit in below))
+        trace = replace(made.trace, query=text, recalled=recalled, dropped=dropped, reasons=reasons)
+        return replace(made, trace=trace)
+
+    def _reserve(self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None) -> Reserved:
+        """Lay out what is known; again only if it changed."""
+        known = self._rules.known(scope, as_of=as_of, known_at=known_at)
+        key = (scope.tenant, scope.user)
+        kept = self._reserved.get(key)
+        if kept is not None and kept[0] is known:
+            return kept[1]
+        reserved = Reserved(
+            tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
+            tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
+        )
+        if len(self._reserved) >= _MAX_RESERVED:
+            self._reserved.clear()
+        self._reserved[key] = (known, reserved)
+        return reserved
+
+
+def _line_of(line: Line, hit: RecalledHit, overridden_by: str | None) -> str:
+    said = line(hit)
+    if not isinstance(said, str):
+        raise TypeError(f"line: expected a function that returns a str, got {type(said).__name__}")
+    return said if overridden_by is None else f"{said} [does not hold here: {overridden_by}]"

@@ -1,0 +1,131 @@
+"""Provenance: why a record is known, what was rejected."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.making import record_of
+from scrubjay.memory.ledger.rows import FactRow, Row, find_row, is_visible
+from scrubjay.memory.ledger.schema import KINDS
+from scrubjay.memory.ledger.sealing import opened_in, place_in
+from scrubjay.memory.model.answers import Event, Rejection, Why
+from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
+from scrubjay.store.decoding import optional_integer, scope_of
+from scrubjay.store.listing import checked_count
+from scrubjay.store.reading import names_of
+
+__all__ = ["ProvenanceReader"]
+
+
+class ProvenanceReader:
+    """Looks back on what happened to records.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
+
+    def why(self, id: str, *, scope: Scope) -> Why | None:
+        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
+
+        >>> import tempfile
+        >>> from scrubjay import Memory, Provenance
+        >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+        >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
+        ...     source = Provenance(run="chat-7", turn=3, author="jane")
+        ...     outcome = memory.propose("Jane lives in Oslo", scope=jane, source=source)
+        ...     why = memory.why(outcome.id, scope=jane)
+        ...     why.provenance.run, why.provenance.turn, [event.what for event in why.events]
+        ('chat-7', 3, ['written'])
+        >>> folder.cleanup()
+        """
+        checked_scope(scope)
+        with self._context.snapshot() as connection:
+            row = find_row(connection, id)
+            if row is None or not is_visible(row, scope):
+                return None
+            found = connection.execute(
+                "SELECT number, at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number",
+                (id,),
+            ).fetchall()
+            superseded: list[Any] = []
+            observed: list[Any] = []
+            if row.kind in ("fact", "preference"):
+                agent = "agent" if row.kind == "fact" else "''"
+                superseded = connection.execute(
+                    f"SELECT id, tenant, user, {agent} FROM {KINDS[row.kind]} WHERE superseded_by = ? "
+                    "ORDER BY created_at, id",
+                    (id,),
+                ).fetchall()
+            if isinstance(row, FactRow):
+                observed = connection.execute(
+                    "SELECT DISTINCT run FROM memory_observation WHERE tenant = ? AND (fact = ? OR hash = ?) "
+                    "ORDER BY at, run",
+                    (row.tenant, id, row.hash),
+                ).fetchall()
+            return decoded("its history", id, lambda: self._why(row, scope, found, superseded, observed))
+
+    def _why(
+        self, row: Row, scope: Scope, found: list[Any], superseded: list[Any], observed: list[Any]
+    ) -> Why:
+        visible = scope.visible()
+        for _, _, record, what, by, _ in found:
+            if not are_texts(record, what) or not are_texts(by, optional=True):
+                raise CorruptIndexError("an event of its log cannot be read")
+        if not are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
+            raise CorruptIndexError("what it superseded or who observed it cannot be read")
+        return Why(
+            record_of(row),
+            tuple(
+                Event(as_moment(at), record, what, by, self._detail(row.tenant, number, detail))
+                for number, at, record, what, by, detail in found
+            ),
+            tuple(old for old, *names in superseded if scope_of(*names) in visible),
+            getattr(row, "superseded_by", None),
+            tuple(run for (run,) in observed) or (row.source_run,),
+        )
+
+    def rejections(self, scope: Scope, limit: int = 100) -> list[Rejection]:
+        """Return what the gate refused in exactly this scope, newest first."""
+        checked_scope(scope)
+        checked_count(limit, "limit")
+        if not self._context.is_readable(scope):
+            return []
+        with self._context.reading() as connection:
+            found = connection.execute(
+                "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
+                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
+                (*names_of(scope), limit),
+            ).fetchall()
+            return [
+                decoded(f"rejection {row[0]}", None, partial(self._rejection, scope, row)) for row in found
+            ]
+
+    def _rejection(self, scope: Scope, row: Any) -> Rejection:
+        number, at, kind, reason, content, run, turn, author = row
+        _, user, agent = names_of(scope)
+        said = [
+            opened_in(
+                self._context.store.cipher,
+                scope.tenant,
+                place_in("memory_rejection", column, number, (user, agent)),
+                kept,
+            )
+            for column, kept in (("reason", reason), ("content", content))
+        ]
+        if not are_texts(kind, *said) or not are_texts(run, author, optional=True):
+            raise CorruptIndexError("its texts cannot be read")
+        return Rejection(
+            as_moment(at), scope, kind, said[0], said[1], run, optional_integer(turn, "its turn"), author
+        )
+
+    def _detail(self, tenant: str, number: int, kept: Any) -> Any:
+        return opened_in(
+            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), kept
+        )

@@ -1,0 +1,250 @@
+"""Recall: one search over the facts and episodes that are in force, or were at another time, in scope, and over the
+notes beside them.
+
+Provisional and expired records are not in the searched collection; of all others the documents say when they hold, and
+the search asks for a time. A hit's kind and id come from the document; its record is read when it is accessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.fusion import Query, Relevance
+from scrubjay.index.relevance import TIERS, checked_tier, reaches
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.documents import holding, ids_of_documents
+from scrubjay.memory.ledger.making import record_of
+from scrubjay.memory.ledger.rows import is_visible, rows_where
+from scrubjay.memory.ledger.statements import is_in_force, known_rows
+from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
+from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
+from scrubjay.memory.read.present import Present
+from scrubjay.memory.read.recalled import FoundRows, Recalled, RecalledHit
+from scrubjay.payload import CreatedAt
+from scrubjay.retrieval.result import Retrieved, RetrievedHit
+from scrubjay.retrieval.retriever import Retriever
+from scrubjay.retrieval.rewriting import Conversation
+from scrubjay.retrieval.trace import Trace
+from scrubjay.store.reading import names_of
+
+__all__ = ["KINDS", "Recall", "Recalled", "RecalledHit"]
+
+KINDS = ("fact", "episode", "note")
+_FRESH = {"faded": {"$exists": False}}
+
+
+class Recall:
+    """Searches the facts, episodes and notes of a memory.
+
+    Args:
+        context: of the memory.
+        retriever: what the searches of facts and episodes run through.
+        notes: what was written to the index itself.
+    """
+
+    def __init__(self, context: MemoryContext, retriever: Retriever, notes: IndexNotes) -> None:
+        self._context = context
+        self.retriever = retriever
+        self._notes = notes
+        self._present = Present(context.store, context.clock)
+
+    def recall(
+        self,
+        text: str,
+        scope: Scope,
+        kinds: Sequence[str] = KINDS,
+        k: int = 10,
+        task_type: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        relevance: Relevance | str | None = None,
+        query: Query | None = None,
+        as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None,
+        conversation: Conversation | None = None,
+    ) -> Recalled:
+        """Return the k facts, episodes and notes in force that have most to do with a question.
+
+        Args:
+            text: the question.
+            scope: who asks. It sees what is its own and what is shared with it, and nothing else influences the result.
+            kinds: some of "fact", "episode" and "note". Notes are the documents of the index that the memory is in:
+                what :class:`scrubjay.Index`, adapters, servers and importers wrote to the same file.
+            k: how many at most.
+            task_type: of the episodes.
+            filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
+                confidence, task_type and outcome are there besides the caller's.
+            relevance: the least for each: "low", "standard" or "high" of :attr:`RecalledHit.relevance` ("none":
+                everything, as None), or bounds of similarity and coverage of your own (:class:`scrubjay.Relevance`).
+            query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
+            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
+                first. See :mod:`scrubjay.memory.read.moments`. Of notes those count for an earlier time that say that
+                they were created by then.
+
+            conversation: what was said before the question, for a retriever's rewriter that takes it.
+
+        Facts that have faded (:meth:`MemoryAdmin.sweep`) come after all others. Facts and notes are searched apart,
+        with the statistics of their own collections, and merged by similarity and BM25
+        (:func:`scrubjay.memory.read.index_notes.merged`); where a scope has no notes nothing is searched twice.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        checked_scope(scope)
+        admitted = None if relevance is None else _admitting(relevance)
+        moment = moment_asked(self._context.clock, as_of, known_at)
+        conditions = [*_conditions(kinds, task_type, filter)]
+        n_asked = k
+        if moment is None:
+            conditions.append(holding(self._present.moment(scope.tenant)))
+        elif moment.known_at is None:
+            conditions.append(holding(moment.as_of))
+        else:
+            believed, n_more = self._believed(scope, kinds, moment)
+            conditions.append({"record": {"$in": believed}})
+            n_asked = k + n_more
+        options: dict[str, Any] = {"query": query, "explain": True, "conversation": conversation}
+
+        def search(*more: Mapping[str, Any]) -> Retrieved:
+            wanted = [*conditions, *more]
+            return self.retriever.search(
+                text,
+                scope=scope,
+                k=n_asked,
+                filter=wanted[0] if len(wanted) == 1 else {"$and": wanted},
+                **options,
+            )
+
+        found = Retrieved([], "none", (), Trace()) if set(kinds) == {"note"} else search()
+        hits: Sequence[RetrievedHit]
+        hits, n_damaged = _readable(found)
+        faded = [hit for hit in hits if hit.metadata.get("faded")]
+        if faded:  # rare: one more search, so that they do not displace facts that have not faded
+            hits = [*_readable(search(_FRESH))[0], *faded]
+        if n_asked != k:
+            hits = list({hit.metadata["record"]: hit for hit in reversed(hits)}.values())[::-1]
+        hits = hits[:k]
+        ranked = [Ranked(hit, False, hit.score) for hit in hits]
+        if "note" in kinds and self._notes.any(scope):
+            found, ranked, n_lost = self._notes.beside(
+                found, hits, text, scope, k, notes_of(filter, moment), query, conversation
+            )
+            n_damaged += n_lost
+        if admitted is not None:
+            ranked = [one for one in ranked if admitted(one.hit)]
+        if n_damaged:
+            reason = (
+                f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
+            )
+            found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
+        rows = FoundRows(self._context, ranked)
+
+        def find(hit: RecalledHit) -> Fact | Episode | Note | None:
+            if hit.kind == "note":
+                return self._notes.note(hit.hit)
+            return self._in_force(rows, hit.id, scope, moment)
+
+        return Recalled(found, [RecalledHit(one, find) for one in ranked])
+
+    def _in_force(
+        self, rows: FoundRows, id: str, scope: Scope, moment: Moment | None
+    ) -> Fact | Episode | None:
+        row = rows.row(id)
+        if row is None or not is_visible(row, scope):
+            return None
+        now = self._context.clock()
+        if moment is None:
+            there = is_in_force(row, now)
+        else:
+            with self._context.snapshot() as connection:
+                there = was_in_force(connection, row, moment, self._context.is_single)
+        return record_of(row, now) if there else None  # type: ignore[return-value]
+
+    def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
+        """Return the ids of the records that were believed to be in force, and how many documents more they have."""
+        assert moment.known_at is not None
+        ids: list[str] = []
+        n_more = 0
+        with self._context.snapshot() as connection:
+            for one in scope.visible():
+                if not self._context.is_readable(one):
+                    continue
+                names = names_of(one)
+                if "fact" in kinds:
+                    for row in known_rows(
+                        connection, names, moment.as_of, moment.known_at, self._context.is_single
+                    ):
+                        ids.append(row.id)
+                        n_more += len(ids_of_documents(row)) - 1
+                if "episode" in kinds:
+                    condition = "tenant = ? AND user = ? AND agent = ?"
+                    for row in rows_where(connection, "episode", condition, names):
+                        if was_in_force(connection, row, moment, self._context.is_single):
+                            ids.append(row.id)
+        return ids, n_more
+
+    def close(self) -> None:
+        """Release the retrievers. The index stays open."""
+        self.retriever.close()
+        self._notes.close()
+
+
+def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:
+    """Return the hits whose metadata can be read, and how many cannot."""
+    readable, n_damaged = [], 0
+    for hit in found:
+        try:
+            whole = {"record", "kind"} <= hit.metadata.keys()
+        except CorruptIndexError:
+            whole = False
+        if whole:
+            readable.append(hit)
+        else:
+            n_damaged += 1
+    return readable, n_damaged
+
+
+def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
+    """Return whether a hit has the least evidence."""
+    if isinstance(relevance, str):
+        least = checked_tier(relevance, "relevance")
+        return lambda hit: reaches(hit.relevance, least)
+    if not isinstance(relevance, Relevance):
+        raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
+    bounds = [getattr(relevance, tier) for tier in TIERS[TIERS.index(relevance.at_least) :]]
+
+    def has_enough(hit: RetrievedHit) -> bool:
+        similarity, coverage = hit.similarity or 0.0, hit.coverage or 0.0
+        return hit.identifier or any(
+            similarity >= least_similarity or coverage >= least_coverage
+            for least_similarity, least_coverage in bounds
+        )
+
+    return has_enough
+
+
+def _conditions(
+    kinds: Sequence[str], task_type: str | None, filter: Mapping[str, Any] | None
+) -> Iterator[Mapping[str, Any]]:
+    if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds:
+        raise TypeError(f"kinds: expected some of {', '.join(KINDS)}, got {kinds!r}")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ValueError(
+                f"kinds: expected some of {', '.join(KINDS)} (others are never ranked), got {kind!r}"
+            )
+    if task_type is not None and not isinstance(task_type, str):
+        raise TypeError(f"task_type: expected a str, got {type(task_type).__name__}")
+    wanted: list[Mapping[str, Any]] = []
+    if "fact" in kinds:
+        wanted.append({"kind": "fact"})
+    if "episode" in kinds:
+        wanted.append({"kind": "episode", **({} if task_type is None else {"task_type": task_type})})
+    if not {"fact", "episode"} <= set(kinds) or task_type is not None:
+        yield {"$or": wanted}
+    if filter is not None:
+        yield filter

@@ -1,0 +1,178 @@
+"""Policies in force and preferences of a scope: a look-up, never a search.
+
+The answer is kept until something changes that it depends on: a policy, global or of the tenant, a preference of the
+tenant or the user (all are numbered by triggers in the schema, so it does not matter which process changed them), or
+the time at which one of them begins or ends.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.locks import renew_in_children
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.making import record_of
+from scrubjay.memory.ledger.rows import Row, as_row, opener, raw_rows_where, rows_where
+from scrubjay.memory.model.content import checked_str
+from scrubjay.memory.model.records import Known, Policy, Record
+from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
+from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
+from scrubjay.payload import CreatedAt
+
+__all__ = ["Rules"]
+
+_MAX_KEPT = 10_000
+_NEVER = 1 << 62
+_POLICIES = "tenant IN ('', ?) AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
+_PREFERENCES = (
+    "tenant = ? AND user IN ('', ?) AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
+)
+# The entry ('', '') grows when global policies change, and when names are erased, and their stamps with them.
+_STAMPS = (
+    "SELECT tenant, user, version FROM memory_stamp WHERE (tenant = ? AND user IN ('', ?)) "
+    "OR (tenant = '' AND user = '') ORDER BY tenant, user"
+)
+
+
+class _Kept(NamedTuple):
+    glance: object  # of the file: while it is the same nothing was written at all
+    stamps: list[tuple[str, str, int]]
+    since: int  # clocks may be set back
+    until: int
+    known: Known
+    made: dict[str, tuple[Row, Record]]  # by id: of what did not change the record is not made again
+
+
+class Rules:
+    """What a scope has to follow, whatever is asked: its policies and preferences.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept_lock = threading.Lock()
+        renew_in_children(self, "_kept_lock")
+
+    def known(
+        self, scope: Scope, *, as_of: CreatedAt | None = None, known_at: CreatedAt | None = None
+    ) -> Known:
+        """Return all policies in force for the tenant and all preferences of the user, each in the order of its keys.
+
+        Nothing is ranked and nothing left out. A tenant's policy goes before a global one of its key, unless the global
+        one is mandatory; a user's preference before one of the whole tenant. ``known["refunds"].value`` is what a
+        program reads.
+
+        Args:
+            scope: who asks.
+            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
+
+        Raises:
+            TypeError, ValueError: `scope` is not a Scope, or a time is none.
+        """
+        checked_scope(scope)
+        if as_of is not None or known_at is not None:
+            return self._known_then(scope, moment_asked(self._context.clock, as_of, known_at))
+        key = (scope.tenant, scope.user or "")
+        store, now = self._context.store, self._context.clock()
+        if store.cipher.ring is not None and not self._context.is_readable(scope):
+            self.clear(scope.tenant)
+            return Known((), ())
+        glance = store.glance()  # before looking: what is written meanwhile is noticed the next time
+        kept = self._kept.get(key)
+        if kept is not None and kept.since <= now < kept.until:
+            if kept.glance == glance:
+                return kept.known
+            with self._context.reading() as connection:
+                if connection.execute(_STAMPS, key).fetchall() == kept.stamps:
+                    self._kept[key] = kept._replace(glance=glance)
+                    return kept.known
+        with self._context.snapshot() as connection:
+            stamps = connection.execute(_STAMPS, key).fetchall()
+            known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
+        if len(self._kept) >= _MAX_KEPT:
+            self.clear()
+        self._kept[key] = _Kept(glance, stamps, now, until, known, made)
+        return known
+
+    def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
+        """The same for another time, from the rows."""
+        assert moment is not None
+        if not self._context.is_readable(scope):
+            return Known((), ())
+        tenant, user = scope.tenant, scope.user or ""
+        newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
+        preferences: dict[str, Any] = {}
+        with self._context.snapshot() as connection:
+            policies = "tenant IN ('', ?) ORDER BY version"
+            for row in rows_where(connection, "policy", policies, (tenant,)):
+                if was_in_force(connection, row, moment, self._context.is_single):
+                    newest[row.tenant][row.key] = record_of(row)
+            wishes = "tenant = ? AND user IN ('', ?) ORDER BY user, created_at"
+            for row in rows_where(connection, "preference", wishes, (tenant, user)):
+                if was_in_force(connection, row, moment, self._context.is_single):
+                    preferences[row.key] = record_of(row)
+        ruling = prevailing(newest[tenant], newest[EVERYWHERE].values())
+        return Known(tuple(ruling), tuple(preferences[key] for key in sorted(preferences)))
+
+    def clear(self, tenant: str | None = None) -> None:
+        """Clear cached answers of one tenant, or all."""
+        with self._kept_lock:
+            self._kept = (
+                {}
+                if tenant is None
+                else {key: kept for key, kept in self._kept.copy().items() if key[0] != tenant}
+            )
+
+    def policies(self, tenant: str | Scope | None, key: str | None = None) -> list[Policy]:
+        """Return all versions of a tenant's policies (None: of the global ones), or of one key of them, of whatever
+        status, by key and version."""
+        name = EVERYWHERE if tenant is None else tenant_of(tenant).tenant
+        condition, values = "tenant = ?", [name]
+        if key is not None:
+            condition, values = "tenant = ? AND key = ?", [name, checked_str(key, "key")]
+        with self._context.reading() as connection:
+            found = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
+            return [record_of(row) for row in found]  # type: ignore[misc]
+
+
+def _look_up(
+    connection: sqlite3.Connection, key: tuple[str, str], now: int, held: Mapping[str, tuple[Row, Record]]
+) -> tuple[Known, int, dict[str, tuple[Row, Record]]]:
+    """What is in force now, until when nothing changes by itself, and the records by their rows."""
+    tenant, user = key
+    until = _NEVER
+    made: dict[str, tuple[Row, Record]] = {}
+    newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
+    preferences: dict[str, Any] = {}
+    open_row = opener(connection)
+
+    def look(kind: str, condition: str, values: Sequence[Any]) -> Iterator[tuple[Row, Record]]:
+        for found in raw_rows_where(connection, kind, condition, values):
+            old = held.get(found[0])
+            if old is None or old[0] != found:
+                row = as_row(kind, found)
+                old = (row, record_of(open_row(row)))  # whose values are what was written from here on
+            made[found[0]] = old
+            yield old
+
+    for row, record in look("policy", _POLICIES + "ORDER BY version", (tenant, now)):
+        if row.begins_at is not None and row.begins_at > now:
+            until = min(until, row.begins_at)
+            continue
+        if row.expires_at is not None:
+            until = min(until, row.expires_at)
+        newest[row.tenant][row.key] = record  # type: ignore[union-attr]
+    for row, record in look("preference", _PREFERENCES + "ORDER BY user", (tenant, user, now)):
+        if row.expires_at is not None:
+            until = min(until, row.expires_at)
+        preferences[row.key] = record  # type: ignore[union-attr]  # the user's own after the tenant's
+    policies = prevailing(newest[tenant], newest[EVERYWHERE].values())
+    return Known(tuple(policies), tuple(preferences[key] for key in sorted(preferences))), until, made

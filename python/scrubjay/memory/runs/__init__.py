@@ -1,0 +1,1 @@
+"""Runs of agents: sessions that write traces, replays that read them."""

@@ -1,0 +1,96 @@
+"""Replay: the prompts of a run, made again from its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.errors import BudgetError
+from scrubjay.memory.ledger.trace import TraceEvent
+from scrubjay.memory.model.decoding import decoded
+from scrubjay.memory.read.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
+from scrubjay.retrieval.context import count_roughly
+from scrubjay.store.decoding import integer
+
+__all__ = ["Replay", "ReplayedPrompt"]
+
+
+@dataclass(frozen=True)
+class ReplayedPrompt:
+    """A prompt made again, and whether it is what the model was given, byte for byte."""
+
+    seq: int
+    turn: int
+    assembled: Assembled | None
+    """None if with another `count` its records do not fit at all."""
+    faithful: bool
+    """False if another `count` was given than then, or retention has taken a turn that was in it."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run from its trace: events in order."""
+
+    run_id: str
+    scope: Scope
+    events: tuple[TraceEvent, ...]
+
+    def prompts(self, count: Callable[[str], int] = count_roughly) -> list[ReplayedPrompt]:
+        """Make each prompt of the run again, by the same function from the same records; `count` as it was then.
+
+        What was recalled is taken from the trace, so records that changed or were deleted since make no difference.
+        """
+        said = {event.seq: Turn(event.author, event.content) for event in self.events}
+        replayed = []
+        for event in self.events:
+            if event.kind != "prompt":
+                continue
+            prompt = decoded(f"prompt {event.seq} of run {self.run_id!r}", None, partial(_read, event.data))
+            turns = [said[seq] for seq in prompt.turns if seq in said]
+            try:
+                made = arrange(
+                    prompt.reserved,
+                    prompt.memories,
+                    turns,
+                    replace(prompt.limits, count=count),
+                    prompt.summary,
+                )
+            except BudgetError:
+                made = None
+            faithful = made is not None and made.sha256 == prompt.sha256
+            replayed.append(ReplayedPrompt(event.seq, event.turn, made, faithful))
+        return replayed
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Replay {self.run_id!r}, {len(self.events)} events>"
+
+
+class _Prompt(NamedTuple):
+    """What a trace keeps of a prompt (see `session.prompt_data`)."""
+
+    reserved: Reserved
+    memories: list[Piece]
+    turns: list[int]
+    limits: Limits
+    summary: str | None
+    sha256: str
+
+
+def _read(data: Mapping[str, Any]) -> _Prompt:
+    pieces = {name: [_piece(one) for one in given] for name, given in data["pieces"].items()}
+    reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
+    turns = [integer(seq, "a turn in it") for seq in data["turns"]]
+    summary = data.get("summary")  # absent in prompts that earlier releases recorded
+    if not isinstance(summary, (str, type(None))):
+        raise TypeError("a summary that is no text")
+    return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), summary, data["sha256"])
+
+
+def _piece(given: Any) -> Piece:
+    piece = Piece(*given)
+    if not all(isinstance(text, str) for text in piece):
+        raise TypeError("a record in the prompt that is no text")
+    return piece

@@ -1,0 +1,302 @@
+"""A session: one run of an agent, which another process can continue.
+
+Everything durable is in the trace; a session object holds only scratch state and the envelope of a prompt whose
+answer is pending. So any process may continue a run by its id.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from scrubjay._native import Scope
+from scrubjay.errors import StoreError
+from scrubjay.initialised import guarded
+from scrubjay.locks import renew_in_children
+from scrubjay.memory.ledger.drafts import Draft, check_run_id
+from scrubjay.memory.ledger.trace import RETENTION_DAYS, TraceEvent, Traces
+from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
+from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.turns import N_TURNS
+from scrubjay.payload import CreatedAt
+from scrubjay.store.listing import checked_count
+
+__all__ = ["CONVERSATION", "Remembering", "Session", "prompt_data"]
+
+CONVERSATION = ("user", "model")
+"""Kinds of events that are turns of the conversation; output of tools stays in the trace."""
+_OURS = ("prompt", "retraction")
+_FIELDS = ("kind", "content", "author", "data", "at")
+
+Self = TypeVar("Self", bound="Session")
+
+
+class Remembering(Protocol):
+    """What a session needs of the memory that it belongs to."""
+
+    @property
+    def traces(self) -> Traces:
+        """Where events go."""
+        ...
+
+    def propose(
+        self, candidate: Candidate | Mapping[str, Any] | str, *, scope: Scope, source: Provenance | str
+    ) -> Outcome:
+        """Let the gate decide."""
+        ...
+
+    def assemble(
+        self, text: str, scope: Scope, budget_tokens: int, *, turns: Sequence[Any], **options: Any
+    ) -> Assembled:
+        """Return the prompt of a query."""
+        ...
+
+
+@guarded
+class Session:
+    """One run: events in, prompts out. Made by `Memory.session`; usable from several threads.
+
+    Args:
+        memory: where it belongs.
+        scope: whose run it is; only exactly this scope sees it.
+        run_id: its name. An existing run is continued.
+        retention: how long new events are kept, a name in :data:`RETENTION_DAYS`.
+
+    A prompt is recorded with the event that follows it, in one transaction, so that asking for one waits for no disk;
+    :meth:`close` (or leaving a `with` block) records one that nothing followed. It is recorded with the texts of all
+    records in it, as they were: they stay in the trace until its retention ends or the scope is forgotten, even if a
+    record is deleted later. What was deleted or forgotten before the prompt is recorded is not brought back: then it
+    is not recorded.
+
+    >>> import tempfile
+    >>> from scrubjay.memory import Memory
+    >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+    >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
+    ...     rule = memory.prefer("tone", "Brief answers.", scope=jane)
+    ...     with memory.session(jane, "chat-7") as session:
+    ...         event = session.user("Hello!")
+    ...         prompt = session.assemble().text
+    ...     again = memory.replay("chat-7", jane).prompts()
+    ...     again[0].faithful, again[0].assembled.text == prompt, session.turn
+    (True, True, 1)
+    >>> folder.cleanup()
+
+    Raises:
+        TypeError, ValueError: the message names the argument, what was expected and what was given.
+    """
+
+    def __init__(self, memory: Remembering, scope: Scope, run_id: str, retention: str = "standard") -> None:
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        check_run_id(run_id)
+        if retention not in RETENTION_DAYS:
+            raise ValueError(f"retention: expected one of {sorted(RETENTION_DAYS)}, got {retention!r}")
+        self.scope = scope
+        self.run_id = run_id
+        self.scratch: dict[str, Any] = {}
+        """Anything, for as long as this object lives. Never written anywhere."""
+        self._memory = memory
+        self._retention = retention
+        # Prompts, the turns in them, when, and the last deletion before that.
+        self._pending: list[tuple[Assembled, list[int], int, int]] = []
+        self._lock = (
+            threading.RLock()
+        )  # appending calls the memory's clock and key provider, which may come here
+        self._is_writing = False
+        renew_in_children(self, "_lock")
+
+    # ------------------------------------------------------------------ events in
+
+    def user(self, content: str, **options: Any) -> TraceEvent:
+        """Append what the user said; it begins the next turn."""
+        return self.append("user", content, **options)
+
+    def model(self, content: str, **options: Any) -> TraceEvent:
+        """Append what the model said."""
+        return self.append("model", content, **options)
+
+    def tool(self, content: str, **options: Any) -> TraceEvent:
+        """Append what a tool was asked or answered; name it with `author`."""
+        return self.append("tool", content, **options)
+
+    def append(
+        self,
+        kind: str,
+        content: str,
+        *,
+        author: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        at: CreatedAt | None = None,
+    ) -> TraceEvent:
+        """Append one event; it is durable when this returns.
+
+        Args:
+            kind: "user", "model", "tool" or any other name of up to 64 of a-z, 0-9 and _; "prompt" and "retraction" are
+                written by :meth:`assemble` and :meth:`retract`.
+            content: what was said.
+            author: who said it; by default the kind.
+            data: JSON that a program wants to keep with it.
+            at: when it happened; by default now.
+        """
+        return self.extend([{"kind": kind, "content": content, "author": author, "data": data, "at": at}])[0]
+
+    def extend(self, events: Iterable[Mapping[str, Any]]) -> list[TraceEvent]:
+        """Append several events in one transaction, all or none; each a mapping with what :meth:`append` takes."""
+        drafts = []
+        for position, event in enumerate(events):
+            try:
+                drafts.append(_draft(event))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"events[{position}]: {error}" if position else str(error)) from None
+        return self._write(drafts)
+
+    def retract(self, seq: int, why: str = "") -> TraceEvent:
+        """Take an event back: it stays in the trace, and is left out of prompts to come and of what is distilled.
+
+        Raises:
+            TypeError, ValueError: this run has no such event.
+        """
+        if isinstance(seq, bool) or not isinstance(seq, int):
+            raise TypeError(f"seq: expected an int, got {type(seq).__name__}")
+        is_number = 0 < seq < 2**62
+        held = self._memory.traces.events(self.scope, self.run_id, after=seq - 1) if is_number else []
+        if not held or held[0].seq != seq or held[0].kind in _OURS:
+            raise ValueError(f"seq: expected the number of an event of this run, got {seq}")
+        return self._write([Draft.of("retraction", why, data={"retracts": seq})])[0]
+
+    def _write(self, drafts: list[Draft]) -> list[TraceEvent]:
+        with self._lock:
+            if self._is_writing:
+                raise StoreError(
+                    "this session is in the middle of appending, which called what called it again"
+                )
+            pending = [_prompt_draft(*prompt) for prompt in self._pending]
+            if not pending and not drafts:
+                return []
+            self._is_writing = True
+            try:
+                written = self._memory.traces.append(
+                    self.scope, self.run_id, [*pending, *drafts], self._retention
+                )
+            finally:
+                self._is_writing = False
+            del self._pending[: len(pending)]
+        return written[len(written) - len(drafts) :]
+
+    # ------------------------------------------------------------------ memories out
+
+    def propose(self, candidate: Candidate | Mapping[str, Any] | str) -> Outcome:
+        """Propose something to remember, with this run and turn as its source; see `Memory.propose`."""
+        source = Provenance(run=self.run_id, turn=self.turn)
+        return self._memory.propose(candidate, scope=self.scope, source=source)
+
+    def complete(
+        self,
+        summary: str,
+        outcome: str = "success",
+        *,
+        task_type: str = "",
+        steps: Sequence[str] = (),
+        artifacts: Sequence[str] = (),
+    ) -> Outcome:
+        """Note that a task was completed: an episode, with this run as its source."""
+        return self.propose(EpisodeCandidate(summary, outcome, task_type, tuple(steps), tuple(artifacts)))
+
+    # ------------------------------------------------------------------ prompts out
+
+    @property
+    def turn(self) -> int:
+        """The number of the current turn, from 1; 0 before the user said anything."""
+        run = self._memory.traces.run(self.scope, self.run_id)
+        return 0 if run is None else run.n_turns
+
+    def events(self) -> list[TraceEvent]:
+        """Return everything that was appended and is not past its retention, in order."""
+        return self._memory.traces.events(self.scope, self.run_id)
+
+    def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
+        """Return the last n turns of the conversation, oldest first, without those that were retracted."""
+        checked_count(n, "n")
+        found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, (*CONVERSATION, "retraction"))
+        # A list, since a damaged file may give what has no hash.
+        gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
+        return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:]
+
+    def assemble(self, query: str | None = None, budget_tokens: int = 2000, **options: Any) -> Assembled:
+        """Return the prompt of this turn, as `Memory.assemble` does, with this run's last turns; it is recorded.
+
+        Args:
+            query: what memories are recalled for; by default what the user said last.
+            budget_tokens: of the whole prompt.
+            options: further ones of `Memory.assemble`.
+
+        Raises:
+            ValueError: there is no query, because the user has not said anything.
+            BudgetError: policies and preferences alone are over the budget.
+        """
+        deletion = self._memory.traces.last_deletion()  # before anything is read
+        turns = self.recent()
+        if query is None:
+            query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
+            if query is None:
+                raise ValueError("query: expected a str, as the user has said nothing in this run yet")
+        made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
+        with self._lock:
+            seqs = [turn.seq for turn in turns]
+            self._pending.append((made, seqs, self._memory.traces.clock(), deletion))
+        return made
+
+    def flush(self) -> None:
+        """Record a prompt that no event followed."""
+        self._write([])
+
+    def close(self) -> None:
+        """The same; the run stays, and may be gone on with."""
+        self.flush()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
+
+
+def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
+    draft = Draft.of("prompt", "", data=prompt_data(made, seqs))
+    return draft._replace(at=at, unless_deleted_since=deletion)
+
+
+def _draft(event: Mapping[str, Any]) -> Draft:
+    if not isinstance(event, Mapping):
+        raise TypeError(f"expected a mapping, got {type(event).__name__}")
+    for name in ("kind", "content"):
+        if name not in event:
+            raise ValueError(f"{name}: expected a value, it is missing")
+    for name in event:
+        if name not in _FIELDS:
+            raise ValueError(f"{name}: unknown field, expected {', '.join(_FIELDS)}")
+    if event["kind"] in _OURS:
+        raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
+    return Draft.of(**event)
+
+
+def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:
+    """Return what a trace keeps of a prompt: every record that is in it, as it was, so that it can be made again."""
+    return {
+        "pieces": {name: [list(piece) for piece in pieces] for name, pieces in made.pieces.items()},
+        "turns": list(seqs),
+        "limits": {
+            name: getattr(made.limits, name)
+            for name in ("budget_tokens", "item_tokens", "turn_tokens", "brief_tokens", "edges")
+        },
+        "summary": made.summary,
+        "envelope": made.trace.to_dict(),
+        "sha256": made.sha256,
+    }

@@ -1,0 +1,123 @@
+"""A copy of a collection from one store to another, in order of writing, that goes on where it was cut short.
+
+The target is empty, or holds the beginning of the same copy: what is there is compared with the source, document by
+document, and the rest is written. At the end both are read again and their digests are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.errors import StoreError, UnsupportedError
+from scrubjay.progress import Progress
+from scrubjay.store.encryption import frame
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.filling import decoded
+from scrubjay.store.protocol import StoredRow
+from scrubjay.store.scopes import names_of
+
+__all__ = ["CopyReport", "copy_documents"]
+
+_BATCH = 1000
+_LAYER = "memory_meta"  # whose documents mirror rows of tables
+
+
+class CopyReport(NamedTuple):
+    """What was copied: `written` of the `documents` that both have now, and the digest of these."""
+
+    documents: int
+    written: int
+    digest: str
+
+
+def copy_documents(source: DurableEngine, target: DurableEngine, progress: Progress) -> CopyReport:
+    """Copy every unexpired document. Nobody writes to either meanwhile.
+
+    Raises:
+        UnsupportedError: a Memory keeps its records in the source: its tables would be left behind.
+        StoreError: the target holds something else than the beginning of this copy, or somebody wrote meanwhile.
+    """
+    if source.store.has_layer(_LAYER):
+        raise UnsupportedError("copying a Memory", source.store.place, "`scrubjay backup` copies the file")
+    model = source.identity.model
+    target.model = lambda: model
+    now = source.clock()
+    written = 0
+    with source.store.snapshot():
+        rest = _behind(_rows(source, now), _rows(target, now), target.store.place)
+        batch: list[tuple[StoredRow, Scope]] = []
+        for one in rest:
+            batch.append(one)
+            if len(batch) == _BATCH:
+                written += _write(target, batch)
+                progress.update(len(batch))
+                batch = []
+        written += _write(target, batch)
+        progress.update(len(batch))
+        n, digest = _digest(_rows(source, now))
+    n_there, found = _digest(_rows(target, now))
+    if (n_there, found) != (n, digest):
+        raise StoreError(
+            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {found}: somebody wrote "
+            f"meanwhile: {target.store.place}"
+        )
+    return CopyReport(n, written, digest)
+
+
+def _rows(engine: DurableEngine, now: int) -> Iterator[tuple[StoredRow, Scope]]:
+    with engine.store.snapshot():
+        for page in engine.store.walk(now=now):
+            for entry in page:
+                found = entry.load()
+                if found is not None:
+                    yield found
+
+
+def _behind(
+    source: Iterator[tuple[StoredRow, Scope]], target: Iterator[tuple[StoredRow, Scope]], place: str
+) -> Iterator[tuple[StoredRow, Scope]]:
+    """Yield what the source has behind what the target has."""
+    for there in target:
+        own = next(source, None)
+        if own is None or _content(*own) != _content(*there):
+            raise StoreError(
+                f"copy: expected an empty index or the beginning of this copy, got one with document "
+                f"{there[0].id!r} of {there[1]!r}: {place}"
+            )
+    yield from source
+
+
+def _content(row: StoredRow, scope: Scope) -> bytes:
+    parts = (
+        *names_of(scope),
+        type(row.id).__name__,
+        str(row.id),
+        row.text,
+        str(row.payload),
+        str(row.vector),
+    )
+    return frame(*parts)
+
+
+def _digest(rows: Iterator[tuple[StoredRow, Scope]]) -> tuple[int, str]:
+    n, digest = 0, hashlib.blake2b(digest_size=16)
+    for row in rows:
+        digest.update(_content(*row))
+        n += 1
+    return n, digest.hexdigest()
+
+
+def _write(target: DurableEngine, rows: Sequence[tuple[StoredRow, Scope]]) -> int:
+    if not rows:
+        return 0
+    vectors = decoded([row.vector for row, _ in rows], target.dtype)
+    return target.upsert_many(
+        [row.id for row, _ in rows],
+        [row.text for row, _ in rows],
+        scope=[scope for _, scope in rows],
+        vectors=vectors,
+        payloads=[row.payload for row, _ in rows],
+    )

@@ -1,0 +1,117 @@
+"""Do the commands work on an index in PostgreSQL, and is a copy what it was copied from?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scrubjay import Index, Memory, Scope
+from scrubjay.cli import main
+from scrubjay.store import copying
+from tests.data.postgres import new_url
+
+JANE, JOE = Scope("acme", user="jane"), Scope("globex", user="joe")
+
+
+@pytest.fixture
+def url() -> str:
+    return new_url()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "m.scrubjay"
+    with Index.open(path, dim=3, dtype="f32", metric="ip") as index:
+        for i in range(50):
+            scope = (JANE, JOE)[i % 2]
+            index.upsert(
+                i, f"oak number {i}", scope=scope, vector=[i, 1, 2] if i % 5 else None, metadata={"n": i}
+            )
+        index.delete(4, scope=JANE)
+        index.collection("notes", dim=2).upsert("n", "a note on trains", scope=JANE, vector=[1, 2])
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main([*arguments]) == code
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+def test_a_copy_into_a_database_and_back(
+    url: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = json.loads(said(capsys, "copy", str(path), url, "--json", "--no-progress"))
+    assert (facts["memories"], facts["written"]) == (50, 50)
+    assert "tests@" not in facts["to"] and set(facts["digests"]) == {"", "notes"}
+    again = json.loads(said(capsys, "copy", str(path), url, "--json", "--no-progress"))
+    assert (again["memories"], again["written"], again["digests"]) == (50, 0, facts["digests"])
+    back = json.loads(said(capsys, "copy", url, str(tmp_path / "back"), "--json", "--no-progress"))
+    assert (back["written"], back["digests"]) == (50, facts["digests"])
+    with Index.open(tmp_path / "back") as index, Index.open(path) as first, Index.open(url) as served:
+        for one in (index, served):
+            for scope in (JANE, JOE):
+                hits = one.search("oak number 7", scope=scope, vector=[1, 2, 3], k=40)
+                expected = first.search("oak number 7", scope=scope, vector=[1, 2, 3], k=40)
+                assert hits.keys == expected.keys and hits.scores.tobytes() == expected.scores.tobytes()
+            assert one.collection("notes").count(JANE) == 1 and one.admin.check().clean
+
+
+def test_a_copy_that_was_cut_short_goes_on(
+    url: str, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_BATCH", 7)
+    n_batches = [0]
+    write = copying._write
+
+    def failing(target: object, rows: object) -> int:
+        n_batches[0] += 1
+        if n_batches[0] == 4:
+            raise KeyboardInterrupt
+        return write(target, rows)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(copying, "_write", failing)
+        assert main(["copy", str(path), url, "--no-progress"]) != 0
+    capsys.readouterr()
+    with Index.open(url) as index:
+        assert len(index) == 21
+    facts = json.loads(said(capsys, "copy", str(path), url, "--json", "--no-progress"))
+    assert (facts["memories"], facts["written"]) == (50, 29)
+    with Index.open(url) as index:
+        index.upsert(0, "something else", scope=JANE)
+    assert "beginning of this copy" in said(capsys, "copy", str(path), url, "--no-progress", code=2)
+
+
+def test_a_memory_is_not_copied_without_its_records(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Memory.open(tmp_path / "agent").close()
+    assert "copying a Memory" in said(capsys, "copy", str(tmp_path / "agent"), url, "--no-progress", code=2)
+
+
+def test_commands_take_an_address(
+    url: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = ("--embedder", "none")
+    said(capsys, "copy", str(path), url, "--no-progress")
+    found = json.loads(
+        said(capsys, "search", "oak 8", url, *none, "--tenant", "acme", "--user", "jane", "--json")
+    )
+    assert "oak number 8" in json.dumps(found)
+    assert json.loads(said(capsys, "check", url, "--json"))["problems"] == []
+    assert json.loads(said(capsys, "stats", url, *none, "--json"))["documents"] == 49
+    said(capsys, "compact", url, "--no-progress")
+    said(capsys, "export", url, str(tmp_path / "all.jsonl"), "--no-progress")
+    said(capsys, "export", str(path), str(tmp_path / "file.jsonl"), "--no-progress")
+    assert (tmp_path / "all.jsonl").read_text() == (tmp_path / "file.jsonl").read_text()
+    other = new_url()
+    assert "tests@" not in said(capsys, "import", other, str(tmp_path / "all.jsonl"), *none, "--no-progress")
+    with Index.open(other) as index:
+        assert len(index) == 49
+    for refused in (["backup", url, str(tmp_path / "b")], ["check", "--repair", url]):
+        text = said(capsys, *refused, code=2)
+        assert "file" in text and "tests@" not in text
+    assert "once for writing" in said(capsys, "search", "oak", new_url(), *none, "--tenant", "acme", code=2)
