@@ -5,6 +5,9 @@ Each layer is there once: text, lexical, vector, filters, fusion, scopes, store,
 
 from __future__ import annotations
 
+import os
+import sys
+
 TESTS = (
     "tests/reference/test_formulas.py",
     "tests/properties/test_text_properties.py",
@@ -35,5 +38,13 @@ def has(nodeid: str) -> bool:
     return nodeid.startswith(TESTS)
 
 
-if __name__ == "__main__":  # the files, so that pytest need not read all the others
-    print(*dict.fromkeys(test.partition("::")[0] for test in TESTS))
+if (
+    __name__ == "__main__"
+):  # the files, so that pytest need not read all the others; with `run` in one go, in any shell
+    files = list(dict.fromkeys(test.partition("::")[0] for test in TESTS))
+    if sys.argv[1:] == ["run"]:
+        import pytest
+
+        os.environ.setdefault("SCRUBJAY_TEST_PROFILE", "tiny")
+        sys.exit(pytest.main(["-q", "--smoke", "-p", "no:cacheprovider", *files]))
+    print(*files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
@@ -62,7 +63,6 @@ class Searcher:
         query: Query | None,
         explain: bool,
         after: Stamp | None = None,
-        ready: Ready | None = None,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
 
@@ -97,6 +97,47 @@ class Searcher:
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
+        if query is None and filter is None and not explain and after is None and text is not None:
+            hits = self._usual(text, scope, k, vector)
+            if hits is not None:
+                return hits
+        return self._whole(text, scope, k, filter, vector, query, explain, after)
+
+    def _usual(self, text: str | bytes, scope: Scope, k: int, vector: ArrayLike | None) -> Hits | None:
+        """Answer a search without options where there is nothing to wait for, to report or to clean up: by one native
+        call and little else. None: that is not so, or it raised; the whole way says what is the matter."""
+        collection = self._collection
+        residency = collection.residency
+        native = collection.semantics.native if vector is None else None
+        if (
+            (native is None and type(vector) is not np.ndarray)
+            or residency.may_be_stale
+            or residency.n_damaged
+            or collection.backfill.any
+            or collection.expiry.pending
+        ):
+            return None
+        generation = residency.generation
+        try:
+            result = collection.engine.search(text, vector=vector, scope=scope, k=k, embedder=native)
+        except ValueError:
+            return None
+        if residency.generation != generation or residency.n_damaged:
+            return None
+        return Hits(result)
+
+    def _whole(
+        self,
+        text: str | bytes | None,
+        scope: Scope,
+        k: int,
+        filter: FilterLike | None,
+        vector: ArrayLike | None,
+        query: Query | None,
+        explain: bool,
+        after: Stamp | None = None,
+        ready: Ready | None = None,
+    ) -> Hits:
         collection = self._collection
         residency, semantics = collection.residency, collection.semantics
         generation = residency.generation
@@ -136,7 +177,7 @@ class Searcher:
             result = None
         if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
-            return self.search(text, scope, k, filter, None, query, explain, after)
+            return self._whole(text, scope, k, filter, None, query, explain, after)
         by_text = embeds and native is None and asked.keywords is None
         if by_text and ready is None and text is not None and result.corrections:
             # What was meant has another vector than what was typed; native embedders see to it themselves.
@@ -219,7 +260,7 @@ class Searcher:
             if known is None:
                 return None
             embedded = known
-        hits = self.search(
+        hits = self._whole(
             text,
             scope,
             options.get("k", 10),
