@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,13 @@ def test_the_command_as_a_process() -> None:
 test_in_a_test_file = conformance_test(CutsLongTexts, only=["crud"], known_failures=["crud.round-trip"])
 
 
+def loading() -> list[str]:
+    """How pytest gets the plugin: by itself where the package is installed."""
+    installed = entry_points(group="pytest11")
+    known = any(one.value == "memory_store_conformance.plugin" for one in installed)
+    return [] if known else ["-p", "memory_store_conformance.plugin"]
+
+
 def test_the_plugin(pytester: pytest.Pytester) -> None:
     path = repr(str(TESTS))
     pytester.makeconftest(f"import sys; sys.path.insert(0, {path})")
@@ -190,7 +198,7 @@ def test_the_plugin(pytester: pytest.Pytester) -> None:
         test_store = conformance_test(ListsTwenty, only=["crud.list", "crud.count"])
         """
     )
-    result = pytester.runpytest_inprocess("-p", "memory_store_conformance.plugin")
+    result = pytester.runpytest_inprocess(*loading())
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*evidence: expected 30 items, got 20*"])
     with pytest.raises(ValueError, match=r"crud\.nothing"):
@@ -204,7 +212,7 @@ def test_the_plugin_s_option(pytester: pytest.Pytester) -> None:
         "--memory-store-only",
         "crud.list,crud.count",
     ]
-    result = pytester.runpytest_inprocess("-p", "memory_store_conformance.plugin", *options)
+    result = pytester.runpytest_inprocess(*loading(), *options)
     result.assert_outcomes(passed=1, failed=1)
 
 

@@ -44,7 +44,8 @@ _Key = tuple[Scope, str]
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
     asked, files = arguments.question, arguments.files
-    if len(files) == 1 and is_index(asked) and not Path(files[0]).exists():  # FILE QUESTION
+    names_file = is_index(asked) or asked.endswith(".scrubjay")  # perhaps one that is missing
+    if len(files) == 1 and names_file and not Path(files[0]).exists():  # FILE QUESTION
         arguments.question, arguments.files = files[0], [asked]
     with _asked(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import zipfile
 from collections.abc import Callable, Iterator
@@ -100,6 +101,8 @@ def find(path: Path, base: Path | None, skips: Skips) -> Iterator[Source]:
                 yield _of_file(file, name, found=True)
     elif path.suffix.lower() == ".zip":
         yield from _members(path, name_of(path, base), skips)
+    elif not path.exists():
+        raise InputError(f"{name_of(path, base)}: {os.strerror(errno.ENOENT)}")
     else:
         yield _of_file(path, name_of(path, base), found=False)
 
