@@ -76,6 +76,7 @@ def generate() -> str:
             raise RuntimeError(f"pybind11-stubgen failed:\n{outcome.stdout}{outcome.stderr}")
         text = next(Path(scratch).rglob("_native.pyi")).read_text()
     text = OPAQUE.sub(TYPED, text)
+    text = re.sub(r"-> (collections\.abc\.Iterator|list):", r"-> \1[typing.Any]:", text)
     return HEADER + "\n".join(typed(text.splitlines())) + "\n"
 
 

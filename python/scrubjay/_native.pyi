@@ -134,7 +134,7 @@ class Result:
 
     Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.
     """
-    def __iter__(self) -> collections.abc.Iterator:
+    def __iter__(self) -> collections.abc.Iterator[typing.Any]:
         ...
     def __len__(self) -> int:
         ...
@@ -187,7 +187,7 @@ class Result:
         float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, where no term matches.
         """
     @property
-    def corrections(self) -> list:
+    def corrections(self) -> list[typing.Any]:
         """
         Pairs (word as typed, known word that was searched for instead), in the order of the text.
         """
@@ -478,7 +478,7 @@ class Engine:
 
         Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.
         """
-    def save_partition(self, scope: Scope) -> list:
+    def save_partition(self, scope: Scope) -> list[typing.Any]:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
         the partition has a graph, its image comes last (is_graph_image()).
@@ -637,7 +637,7 @@ def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, p
 
     Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.
     """
-def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list:
+def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list[typing.Any]:
     """
     The hits of a Result as a list of new objects of a class that derives from HitView, which need no __init__.
     """

@@ -214,6 +214,13 @@ def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         runpy.run_path(str(script), run_name="__main__")
     except scrubjay.MissingExtraError as missing:
         pytest.skip(str(missing))
+    except ModuleNotFoundError as missing:
+        needed = re.findall(
+            r"^    pip install \"\.\[([\w,-]+)\]\"", script.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        if not needed or missing.name is None or missing.name.startswith("scrubjay"):
+            raise
+        pytest.skip(f'{missing}: pip install "scrubjay[{needed[0]}]"')
 
 
 def test_a_newcomer_needs_forty_lines() -> None:

@@ -182,6 +182,7 @@ class AsyncAdmin(Twinned[Admin]):
     __slots__ = ()
 
     stats = twin(Admin.stats)
+    stamp = twin(Admin.stamp)
     query_cache_stats = twin(Admin.query_cache_stats)
     feedbacks = twin(Admin.feedbacks)
     events = twin(Admin.events)
