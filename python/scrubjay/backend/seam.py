@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +173,8 @@ class Backend:
         False
         """
         self._collection.check_open()
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         engine = self._collection.engine
         if not isinstance(engine, DurableEngine):
             return engine.count(scope) > 0
@@ -215,6 +218,9 @@ class Backend:
         >>> sorted(scope.user for scope in Backend.of(index).scopes_below(Scope("acme"), ("a.", "a/")))
         ['a.x', 'a.y']
         """
+        if not isinstance(within, Scope):
+            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
+        users = _text_range(users)
         self._collection.expiry.remove_due()
         engine = self._collection.engine
         if isinstance(engine, DurableEngine):
@@ -327,3 +333,17 @@ class Backend:
     def _check_owner(self, doing: str) -> None:
         if not self._is_owner:
             check_unowned(self._collection, doing)
+
+
+def _text_range(users: Any) -> tuple[str, str]:
+    """Return the two texts between which users are looked for."""
+    if not isinstance(users, tuple) or len(users) != 2 or not all(isinstance(one, str) for one in users):
+        raise TypeError(f"users: expected a tuple of two str, got {users!r:.100}")
+    for one in users:
+        try:
+            one.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"users: expected texts that UTF-8 can encode, got {one!r:.100} with a lone surrogate"
+            ) from None
+    return users
