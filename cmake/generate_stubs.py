@@ -76,7 +76,6 @@ def generate() -> str:
             raise RuntimeError(f"pybind11-stubgen failed:\n{outcome.stdout}{outcome.stderr}")
         text = next(Path(scratch).rglob("_native.pyi")).read_text()
     text = OPAQUE.sub(TYPED, text)
-    text = re.sub(r"-> (collections\.abc\.Iterator|list):", r"-> \1[typing.Any]:", text)
     return HEADER + "\n".join(typed(text.splitlines())) + "\n"
 
 
@@ -98,7 +97,15 @@ def typed(lines: list[str]) -> Iterator[str]:
                     ),
                     line,
                 )
+        if line.lstrip().startswith("def "):
+            line = re.sub(r"(?<=[>:] )(?:[\w.]+\.Iterator|list|tuple|dict)(?=[,:)])", _with_arguments, line)
         yield line.rstrip()
+
+
+def _with_arguments(found: re.Match[str]) -> str:
+    """Return a generic type with the arguments that pybind11 does not know."""
+    inner = {"tuple": "typing.Any, ...", "dict": "str, typing.Any"}.get(found[0], "typing.Any")
+    return f"{found[0]}[{inner}]"
 
 
 if __name__ == "__main__":

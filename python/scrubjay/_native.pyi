@@ -202,7 +202,7 @@ class Result:
         Of a listing: `after` for its next page; 0 if it is empty.
         """
     @property
-    def gathered(self) -> tuple:
+    def gathered(self) -> tuple[typing.Any, ...]:
         """
         The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.
         """
@@ -430,7 +430,7 @@ class Engine:
         """
         Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many existed. With `versions`, one for each id, a document that has another version stays.
         """
-    def digest(self, scope: Scope) -> dict:
+    def digest(self, scope: Scope) -> dict[str, typing.Any]:
         """
         Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
         order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.
@@ -460,7 +460,7 @@ class Engine:
         Of the partition of exactly this scope: 'built' if it has a graph, 'growing' if upkeep is due or under way that takes into it
         what was written beside it, 'coming' while upkeep is due or under way that may build one, 'none' otherwise.
         """
-    def load_partition(self, scope: Scope, images: list) -> int:
+    def load_partition(self, scope: Scope, images: list[typing.Any]) -> int:
         """
         Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
 
@@ -538,7 +538,7 @@ class Engine:
         """
         n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().
         """
-    def stats(self, scope: Scope | None = None) -> dict:
+    def stats(self, scope: Scope | None = None) -> dict[str, typing.Any]:
         """
         Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), graph_extensions (since they were built).
         """
@@ -655,7 +655,7 @@ def sanitize_utf8(text: str | bytes) -> str:
     >>> sanitize_utf8(b"caf\\xc3\\xa9 \\xff")
     'café \\ufffd'
     """
-def show_config_dict() -> dict:
+def show_config_dict() -> dict[str, typing.Any]:
     """
     How the native part was built and which SIMD level it runs: version, compiler, build_type, simd_levels (what this CPU can run, best last), simd_active (SCRUBJAY_SIMD forces one), n_cpus.
     """

@@ -216,7 +216,7 @@ def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pytest.skip(str(missing))
     except ModuleNotFoundError as missing:
         needed = re.findall(
-            r"^    pip install \"\.\[([\w,-]+)\]\"", script.read_text(encoding="utf-8"), re.MULTILINE
+            r"^ *pip install \"\.\[([\w,-]+)\]\"", script.read_text(encoding="utf-8"), re.MULTILINE
         )
         if not needed or missing.name is None or missing.name.startswith("scrubjay"):
             raise

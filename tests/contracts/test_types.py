@@ -61,7 +61,7 @@ def errors_of(program: Path) -> dict[int, str]:
     for line in done.stdout.splitlines():
         file, number, kind, said = line.split(":", 3)
         if kind.strip() == "error":
-            assert Path(file).name == program.name, line
+            assert Path(file).name == program.name, line  # our own types are whole
             found.setdefault(int(number), said.strip())
     return found
 
