@@ -337,3 +337,24 @@ def test_reprs_are_worth_reading(index: Index) -> None:
 def test_scope_is_a_value() -> None:
     assert pickle.loads(pickle.dumps(JANE)) == JANE
     assert len({JANE, Scope("acme", user="jane"), ACME}) == 2
+
+
+@pytest.mark.parametrize("ids", [range(40), [f"m{i}" for i in range(40)]], ids=["int", "str"])
+def test_the_short_way_answers_as_the_whole_way(tmp_path: Any, ids: Any) -> None:
+    """A search without options, and the same with the defaults spelled out."""
+    numbers = np.random.default_rng(3)
+    vectors = numbers.standard_normal((40, 4)).astype(np.float32)
+    words = ["oak", "pine", "elm", "table", "shelf"]
+    for index in (Index(dim=4), Index.open(tmp_path / "m.scrubjay", dim=4)):
+        with index:
+            for place, id in enumerate(ids):
+                text = " ".join(numbers.choice(words, 4))
+                index.upsert(id, text, scope=Scope("acme", user="jane"), vector=vectors[place])
+            for question in ("oak table", "", "tabel pine", "nothing of it"):
+                for vector in (vectors[7], vectors[8].astype(np.float64), vectors[9].tolist()):
+                    bare = index.search(question, scope=Scope("acme", user="jane"), vector=vector)
+                    whole = index.search(
+                        question, scope=Scope("acme", user="jane"), vector=vector, query=Query()
+                    )
+                    assert bare.keys == whole.keys and bare.scores.tolist() == whole.scores.tolist()
+                    assert (bare.mode, bare.degraded) == (whole.mode, whole.degraded)
