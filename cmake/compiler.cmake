@@ -2,6 +2,8 @@
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
+# We have no C++ modules; looking for some costs a process a file, and clang-scan-deps, which many clangs come without.
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
@@ -33,9 +35,14 @@ target_compile_definitions(scrubjay_flags INTERFACE
   SCRUBJAY_VERSION="${SCRUBJAY_VERSION}"
   SCRUBJAY_BUILD_TYPE="$<CONFIG>")
 if(MSVC)
-  # /fp:precise does not contract a * b + c, so every CPU gives the same bits.
-  target_compile_options(scrubjay_flags INTERFACE /W4 /permissive- /utf-8 /fp:precise $<$<BOOL:${SCRUBJAY_WERROR}>:/WX>)
-  target_compile_definitions(scrubjay_flags INTERFACE NOMINMAX WIN32_LEAN_AND_MEAN)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "Visual Studio's own compiler lacks the vector types that the kernels are written in: use its "
+                        "clang-cl (cmake -T ClangCL; pip install . --config-settings cmake.args=-TClangCL)")
+  endif()
+  # No fused multiply-add behind our back, so every CPU gives the same bits: clang-cl's /fp:precise still contracts
+  # a * b + c where a level has the instruction.
+  target_compile_options(scrubjay_flags INTERFACE
+    /W4 /permissive- /utf-8 /fp:precise /clang:-ffp-contract=off $<$<BOOL:${SCRUBJAY_WERROR}>:/WX>)
 else()
   # -ffp-contract=off: no fused multiply-add behind our back, so every CPU gives the same bits.
   # -Wno-psabi: gcc's note on how vector types are passed; ours never cross a library border.
@@ -51,6 +58,10 @@ else()
   else()
     target_link_options(scrubjay_flags INTERFACE -Wl,--gc-sections)
   endif()
+endif()
+
+if(WIN32)
+  target_compile_definitions(scrubjay_flags INTERFACE NOMINMAX WIN32_LEAN_AND_MEAN)
 endif()
 
 if(SCRUBJAY_SANITIZE)

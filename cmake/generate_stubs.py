@@ -57,8 +57,8 @@ _ENGINE = {
     "dtype": "typing.Literal['f16', 'f32']",
     "vector_plan": "typing.Literal['auto', 'rows', 'codes', 'graph']",
 }
-_MANY = ("upsert_many", "upsert_versioned", "validate", "prepare", "search_batch", "delete_many")
-"""Methods that take one scope, or one for each document."""
+_MANY = ("upsert_many", "upsert_versioned", "validate", "prepare", "search", "search_batch", "delete_many")
+"""Methods that take one scope or several."""
 TYPES = {"Engine": _ENGINE, "Scope": {"tenant": "str", "user": "str", "agent": "str"}}
 """Class -> parameter -> its type in the stub; one that is None by default may also be None."""
 

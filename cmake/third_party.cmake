@@ -48,7 +48,7 @@ function(scrubjay_carry_third_party)
 endfunction()
 
 if(NOT "${SKBUILD_STATE}" STREQUAL "sdist")
-  scrubjay_unpack_third_party(USEARCH CROARING STRINGZILLA)
+  scrubjay_unpack_third_party(USEARCH CROARING STRINGZILLA SNOWBALL)
 
   # Headers only, without NumKong and OpenMP: the metric is ours.
   add_library(scrubjay_usearch INTERFACE)

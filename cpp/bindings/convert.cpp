@@ -146,6 +146,38 @@ FloatArray to_matrix(py::handle value, const std::string& name) {
   return floats;
 }
 
+namespace {
+
+std::vector<vector::PassageSpan> to_spans(py::handle value, const std::string& name, size_t n) {
+  std::vector<vector::PassageSpan> spans(n);
+  if (value.is_none()) return spans;
+  const auto array = py::array_t<int64_t, py::array::c_style | py::array::forcecast>::ensure(value);
+  if (!array) PyErr_Clear();
+  if (!array || array.ndim() != 2 || array.shape(1) != 2 || static_cast<size_t>(array.shape(0)) != n)
+    throw py::value_error(name + ": expected (start, end) of each of " + std::to_string(n) + " passages");
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t start = array.data()[2 * i], end = array.data()[2 * i + 1];
+    if (start < 0 || end < start || end > int64_t{0xffffffff})
+      throw py::value_error(name + ": expected 0 <= start <= end, got " + std::to_string(start) + ", " +
+                            std::to_string(end));
+    spans[i] = {static_cast<uint32_t>(start), static_cast<uint32_t>(end)};
+  }
+  return spans;
+}
+
+}  // namespace
+
+DocumentVectors::DocumentVectors(py::handle value, const std::string& name) {
+  const bool pair = PyTuple_Check(value.ptr()) && PyTuple_GET_SIZE(value.ptr()) == 2;
+  const py::handle rows = pair ? PyTuple_GET_ITEM(value.ptr(), 0) : nullptr;
+  if (!pair || !py::isinstance<py::array>(rows) || py::reinterpret_borrow<py::array>(rows).ndim() != 2) {
+    floats = to_vector(value, name);
+    return;
+  }
+  floats = to_matrix(rows, name);
+  passages = to_spans(PyTuple_GET_ITEM(value.ptr(), 1), name, static_cast<size_t>(floats.shape(0)));
+}
+
 ScopePtr to_scope(py::handle value, const std::string& name) {
   if (!py::isinstance<engine::Scope>(value)) {
     throw py::type_error(name + ": expected a scrubjay.Scope, got " + type_name(value));

@@ -10,10 +10,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/id.hpp"
 #include "engine/scope.hpp"
+#include "vector/passages.hpp"
 
 namespace scrubjay::bindings {
 
@@ -36,6 +38,15 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 // A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied. TypeError,
 // ValueError.
 [[nodiscard]] FloatArray to_vector(pybind11::handle value, const std::string& name);
+// What a document may have: such a vector, or a pair (vectors of its passages, one a row; where they are in its text,
+// integers of shape (n, 2), or None). TypeError, ValueError.
+struct DocumentVectors {
+  FloatArray floats;
+  std::vector<vector::PassageSpan> passages;  // empty: it has one vector
+
+  DocumentVectors() = default;
+  DocumentVectors(pybind11::handle value, const std::string& name);
+};
 // The same with n rows.
 [[nodiscard]] FloatArray to_matrix(pybind11::handle value, const std::string& name);
 [[nodiscard]] inline std::span<const float> as_span(const FloatArray& array) {
@@ -49,5 +60,16 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 // A non-negative count argument: TypeError for what is not an integer, ValueError below `least`; values
 // beyond 2^62 are as good as 2^62.
 [[nodiscard]] size_t to_count(pybind11::handle value, const std::string& name, size_t least);
+
+// The value of a name among these. ValueError.
+template <class Value, size_t n>
+Value one_of(const std::pair<const char*, Value> (&names)[n], const std::string& given, const char* name) {
+  std::string expected;
+  for (const auto& [known, value] : names) {
+    if (given == known) return value;
+    expected += (expected.empty() ? "'" : ", '") + std::string(known) + "'";
+  }
+  throw pybind11::value_error(std::string(name) + ": expected one of " + expected + ", got '" + given + "'");
+}
 
 }  // namespace scrubjay::bindings

@@ -95,14 +95,15 @@ void upsert(Engine& engine, const py::object& id, const py::object& text, const 
             const py::object& vector, const py::object& payload) {
   engine::DocumentInput document;
   py::object keep_text;
-  FloatArray floats;
+  DocumentVectors vectors;
   document.id = to_id(id, "id");
   document.text = to_text(text, "text", keep_text);
   document.scope = to_scope(scope, "scope");
   document.payload = to_payload(payload, "payload");
   if (!vector.is_none()) {
-    floats = to_vector(vector, "vector");
-    document.vector = as_span(floats);
+    vectors = DocumentVectors(vector, "vector");
+    document.vector = as_span(vectors.floats);
+    document.passages = vectors.passages;
   }
   const InterruptibleWithoutGil without_gil;
   engine.upsert({&document, 1});
@@ -133,6 +134,7 @@ struct Batch {
       documents[i].text = to_text(texts[i], at("texts", i), keep[i]);
       documents[i].scope = scopes[i];
       documents[i].vector = rows->row(i);
+      documents[i].passages = rows->passages(i);
       if (!payload_values.is_none()) documents[i].payload = to_payload(payloads[i], at("payloads", i));
     }
   }
@@ -333,10 +335,12 @@ void register_document(py::module_& module) {
           "The exact scope.")
       .def_property_readonly(
           "vector",
-          [](const Document& d) -> py::typing::Optional<py::array_t<float>> {
+          [](const Document& d) -> VectorOrPassages {
             return vector_object(*d.stored.chunk.get(), d.stored.offset);
           },
-          "float32 (dim,), as stored (rounded to the engine's dtype), or None.")
+          "float32 (dim,), as stored (rounded to the engine's dtype), or None; of a document with passages a "
+          "pair "
+          "of float32 (n, dim) and uint32 (n, 2), where they are in its text.")
       .def_property_readonly(
           "version", [](const Document& d) { return d.stored.chunk->write(d.stored.offset); },
           "The number of its last write.")
@@ -359,7 +363,8 @@ Args:
         In memory a vector takes 2 or 4 bytes an element (of 16 at a time) and 6; among 64 or more of 64 or more
         dimensions also a code of half a byte an element (of 128 at a time) and 6 to 10; in a graph 40 (of 100,000
         vectors) to 48 (of a million) more.
-    analyzer: 'english', 'plain' (no stemming), or a name of your own together with `stemmer`.
+    analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your own together
+        with `stemmer`.
     stemmer: called with a folded word, returns its stem; must be a pure function.
     k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
         texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between. With both given the

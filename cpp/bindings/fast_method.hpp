@@ -87,7 +87,7 @@ class FastMethod {
   static PyObject* enter(PyObject* self, PyObject* const* arguments, Py_ssize_t n, PyObject* keywords) {
     const auto n_positional = static_cast<size_t>(n);
     try {
-      engine::Engine* engine = Instances<engine::Engine>::behind(self);
+      engine::Engine* engine = Instances<engine::Engine>::behind_self(self);
       std::array<PyObject*, kN> given{};
       if (engine && n_positional <= Method::kNPositional &&
           entry_->read(arguments, n_positional, keywords, given) && complete(given)) {

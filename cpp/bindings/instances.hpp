@@ -28,6 +28,13 @@ class Instances {
     return instance->simple_layout ? static_cast<T*>(instance->simple_value_holder[0]) : nullptr;
   }
 
+  // The same for the object that a method of the class was called on, which its descriptor checked: a Python subclass
+  // of this class alone has the same layout.
+  [[nodiscard]] static T* behind_self(PyObject* self) noexcept {
+    const auto* instance = reinterpret_cast<Instance*>(self);
+    return instance->simple_layout ? static_cast<T*>(instance->simple_value_holder[0]) : nullptr;
+  }
+
   // Whether there is a value behind an object of the class or of a subclass.
   [[nodiscard]] static bool initialised(PyObject* object) {
     auto* instance = reinterpret_cast<Instance*>(object);

@@ -1,5 +1,7 @@
 #include "query.hpp"
 
+#include <tuple>
+
 #include "classes.hpp"
 #include "convert.hpp"
 #include "filter.hpp"
@@ -11,6 +13,12 @@ namespace py = pybind11;
 
 namespace scrubjay::bindings {
 namespace {
+
+constexpr std::pair<const char*, engine::LinkDirection> kDirections[] = {
+    {"out", engine::LinkDirection::out},
+    {"in", engine::LinkDirection::in},
+    {"both", engine::LinkDirection::both},
+};
 
 double to_recall(const py::object& recall) {
   if (PyUnicode_Check(recall.ptr())) {
@@ -47,11 +55,24 @@ void read_candidates(const py::object& candidates, CompiledQuery& query) {
   query.vector_candidates = to_count(pair[1], "candidates[1]", 1);
 }
 
+// As scrubjay.Links has checked them.
+void read_links(const py::object& links, CompiledQuery& query) {
+  const auto [centres, hops, direction, mentions, field] =
+      links.cast<std::tuple<py::object, uint32_t, std::string, bool, std::string>>();
+  engine::LinkRequest& request = query.links.emplace();
+  query.centres = items_of(centres, "links.centres");
+  request.centres = to_keys(query.centres, "links.centres");
+  request.hops = hops;
+  request.direction = one_of(kDirections, direction, "links.direction");
+  request.mentions = mentions;
+  request.field = field;
+}
+
 std::unique_ptr<CompiledQuery> make_query(const py::object& ranking, const py::object& mode,
                                           const py::object& candidates, const py::object& recall,
                                           const py::object& keywords, const py::object& ids,
                                           const py::object& exclude, const py::object& rankings,
-                                          const py::object& entities, bool spread) {
+                                          const py::object& entities, const py::object& links, bool spread) {
   auto query = std::make_unique<CompiledQuery>();
   query->ranking = to_ranking(ranking);
   query->spread = spread;
@@ -72,6 +93,7 @@ std::unique_ptr<CompiledQuery> make_query(const py::object& ranking, const py::o
     }
   }
   query->entities = to_entities(entities, *query->ranking, "entities");
+  if (!links.is_none()) read_links(links, *query);
   return query;
 }
 
@@ -89,6 +111,7 @@ void CompiledQuery::apply(engine::SearchRequest& request) const {
   request.filter.without_ids = exclude ? &*exclude : nullptr;
   request.rankings = rankings;
   request.entities = entities;
+  request.links = links ? &*links : nullptr;
   if (keywords) {
     if (request.embedder && request.vector.empty())
       throw py::value_error("vector: expected one beside the query's keywords and an embedder, got None");
@@ -149,7 +172,8 @@ void register_query(py::module_& module) {
   type.def(py::init(&make_query), py::arg("ranking"), py::kw_only(), py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("recall") = py::none(),
            py::arg("keywords") = py::none(), py::arg("ids") = py::none(), py::arg("exclude") = py::none(),
-           py::arg("rankings") = py::none(), py::arg("entities") = py::none(), py::arg("spread") = false,
+           py::arg("rankings") = py::none(), py::arg("entities") = py::none(), py::arg("links") = py::none(),
+           py::arg("spread") = false,
            "See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message "
            "names the argument.");
 }

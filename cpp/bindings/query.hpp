@@ -24,6 +24,8 @@ struct CompiledQuery {
   std::vector<std::vector<engine::DocumentKey>> rankings;
   std::vector<pybind11::tuple> ranked;      // what the keys of the rankings refer to
   std::vector<filter::Predicate> entities;  // of names that were given
+  std::optional<engine::LinkRequest> links;
+  pybind11::tuple centres;  // what the keys of the links refer to
 
   // Into a request whose text, vector and scope are the caller's.
   void apply(engine::SearchRequest& request) const;

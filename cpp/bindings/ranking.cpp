@@ -21,16 +21,6 @@ struct CompiledRanking {
   RankingPtr options;
 };
 
-template <class Value, size_t n>
-Value one_of(const std::pair<const char*, Value> (&names)[n], const std::string& given, const char* name) {
-  std::string expected;
-  for (const auto& [known, value] : names) {
-    if (given == known) return value;
-    expected += (expected.empty() ? "'" : ", '") + std::string(known) + "'";
-  }
-  throw py::value_error(std::string(name) + ": expected one of " + expected + ", got '" + given + "'");
-}
-
 constexpr std::pair<const char*, fusion::Method> kMethods[] = {
     {"auto", fusion::Method::automatic},        {"rrf", fusion::Method::rrf},
     {"weighted", fusion::Method::weighted},     {"boost", fusion::Method::boost},

@@ -102,6 +102,23 @@ PyObject* iterator_of(PyObject* object) {
   }
 }
 
+py::object passages_object(const engine::Chunk& chunk, uint32_t offset) {
+  const vector::Passages* passages = chunk.passages();
+  const vector::PassageEntry* entry = passages ? passages->find(offset) : nullptr;
+  if (!entry) return py::none();
+  const auto n = static_cast<py::ssize_t>(entry->n);
+  const size_t dim = passages->rows().options().dim;
+  py::array_t<float> rows({n, static_cast<py::ssize_t>(dim)});
+  py::array_t<uint32_t> spans({n, py::ssize_t{2}});
+  for (uint32_t i = 0; i < entry->n; ++i) {
+    passages->rows().read(entry->first + i, {rows.mutable_data() + i * dim, dim});
+    const vector::PassageSpan span = passages->span(entry->first + i);
+    spans.mutable_data()[2 * i] = span.start;
+    spans.mutable_data()[2 * i + 1] = span.end;
+  }
+  return py::make_tuple(rows, spans);
+}
+
 }  // namespace
 
 py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
@@ -113,7 +130,7 @@ py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
 py::object vector_object(const engine::Chunk& chunk, uint32_t offset) {
   const base::EpochGuard guard;
   const vector::Column* column = chunk.vectors();
-  if (!column || !column->has(offset)) return py::none();
+  if (!column || !column->has(offset)) return passages_object(chunk, offset);
   py::array_t<float> out(static_cast<py::ssize_t>(column->options().dim));
   column->read(offset, {out.mutable_data(), static_cast<size_t>(out.size())});
   return out;
@@ -237,11 +254,24 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           py::arg("i"), "The exact scope of hit i.")
       .def(
           "vector",
-          [](const Result& r, py::ssize_t i) -> py::typing::Optional<py::array_t<float>> {
+          [](const Result& r, py::ssize_t i) -> VectorOrPassages {
             const Hit& hit = hit_at(r, i);
             return vector_object(r.found.chunk_of(hit), hit.offset);
           },
-          py::arg("i"), "The vector of hit i as stored, float32 (dim,), or None.")
+          py::arg("i"),
+          "The vector of hit i as stored, float32 (dim,), or None; of a document with passages a pair, as "
+          "Document.vector.")
+      .def(
+          "passage",
+          [](const Result& r, py::ssize_t i) -> py::typing::Optional<py::typing::Tuple<py::int_, py::int_>> {
+            const vector::PassageSpan passage = hit_at(r, i).passage;
+            if (passage.end == 0) return py::none();
+            return py::make_tuple(passage.start, passage.end);
+          },
+          py::arg("i"),
+          "Where the passage of hit i that is nearest to the search's vector is in its text, (start, end); "
+          "None: "
+          "there was no vector, or it has no passages.")
       .def(
           "version",
           [](const Result& r, py::ssize_t i) {

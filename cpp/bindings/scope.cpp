@@ -95,7 +95,36 @@ class QuickScope {
         PyErr_Clear();  // the usual way says what is wrong
       }
     }
+    if (!names_known(type, n_positional, keywords)) return nullptr;
     return construct_slowly(type, arguments, n_positional, keywords);
+  }
+  // pybind11 says of a wrong call only which ones there are. False: an error was set that names the argument. A subclass
+  // may have an __init__ of its own.
+  static bool names_known(PyObject* type, size_t n_positional, PyObject* keywords) noexcept {
+    if (reinterpret_cast<PyTypeObject*>(type) != type_) return true;
+    const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+    if (n_positional > 3) {
+      PyErr_Format(PyExc_TypeError, "Scope: expected tenant, user, agent, got %zu positional arguments",
+                   n_positional);
+      return false;
+    }
+    bool has_tenant = n_positional > 0;
+    for (size_t i = 0; i < n_keywords; ++i) {
+      PyObject* name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
+      size_t parameter = 0;
+      while (parameter < 3 && PyUnicode_Compare(names_[parameter], name) != 0) ++parameter;
+      if (parameter == 3) {
+        PyErr_Format(PyExc_TypeError, "%U: unknown argument of Scope, expected tenant, user, agent", name);
+        return false;
+      }
+      if (parameter < n_positional) {
+        PyErr_Format(PyExc_TypeError, "%U: expected once, it was given by position and by name", name);
+        return false;
+      }
+      has_tenant = has_tenant || parameter == 0;
+    }
+    if (!has_tenant) PyErr_SetString(PyExc_TypeError, "tenant: expected a str, it is missing");
+    return has_tenant;
   }
   // False: not a usual call.
   static bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,

@@ -24,7 +24,8 @@ using engine::Engine;
 constexpr int kDefaultK = 10;
 
 void check_inputs(const engine::SearchRequest& request) {
-  if (!request.text && request.vector.empty())
+  const bool walks = request.links && !request.links->centres.empty();
+  if (!request.text && request.vector.empty() && request.rankings.empty() && !walks)
     throw py::value_error("text, vector: expected at least one of them, got neither");
   if (!request.semantic && !request.text)
     throw py::value_error("text: expected a text in mode 'lexical', got None");
@@ -65,7 +66,13 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
   engine::SearchRequest& request = arguments.request;
   py::object keep_text;
   FloatArray floats;
-  request.scope = &as_scope(scope, "scope");  // the caller's argument keeps it
+  std::optional<SeveralScopes> several;
+  if (PyList_Check(scope.ptr()) || PyTuple_Check(scope.ptr())) {
+    several.emplace(scope);
+    request.together = several->visible();
+  } else {
+    request.scope = &as_scope(scope, "scope");  // the caller's argument keeps it
+  }
   if (!text.is_none()) request.text = to_text(text, "text", keep_text);
   if (!vector.is_none()) {
     floats = to_vector(vector, "vector");
@@ -167,7 +174,8 @@ constexpr const char* kSearchDoc = R"(The best k visible documents, by one nativ
 
 Args:
     text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-    scope: whose memories may be seen; nothing else influences the result.
+    scope: whose memories may be seen, a Scope, or a list of them: what any of them sees, ranked as if one scope saw it.
+        Nothing else influences the result.
     k: how many, >= 1; more than there are gives all that match.
     filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
         admit is no candidate. BM25's statistics stay those of all visible documents.
@@ -179,8 +187,8 @@ Args:
     entities: names of what the search is about, in place of the query's.
 
 Returns:
-    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
-    then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent); of several
+    scopes in their order), then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
 
 Raises:
     ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.

@@ -1,6 +1,8 @@
 #include "sequences.hpp"
 
+#include "engine/visible_together.hpp"
 #include "gil.hpp"
+#include "instances.hpp"
 
 namespace py = pybind11;
 
@@ -45,14 +47,30 @@ Vectors::Vectors(const py::object& value, const char* name, size_t expected) {
   check_length(items, name, expected);
   rows.resize(expected);
   for (size_t i = 0; i < expected; ++i) {
-    if (!items[i].is_none()) rows[i] = to_vector(items[i], at(name, i));
+    if (!items[i].is_none()) rows[i] = DocumentVectors(items[i], at(name, i));
   }
 }
 
 std::span<const float> Vectors::row(size_t i) const {
-  if (!rows.empty()) return as_span(rows[i]);
+  if (!rows.empty()) return as_span(rows[i].floats);
   if (matrix.ndim() != 2) return {};
   return {matrix.data() + i * static_cast<size_t>(matrix.shape(1)), static_cast<size_t>(matrix.shape(1))};
+}
+
+std::span<const vector::PassageSpan> Vectors::passages(size_t i) const {
+  if (rows.empty()) return {};
+  return rows[i].passages;
+}
+
+SeveralScopes::SeveralScopes(const py::object& values) : items_(items_of(values, "scope")) {
+  if (items_.size() == 0) throw py::value_error("scope: expected at least one scrubjay.Scope, got none");
+  std::vector<const engine::Scope*> scopes(items_.size());
+  for (size_t i = 0; i < scopes.size(); ++i) {
+    PyObject* const item = PyTuple_GET_ITEM(items_.ptr(), static_cast<Py_ssize_t>(i));
+    scopes[i] = Instances<engine::Scope>::behind(item);
+    if (!scopes[i]) scopes[i] = &as_scope(item, at("scope", i).c_str());
+  }
+  visible_ = engine::visible_together(scopes);
 }
 
 std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {

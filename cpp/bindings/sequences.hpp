@@ -19,13 +19,25 @@ void check_length(const pybind11::tuple& items, const char* name, size_t expecte
 // "ids[3]", for error messages.
 [[nodiscard]] std::string at(const char* name, size_t i);
 
-// The vectors of a batch: a matrix, or a sequence of vectors and None.
+// The vectors of a batch: a matrix, or a sequence of what documents may have and None.
 struct Vectors {
   FloatArray matrix;
-  std::vector<FloatArray> rows;
+  std::vector<DocumentVectors> rows;
 
   Vectors(const pybind11::object& value, const char* name, size_t expected);
   [[nodiscard]] std::span<const float> row(size_t i) const;
+  [[nodiscard]] std::span<const vector::PassageSpan> passages(size_t i) const;
+};
+
+// What several scopes see together, for a search over all of them; at least one.
+class SeveralScopes {
+ public:
+  explicit SeveralScopes(const pybind11::object& values);
+  [[nodiscard]] std::span<const engine::Scope::Visible> visible() const noexcept { return visible_; }
+
+ private:
+  pybind11::tuple items_;  // keeps the scopes
+  std::vector<engine::Scope::Visible> visible_;
 };
 
 [[nodiscard]] std::vector<ScopePtr> to_scopes(const pybind11::object& value, size_t n);

@@ -13,6 +13,8 @@
 #include "gil.hpp"
 #include "stemmer.hpp"
 #include "text/analyzer.hpp"
+#include "text/query_terms.hpp"
+#include "text/snowball.hpp"
 
 namespace py = pybind11;
 namespace text = scrubjay::text;
@@ -47,6 +49,17 @@ Tokens analyze(const StrOrBytes& utf8, const std::string& analyzer, const py::ob
   Tokens result;
   for (const text::Token& token : tokens)
     result.append(py::make_tuple(token.term, text::kind_name(token.kind)));
+  return result;
+}
+
+py::typing::List<py::str> query_terms(const StrOrBytes& utf8, const std::string& analyzer,
+                                      const py::object& stemmer) {
+  const text::Analyzer rules({analyzer, scrubjay::bindings::to_stemmer(stemmer)});
+  const std::string_view bytes = view(utf8);
+  std::vector<std::string> terms;
+  scrubjay::bindings::in_python([&] { terms = text::query_terms(bytes, rules); });
+  py::list result;
+  for (const std::string& term : terms) result.append(py::str(term));
   return result;
 }
 
@@ -91,14 +104,21 @@ void register_text(py::module_& module) {
 
 Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways
 to find an identifier. `text` may be bytes; ill-formed UTF-8 is read as U+FFFD. `analyzer` is
-"english", "plain" (no stemming), or a name of your own together with a `stemmer`, which maps a
-case-folded word to its stem. `cache_bytes` bounds the surface-form cache and changes no result.
+"english", "plain" (no stemming), a language of Snowball ("german", ...), or a name of your own together
+with a `stemmer`, which maps a case-folded word to its stem. `cache_bytes` bounds the surface-form cache and changes no result.
 
 >>> analyze("Keys: TS-999")
 [('key', 'word'), ('ts-999', 'whole'), ('ts', 'part'), ('999', 'part'), ('ts999', 'joined')]
 
 Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for
 another type, and whatever the stemmer raises.)");
+  module.def("query_terms", &query_terms, py::arg("text"), py::arg("analyzer") = "english", py::kw_only(),
+             py::arg("stemmer") = py::none(),
+             R"(The distinct terms that a question asks for, in its order; function words are left out unless
+there is nothing else, and other forms of its words follow. Arguments and errors are those of analyze().
+
+>>> query_terms("What is the colour of TS-999?")
+['colour', 'ts-999', 'ts', '999', 'ts999', 'color'])");
   module.def(
       "analyze_throughput", &analyze_throughput, py::arg("texts"), py::arg("analyzer") = "english",
       py::kw_only(), py::arg("passes") = 2,
@@ -113,6 +133,18 @@ measurements: `python -m benchmarks.micro` prints MB a second.
 (12, 5)
 
 Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.)");
+  module.def(
+      "languages",
+      [] {
+        py::typing::List<py::str> names;
+        for (const text::snowball::Program& program : text::snowball::all_programs())
+          names.append(py::str(program.language));
+        return names;
+      },
+      R"(The languages of Snowball, which are names of analyzers; English and "plain" are beside them.
+
+>>> languages()[:3]
+['arabic', 'armenian', 'basque'])");
   module.def(
       "porter2", [](std::string_view word) { return text::porter2(word); }, py::arg("word"),
       R"(The English stem of a lower-case word (Porter2, as Snowball 3.1 defines it).

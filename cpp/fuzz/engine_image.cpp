@@ -28,7 +28,7 @@ constexpr size_t kHeaderBytes = 64, kBodyBytes = 48, kChecksum = 56;
 
 std::string repaired(std::string image) {
   if (image.size() < kHeaderBytes) return image;
-  std::memcpy(image.data(), "SJCHUNK\n\1\0\0\0", 12);
+  std::memcpy(image.data(), image[8] == 2 ? "SJCHUNK\n\2\0\0\0" : "SJCHUNK\n\1\0\0\0", 12);
   const uint64_t analyzer = base::hash64("english-1");
   std::memcpy(image.data() + 16, &analyzer, 8);
   const uint64_t body = image.size() - kHeaderBytes;
@@ -44,9 +44,11 @@ std::string repaired(std::string image) {
 // Valid images of several kinds, as a start that random changes stay close to.
 std::vector<std::string> seed_images(const std::shared_ptr<const Scope>& scope) {
   std::vector<std::string> images;
-  for (int kind = 0; kind < 6; ++kind) {
+  for (int kind = 0; kind < 7; ++kind) {
     Engine engine({});
     const float vector[] = {1.0f, -2.0f, 3.0f};
+    const float several[] = {1.0f, -2.0f, 3.0f, 0.5f, 4.0f, -1.0f};
+    const vector::PassageSpan spans[] = {{0, 3}, {2, 9}};
     const int64_t n = kind == 1 ? 1 : kind == 2 ? 60 : 8;
     for (int64_t i = 0; i < n; ++i) {
       const std::string name = "id" + std::to_string(i),
@@ -55,6 +57,10 @@ std::vector<std::string> seed_images(const std::shared_ptr<const Scope>& scope) 
       engine::DocumentInput document{Id::of(i), text, "payload", scope, {}};
       if (kind == 3) document.id = Id::of(std::string_view(name));
       if (kind != 4 && (kind != 5 || i % 2 == 0)) document.vector = vector;
+      if (kind == 6 && i % 3 != 0) {
+        document.vector = several;
+        document.passages = spans;
+      }
       if (kind == 5)
         document.payload = R"({"metadata":{"a":"x","b":[1,"p"],"c":0.5},"created_at":"2026-03-01"})";
       static_cast<void>(engine.upsert({&document, 1}));

@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "hostile_text.hpp"
 #include "text/analyzer.hpp"
+#include "text/snowball.hpp"
 
 namespace {
 
@@ -19,6 +22,29 @@ bool same(const std::vector<Token>& a, const std::vector<Token>& b) {
   });
 }
 
+// One analyzer for each language of Snowball; the input says which.
+const Analyzer& of_language(size_t n) {
+  static const std::vector<std::unique_ptr<const Analyzer>> all = [] {
+    std::vector<std::unique_ptr<const Analyzer>> made;
+    for (const snowball::Program& program : snowball::all_programs())
+      made.push_back(std::make_unique<const Analyzer>(AnalyzerOptions{std::string(program.language), {}}));
+    return made;
+  }();
+  return *all[n % all.size()];
+}
+
+// Whether a stem depends on the word alone, not on what was stemmed before.
+void check_stemmer(std::string_view bytes, size_t n) {
+  static snowball::Stemmer used;
+  snowball::Stemmer fresh;
+  const snowball::Program& program = snowball::all_programs()[n % snowball::all_programs().size()];
+  const std::string word = sanitize_utf8(bytes);
+  std::string stem, again;
+  used.stem(program, word, stem);
+  fresh.stem(program, word, again);
+  if (stem != again || valid_utf8_prefix(stem) != stem.size()) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -26,7 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Analyzer::Scratch warm, uncached(0), small(50'000);
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   std::vector<Token> tokens, again;
-  for (const Analyzer* analyzer : {&english, &plain}) {
+  const size_t language = size == 0 ? 0 : data[0];
+  check_stemmer(bytes, language);
+  for (const Analyzer* analyzer : {&english, &plain, &of_language(language)}) {
     analyzer->analyze(bytes, uncached, tokens);
     // A character is at most 18 by NFKC; a word is indexed whole, joined and by its parts.
     if (tokens.size() > 40 * size) std::abort();

@@ -127,7 +127,7 @@ TEST(engine_compaction_in_the_background_drops_what_is_empty) {
   Engine engine(options(100, true));
   for (int64_t id = 0; id < 1000; ++id) write(engine, id, 0);
   for (int64_t id = 0; id < 1000; ++id) remove(engine, id);
-  CHECK(wait_until([&] { return engine.stats(nullptr).n_dead < 200; }));
+  CHECK(wait_until([&] { return no_chunk_has_many_dead(engine); }));
   static_cast<void>(engine.compact());
   CHECK_EQ(engine.stats(nullptr).n_partitions, 0);
   write(engine, 5, 0);

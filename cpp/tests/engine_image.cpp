@@ -47,7 +47,15 @@ void fill(Engine& engine, const ScopeRef& where, int n_docs, bool string_ids, un
     const float vector[] = {static_cast<float>(random() % 100) - 50.5f, 1e-6f,
                             static_cast<float>(random() % 7), -2.0f};
     DocumentInput document{id_of(i), text, std::nullopt, where, {}};
+    const float several[] = {
+        1.0f, 2.0f, static_cast<float>(i), -4.0f, 0.5f, static_cast<float>(random() % 9), -1.0f, 3.0f};
+    const auto at = static_cast<uint32_t>(i);
+    const vector::PassageSpan spans[] = {{0, at}, {at, 2 * at}};
     if (i % 5 != 0) document.vector = vector;
+    if (i % 7 == 3) {
+      document.vector = several;
+      document.passages = spans;
+    }
     if (i % 3 == 0) document.payload = "payload \xff bytes";
     static_cast<void>(engine.upsert({&document, 1}));
   }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,7 +46,8 @@ class Model {
     std::string text;
     std::optional<std::string> payload;
     ScopeRef scope;
-    std::vector<float> vector;
+    std::vector<float> vector;  // or those of passages, one behind the other
+    size_t n_passages = 0;
     uint64_t written = 0;  // rises with every write
     std::map<std::string, uint32_t> tfs;
     uint32_t length = 0;  // as the length code keeps it
@@ -64,6 +66,7 @@ class Model {
     if (input.payload) document.payload = std::string(*input.payload);
     document.scope = input.scope;
     document.vector.assign(input.vector.begin(), input.vector.end());
+    document.n_passages = input.passages.size();
     document.written = ++n_writes_;
     uint32_t n_counting = 0;
     for (const text::Token& token : analyze(document.text)) {
@@ -194,7 +197,13 @@ class Model {
   }
 
   [[nodiscard]] double similarity(std::span<const float> query, const Key& key) const {
-    const std::vector<float>& vector = documents_.at(key).vector;
+    double greatest = -std::numeric_limits<double>::infinity();
+    for_each_vector(key, [&](std::span<const float> vector) {
+      greatest = std::max(greatest, similarity_of(query, vector));
+    });
+    return greatest;
+  }
+  [[nodiscard]] double similarity_of(std::span<const float> query, std::span<const float> vector) const {
     double dot = 0.0, distance = 0.0;
     for (size_t i = 0; i < query.size(); ++i) {
       const double q = query[i], d = vector[i];
@@ -211,10 +220,18 @@ class Model {
     }
     return -distance;
   }
+  template <class Visit>
+  void for_each_vector(const Key& key, Visit&& visit) const {
+    const Document& document = documents_.at(key);
+    const size_t n = std::max<size_t>(document.n_passages, 1), dim = document.vector.size() / n;
+    for (size_t i = 0; i < n; ++i) visit(std::span(document.vector).subspan(i * dim, dim));
+  }
   // How far the engine's similarity may be off: what its storage and single precision cost.
   [[nodiscard]] double tolerance(std::span<const float> query, const Key& key) const {
     const double storage = options_.storage == vector::Storage::f16 ? 1.1e-3 : 4e-6;
-    const double q = vector::norm(query), d = vector::norm(documents_.at(key).vector);
+    const double q = vector::norm(query);
+    double d = 0.0;
+    for_each_vector(key, [&](std::span<const float> vector) { d = std::max(d, vector::norm(vector)); });
     switch (options_.metric) {
       case vector::Metric::cosine:
         return storage;
@@ -287,16 +304,22 @@ class Model {
     expect(payload.has_value() == document.payload.has_value() && (!payload || *payload == *document.payload),
            "payload of ", key);
     expect(*chunk.scope() == *document.scope, "scope of ", key);
-    const vector::Column* column = chunk.vectors();
-    const bool has = column && column->has(stored->offset);
+    const bool has = chunk.has_vector(stored->offset);
     expect(has == !document.vector.empty(), "vector of ", key, has ? " is there" : " is missing");
     if (!has || document.vector.empty()) continue;
-    std::vector<float> read(document.vector.size());
-    column->read(stored->offset, read);
-    double moved = 0.0;
-    for (size_t i = 0; i < read.size(); ++i)
-      moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(document.vector[i]), 2);
-    expect(std::sqrt(moved) <= 5e-4 * vector::norm(document.vector), "vector of ", key, " moved");
+    const vector::Passages* passages = chunk.passages();
+    const vector::PassageEntry* entry = passages ? passages->find(stored->offset) : nullptr;
+    expect((entry ? entry->n : 0) == document.n_passages, "passages of ", key);
+    if ((entry ? entry->n : 0) != document.n_passages) continue;
+    uint32_t row = entry ? entry->first : stored->offset;
+    model.for_each_vector(key, [&](std::span<const float> vector) {
+      std::vector<float> read(vector.size());
+      (entry ? passages->rows() : *chunk.vectors()).read(row++, read);
+      double moved = 0.0;
+      for (size_t i = 0; i < read.size(); ++i)
+        moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(vector[i]), 2);
+      expect(std::sqrt(moved) <= 5e-4 * vector::norm(vector), "vector of ", key, " moved");
+    });
     const Scope& owner = *document.scope;
     expect(engine.count(&owner) == model.count(&owner), "count from the scope of ", key);
   }

@@ -2,7 +2,8 @@
 // one?
 //
 // This file replaces operator new for the test program, so that the n-th allocation of a thread can be made
-// to fail and live allocations can be counted. Under sanitizers, which bring their own, it stands back.
+// to fail and live allocations can be counted. Under sanitizers, which bring their own, it stands back, and
+// on Windows, where free() does not take aligned memory.
 #include <atomic>
 #include <cstdlib>
 #include <functional>
@@ -29,7 +30,7 @@
 #define SCRUBJAY_SANITIZED 1
 #endif
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(_WIN32)
 #define SCRUBJAY_SANITIZED 1
 #endif
 

@@ -74,6 +74,7 @@ class Script {
     bool has_payload;
     ScopeRef scope;
     std::vector<float> vector;
+    std::vector<vector::PassageSpan> passages;
   };
 
   EngineOptions choose_options() {
@@ -134,14 +135,22 @@ class Script {
   Draft any_draft() {
     const DocumentKey key = any_key();
     Draft draft{
-        key.id.integer, any_text(), "", bytes_.below(3) == 0, scope_of(Model::key_of(*key.scope, 0)), {}};
+        key.id.integer, any_text(), "", bytes_.below(3) == 0, scope_of(Model::key_of(*key.scope, 0)), {}, {}};
     if (draft.has_payload) draft.payload = std::string(bytes_.piece(bytes_.below(8)));
     if (bytes_.below(4) != 0) draft.vector = any_vector();
+    for (uint32_t n = bytes_.below(3) == 0 ? bytes_.below(4) : 0; !draft.vector.empty() && n != 0; --n) {
+      if (!draft.passages.empty()) {
+        const std::vector<float> another = any_vector();
+        draft.vector.insert(draft.vector.end(), another.begin(), another.end());
+      }
+      draft.passages.push_back({n, 2 * n});
+    }
     return draft;
   }
   static DocumentInput input_of(const Draft& draft) {
     DocumentInput input{Id::of(draft.id), draft.text, std::nullopt, draft.scope, draft.vector};
     if (draft.has_payload) input.payload = draft.payload;
+    input.passages = draft.passages;
     return input;
   }
 
@@ -196,6 +205,7 @@ class Script {
   std::string refused_upsert() {
     Draft good = any_draft(), bad = any_draft();
     const uint32_t dim = engine_.dim();
+    bad.passages.clear();
     bad.vector.assign(dim == 0 ? kDim : dim, bytes_.below(2) ? 0.0f : std::nanf(""));
     if (bytes_.below(3) == 0) bad.vector.assign(kDim + 1, 1.0f);
     if (dim == 0 && bad.vector.size() != kDim && good.vector.empty())

@@ -27,7 +27,7 @@ Literal of(const char* key, Literal value) { return Object{{key, std::move(value
 uint64_t admitted(const Literal& conditions) {
   filter::Columns columns;
   constexpr const char* payloads[] = {
-      R"({"metadata":{"kind":"fact","n":3,"tags":["a","b"]},"created_at":"2026-03-01"})",
+      R"({"metadata":{"kind":"fact","n":3,"tags":["a","b"],"day":"2026-03-01"},"created_at":"2026-03-01"})",
       R"({"metadata":{"kind":"episode","n":4.5,"done":true},"created_at":"1970-01-01T00:00:00.000002"})",
       R"({"metadata":{"kind":"fact","n":9223372036854775807}})",
       "no metadata",
@@ -76,6 +76,14 @@ TEST(filter_language_admits) {
   CHECK_EQ(admitted(of("created_at", of("$gte", "2026-01-01"))), 0b0001);
   CHECK_EQ(admitted(of("created_at", Literal::Time{2})), 0b0010);
   CHECK_EQ(admitted(of("created_at", 0.000002)), 0b0010);
+}
+
+TEST(filter_language_a_text_that_is_a_time_passes_conditions_of_both_types) {
+  constexpr Literal::Time kDay{1'772'323'200'000'000};  // 2026-03-01
+  CHECK_EQ(admitted(of("day", Object{{"$in", List{kDay}}, {"$gte", ""}})), 0b0001);
+  CHECK_EQ(admitted(of("day", Object{{"$lt", "3"}, {"$gte", kDay}, {"$lte", kDay}, {"$gt", "1"}})), 0b0001);
+  CHECK_EQ(admitted(of("day", Object{{"$gte", kDay}, {"$lt", "1"}})), 0b0000);
+  CHECK_EQ(admitted(of("day", Object{{"$gte", kDay}, {"$lt", 1}})), 0b0000);
 }
 
 TEST(filter_language_errors_name_what_is_wrong) {

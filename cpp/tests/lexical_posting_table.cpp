@@ -499,3 +499,29 @@ TEST(posting_table_readers_see_whole_lists_while_it_comes_by_a_dictionary) {
   delete written.load();
   base::collect_retired();
 }
+
+TEST(posting_table_finds_terms_by_letters_in_them) {
+  const base::EpochGuard guard;
+  std::mt19937 random(5);
+  for (const uint16_t n_docs : {1, 3, 40, 400}) {
+    PostingTable table;
+    std::vector<std::string> terms;
+    for (uint16_t doc = 0; doc < n_docs; ++doc) {
+      std::string term(1 + random() % 20, 'a');
+      for (char& letter : term) letter = static_cast<char>('a' + random() % 3);
+      if (doc % 7 == 6) term = std::string(97 + random() % 3, 'b');  // whose length is a letter
+      if (std::find(terms.begin(), terms.end(), term) != terms.end()) continue;
+      table.append(text::term_key(term), term, doc, pack_payload(1, 1), nullptr);
+      terms.push_back(term);
+    }
+    for (const std::string letters : {"a", "ab", "abc", "bbbb", "cabac", "bbbbbbbbbbbbbbbb"}) {
+      std::vector<std::string> found, expected;
+      table.find_containing(letters, [&](std::string_view term) { found.emplace_back(term); });
+      for (const std::string& term : terms)
+        if (term.size() > 7 && term.find(letters) != std::string::npos) expected.push_back(term);
+      std::sort(found.begin(), found.end());
+      std::sort(expected.begin(), expected.end());
+      CHECK_EQ(found, expected);
+    }
+  }
+}

@@ -1,8 +1,8 @@
 // Does a selection keep the best k, however the candidates come, and do its kernels count right?
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <random>
-#include <unordered_map>
 #include <vector>
 
 #include "base/topk.hpp"
@@ -14,33 +14,37 @@ using scrubjay::lexical::Selection;
 namespace base = scrubjay::base;
 namespace simd = scrubjay::simd;
 
-TEST(simd_few_values_are_counted_and_found_at_every_level) {
-  std::mt19937 random(5);
-  for (size_t n = 0; n <= simd::kFewValues; ++n) {
-    for (const uint32_t range : {4u, 100u, 0xffffffffu}) {
-      std::vector<int32_t> values(simd::kFewValues), counts(simd::kFewValues);
-      std::vector<uint32_t> among(simd::kFewValues, 7), wanted, places;
-      std::unordered_map<uint32_t, uint32_t> place_of;
-      for (size_t i = 0; i < simd::kFewValues; ++i) values[i] = static_cast<int32_t>(random() % range);
-      while (place_of.size() < n) {
-        const auto value = static_cast<uint32_t>(random() % std::max(range, 128u));
-        if (!place_of.emplace(value, static_cast<uint32_t>(place_of.size() + 1)).second) continue;
-        among[place_of.size() - 1] = value;
-        wanted.push_back(value);
-      }
-      for (size_t i = 0; i < 40; ++i) wanted.push_back(static_cast<uint32_t>(random() % range));
-      std::shuffle(wanted.begin(), wanted.end(), random);
-      places.resize(wanted.size());
+TEST(simd_greater_values_are_counted_at_every_level) {
+  std::mt19937 random(6);
+  for (size_t n = 0; n <= simd::kComparedValues; ++n) {
+    for (const uint32_t range : {4u, 300u, 0xffffffffu}) {
+      std::vector<int32_t> values(simd::kComparedValues), counts(simd::kComparedValues);
+      for (int32_t& value : values) value = static_cast<int32_t>(random() % range);
       for (const simd::Kernels* level : simd::available_kernels()) {
         level->count_greater(values.data(), n, counts.data());
         for (size_t i = 0; i < n; ++i)
           CHECK_EQ(counts[i], std::count_if(values.begin(), values.begin() + static_cast<ptrdiff_t>(n),
                                             [&](int32_t value) { return value > values[i]; }));
-        level->find_among(wanted.data(), wanted.size(), among.data(), n, places.data());
-        for (size_t i = 0; i < wanted.size(); ++i)
-          CHECK_EQ(places[i], place_of.contains(wanted[i]) ? place_of[wanted[i]] : 0u);
       }
     }
+  }
+}
+
+// As bounds of similarities are: crowded around zero, some of nothing.
+TEST(simd_kth_greatest_finds_floats_of_both_signs) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> similarity(0.0f, 0.1f);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<uint32_t> values(1 + random() % 1500);
+    for (uint32_t& value : values) {
+      const float one = random() % 9 == 0 ? -std::numeric_limits<float>::infinity() : similarity(random);
+      value = base::sortable_float(one) >> 1;
+    }
+    std::vector<uint32_t> sorted = values;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    const size_t k = 1 + random() % values.size();
+    for (const simd::Kernels* level : simd::available_kernels())
+      CHECK_EQ(level->kth_greatest(values.data(), values.size(), k, 0), sorted[k - 1]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "base/errors.hpp"
 #include "check.hpp"
 #include "text/analyzer.hpp"
+#include "text/snowball.hpp"
 
 using namespace scrubjay::text;
 
@@ -176,6 +177,44 @@ TEST(stemmer_sees_each_word_once_with_its_accents) {
   CHECK_EQ(seen, std::vector<std::string>{"gr\u00f6sse", "ts"});
 }
 
+TEST(languages_are_stemmed_natively) {
+  const Analyzer german({"german", {}}), russian({"russian", {}});
+  Analyzer::Scratch scratch;
+  CHECK_EQ(shown(german, "Die H\u00e4user, der WANDERUNGEN TS-99", scratch),
+           "die/w haus/w der/w wander/w ts-99/w ts/p 99/p ts99/j");
+  CHECK_EQ(shown(russian, "\u043a\u043d\u0438\u0433\u0430\u043c\u0438", scratch),
+           "\u043a\u043d\u0438\u0433/w");
+  CHECK(german.stems_slowly() && !german.english());
+  // A stemmer that is given goes before the language's.
+  const Analyzer own({"german", [](std::string_view) { return std::string("x"); }});
+  CHECK_EQ(shown(own, "H\u00e4user", scratch), "x/w");
+  CHECK_EQ(own.name(), german.name());
+}
+
+TEST(every_language_gives_well_formed_terms_of_hostile_texts) {
+  std::mt19937 random(11);
+  Analyzer::Scratch scratch, fresh(0);
+  for (const snowball::Program& program : snowball::all_programs()) {
+    const Analyzer analyzer({std::string(program.language), {}});
+    for (int i = 0; i < 40; ++i) {
+      const std::string text = random_text(random, 30);
+      CHECK_EQ(shown(analyzer, text, scratch), shown(analyzer, text, fresh));
+    }
+  }
+}
+
+// What stemmers replace at every letter would take the square of the length of a word.
+TEST(very_long_words_are_not_stemmed) {
+  snowball::Stemmer stemmer;
+  std::string word, stem;
+  while (word.size() < snowball::Stemmer::kMostBytes) word += "ue";
+  stemmer.stem(*snowball::find_program("german"), word, stem);
+  CHECK(stem != word);
+  word += "u";
+  stemmer.stem(*snowball::find_program("german"), word, stem);
+  CHECK_EQ(stem, word);
+}
+
 TEST(scratch_survives_a_stemmer_that_throws) {
   bool broken = true;
   const Analyzer analyzer({"moody", [&broken](std::string_view word) {
@@ -192,7 +231,8 @@ TEST(analyzer_names) {
   CHECK_EQ(Analyzer().name(), "english-1");
   CHECK_EQ(Analyzer({"plain", {}}).name(), "plain-1");
   const Stemmer same = [](std::string_view word) { return std::string(word); };
-  CHECK_THROWS(Analyzer({"german", {}}), scrubjay::base::InvalidArgument);
+  CHECK_EQ(Analyzer({"german", {}}).name(), "german-1");
+  CHECK_THROWS(Analyzer({"klingon", {}}), scrubjay::base::InvalidArgument);
   CHECK_THROWS(Analyzer({"english", same}), scrubjay::base::InvalidArgument);
   CHECK_THROWS(Analyzer({"", same}), scrubjay::base::InvalidArgument);
 }

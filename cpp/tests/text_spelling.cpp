@@ -3,9 +3,11 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
+#include "text/compounds.hpp"
 #include "text/spelling.hpp"
 #include "text/word_forms.hpp"
 
@@ -73,4 +75,40 @@ TEST(forms_are_those_of_one_another) {
   CHECK_EQ(forms.size(), 1u);
   CHECK(other_forms(forms[0])[0] == "mice");
   CHECK(other_forms("oak").empty());
+}
+
+TEST(forms_of_a_script_are_those_of_one_another) {
+  const auto has = [](const char* term, const char* form) {
+    const auto forms = other_forms(term);
+    return std::find(forms.begin(), forms.end(), form) != forms.end();
+  };
+  for (const auto& [term, form] :
+       {std::pair("ねこ", "ネコ"), std::pair("الكتاب", "كتاب"), std::pair("בית", "בבית"),
+        std::pair("книга", "книгу"), std::pair("δρομοσ", "δρομου")}) {
+    CHECK(has(term, form));
+    CHECK(has(form, term));
+    CHECK(!has(term, term));
+  }
+  CHECK(other_forms("é").empty());
+  CHECK(other_forms("книгаx").empty());
+}
+
+TEST(parts_of_compounds_need_what_is_beside_them) {
+  std::vector<std::string> beside;
+  const auto likelihood = [&](std::string_view part, std::string_view whole, bool compounding) {
+    beside.clear();
+    return is_part(part, whole, compounding, beside);
+  };
+  CHECK(likelihood("versicherung", "krankenversicherungsbeitrag", false) == Likelihood::sure);
+  CHECK(likelihood("versicherung", "versicherungs", true) == Likelihood::none);
+  CHECK(likelihood("haus", "krankenhaus", true) == Likelihood::if_known);
+  CHECK(std::find(beside.begin(), beside.end(), "kranken") != beside.end());
+  CHECK(std::find(beside.begin(), beside.end(), "krank") != beside.end());
+  CHECK(likelihood("haus", "krankenhaus", false) == Likelihood::none);
+  CHECK(likelihood("hund", "hundert", true) == Likelihood::none);
+  CHECK(likelihood("nehmen", "unternehmen", true) == Likelihood::none);
+  CHECK(likelihood("haus", "haus", true) == Likelihood::none);
+  CHECK(has_compounds("german-1") && has_compounds("dutch_porter-1") && !has_compounds("english-1"));
+  CHECK(may_be_in_compound("haus") && !may_be_in_compound("h7us") && !may_be_in_compound("tur"));
+  CHECK_EQ(signs_of_compounds().size(), 5u);
 }

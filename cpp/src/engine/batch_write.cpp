@@ -78,8 +78,10 @@ void Engine::BatchWrite::look_up(Row& row) {
     return;
   }
   row.late = true;
-  row.old_terms =
-      scratch_.analyze(engine_.analyzer_, row.old_chunk->text(row.old_offset), scratch_.late).terms;
+  row.old_terms = scratch_
+                      .analyze(engine_.analyzer_, row.old_chunk->text(row.old_offset),
+                               row.old_chunk->payload(row.old_offset), scratch_.late)
+                      .terms;
 }
 
 void Engine::BatchWrite::check_version(const Row& row) const {
@@ -94,7 +96,8 @@ void Engine::BatchWrite::store(Row& row) {
   Chunk& chunk = row.partition->open_chunk();
   chunk.prepare({row.id(), document.text, document.input->payload, batch_.row(document), document.scale,
                  batch_.terms(document.terms), document.length,
-                 first_write_ + static_cast<uint64_t>(&document - batch_.documents().data())},
+                 first_write_ + static_cast<uint64_t>(&document - batch_.documents().data()),
+                 batch_.passages(document), batch_.scales(document)},
                 batch_.vectors_);
   row.chunk = &chunk;
   row.doc = local_doc(chunk.serial(), chunk.tail() - 1);

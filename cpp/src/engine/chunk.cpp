@@ -12,6 +12,7 @@ Chunk::Chunk(ScopeRef scope) : scope_(std::move(scope)) {}
 Chunk::~Chunk() {
   delete dead_.load(std::memory_order_relaxed);
   delete vectors_.load(std::memory_order_relaxed);
+  delete passages_.load(std::memory_order_relaxed);
   delete columns_.load(std::memory_order_relaxed);
 }
 
@@ -36,17 +37,7 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
       static_cast<uint32_t>(document.text.size()),
       document.payload ? static_cast<uint32_t>(payload.size()) : kNoPayload, document.write};
   length_codes_.data()[offset] = static_cast<uint16_t>(code);
-  vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  if (!column && document.vector) {
-    column = new vector::Column(vectors);
-    vectors_.store(column, std::memory_order_release);
-  }
-  if (column && document.vector) {
-    column->append_stored(offset, document.scale, document.vector);
-  } else if (column && column->size() > offset) {
-    // A column that reaches past the tail holds the remains of a document that failed here before.
-    column->append(offset, {});
-  }
+  prepare_vector(offset, document, vectors);
   const base::Bitmap* dead = dead_.load(std::memory_order_relaxed);
   size_t n_done = 0;
   try {
@@ -65,6 +56,29 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
   ++n_prepared_;
   if (code > max_length_code_.load(std::memory_order_relaxed))
     max_length_code_.store(code, std::memory_order_relaxed);
+}
+
+// Whatever reaches past the tail is the remains of a document that failed here before.
+void Chunk::prepare_vector(uint32_t offset, const NewDocument& document,
+                           const vector::ColumnOptions& vectors) {
+  vector::Column* column = vectors_.load(std::memory_order_relaxed);
+  vector::Passages* passages = passages_.load(std::memory_order_relaxed);
+  if (passages) passages->drop_from(offset);
+  const bool several = !document.passages.empty();
+  if (document.vector && several && !passages) {
+    passages = new vector::Passages(vectors);
+    passages_.store(passages, std::memory_order_release);
+  } else if (document.vector && !several && !column) {
+    column = new vector::Column(vectors);
+    vectors_.store(column, std::memory_order_release);
+  }
+  if (column && document.vector && !several) {
+    column->append_stored(offset, document.scale, document.vector);
+  } else if (column && column->size() > offset) {
+    column->append(offset, {});
+  }
+  if (document.vector && several)
+    passages->append(offset, document.passage_scales, document.vector, document.passages);
 }
 
 void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
@@ -91,13 +105,23 @@ void Chunk::copy_vector(const vector::Column& from, uint32_t offset) {
   column->append_copy(tail() - 1, from, offset);
 }
 
+void Chunk::copy_passages(const vector::Passages& from, const vector::PassageEntry& entry) {
+  vector::Passages* passages = passages_.load(std::memory_order_relaxed);
+  if (!passages) {
+    passages = new vector::Passages(from.rows().options());
+    passages_.store(passages, std::memory_order_release);
+  }
+  passages->append_copy(tail() - 1, from, entry);
+}
+
 void Chunk::publish(uint32_t n) noexcept {
   const uint32_t first = n_docs();
-  const vector::Column* column = vectors_.load(std::memory_order_relaxed);
+  vector::Passages* passages = passages_.load(std::memory_order_relaxed);
+  if (passages) passages->publish(first + n);
   uint32_t n_vectors = 0;
   uint64_t total_length = total_length_.load(std::memory_order_relaxed);
   for (uint32_t offset = first; offset < first + n; ++offset) {
-    if (column && column->has(offset)) ++n_vectors;
+    if (has_vector(offset)) ++n_vectors;
     total_length += lexical::decode_length(length_code(offset));
   }
   n_prepared_ -= n;
@@ -125,8 +149,7 @@ std::unique_ptr<base::Bitmap> Chunk::copy_dead() const {
 void Chunk::kill(uint32_t offset, const lexical::TermSpan& terms) noexcept {
   for (size_t i = 0; i < terms.size(); ++i)
     postings_.count_dead(terms.key(i), terms.term(i), static_cast<uint16_t>(offset));
-  const vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  if (column && column->has(offset)) n_vectors_.fetch_sub(1, std::memory_order_relaxed);
+  if (has_vector(offset)) n_vectors_.fetch_sub(1, std::memory_order_relaxed);
   n_live_.store(n_live() - 1, std::memory_order_release);
   total_length_.store(
       total_length_.load(std::memory_order_relaxed) - lexical::decode_length(length_code(offset)),
@@ -140,12 +163,11 @@ std::unique_ptr<base::Bitmap> Chunk::replace_dead(std::unique_ptr<base::Bitmap> 
 // All at once what kill() and replace_dead() do one by one.
 void Chunk::bury(std::unique_ptr<base::Bitmap> dead) noexcept {
   postings_.recount_dead(*dead);
-  const vector::Column* column = vectors_.load(std::memory_order_relaxed);
   uint64_t total = total_length_.load(std::memory_order_relaxed);
   uint32_t n_left = n_live();
   for (uint32_t offset = 0; offset < n_docs(); ++offset) {
     if (!dead->test(offset)) continue;
-    if (column && column->has(offset)) n_vectors_.fetch_sub(1, std::memory_order_relaxed);
+    if (has_vector(offset)) n_vectors_.fetch_sub(1, std::memory_order_relaxed);
     total -= length(offset);
     --n_left;
   }
@@ -192,7 +214,9 @@ std::optional<std::string_view> Chunk::payload(uint32_t offset) const noexcept {
 
 size_t Chunk::vector_bytes() const noexcept {
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  return column ? base::held_bytes(sizeof(vector::Column)) + column->memory_bytes() : 0;
+  const vector::Passages* several = passages_.load(std::memory_order_relaxed);
+  return (column ? base::held_bytes(sizeof(vector::Column)) + column->memory_bytes() : 0) +
+         (several ? several->memory_bytes() : 0);
 }
 
 size_t Chunk::attribute_bytes() const noexcept {

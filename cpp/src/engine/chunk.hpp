@@ -22,6 +22,7 @@
 #include "lexical/kept_terms.hpp"
 #include "lexical/posting_table.hpp"
 #include "vector/column.hpp"
+#include "vector/passages.hpp"
 
 namespace scrubjay::engine {
 
@@ -45,6 +46,9 @@ struct NewDocument {
   lexical::TermSpan terms;
   uint32_t length = 0;  // counting tokens
   uint64_t write = 0;   // the number of its write: ascending over all partitions of an engine
+  // Not empty: `vector` is a row for each of these passages, and these are their scales.
+  std::span<const vector::PassageSpan> passages{};
+  std::span<const vector::RowScale> passage_scales{};
 };
 
 class Chunk {
@@ -55,7 +59,10 @@ class Chunk {
   [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
   // The number of the next document: published ones, and behind them prepared ones.
   [[nodiscard]] uint32_t tail() const noexcept { return n_docs() + n_prepared_; }
-  [[nodiscard]] bool full() const noexcept { return tail() >= capacity_; }
+  [[nodiscard]] bool full() const noexcept {
+    const vector::Passages* passages = passages_.load(std::memory_order_relaxed);
+    return tail() >= capacity_ || (passages && passages->full());
+  }
   // Tests make chunks small to cross their borders often.
   void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
   // Its serial number in the partition (partition.hpp), given before it is published.
@@ -69,6 +76,7 @@ class Chunk {
   // Gives the document that was prepared last the vector that `from` stores for document `offset`, bit for
   // bit.
   void copy_vector(const vector::Column& from, uint32_t offset);
+  void copy_passages(const vector::Passages& from, const vector::PassageEntry& entry);
   void publish(uint32_t n) noexcept;  // the first n that are prepared; within a publication
   // Takes back the last that is prepared, which had these terms; then forget_values() once.
   void forget(const lexical::TermSpan& terms) noexcept;
@@ -97,6 +105,17 @@ class Chunk {
   [[nodiscard]] ChunkSnapshot snapshot() const noexcept;
   [[nodiscard]] const vector::Column* vectors() const noexcept {
     return vectors_.load(std::memory_order_acquire);
+  }
+  // The vectors of documents that have several; these documents have none in vectors(). Null while there are none.
+  [[nodiscard]] const vector::Passages* passages() const noexcept {
+    return passages_.load(std::memory_order_acquire);
+  }
+  // Of a published document: whether it has a vector, or several.
+  [[nodiscard]] bool has_vector(uint32_t offset) const noexcept {
+    const vector::Column* column = vectors();
+    if (column && column->has(offset)) return true;
+    const vector::Passages* several = passages();
+    return several && several->find(offset);
   }
   // What filters ask about; null while no document has an attribute.
   [[nodiscard]] const filter::Columns* columns() const noexcept {
@@ -141,6 +160,8 @@ class Chunk {
 
   [[nodiscard]] uint32_t length_code(uint32_t offset) const noexcept;
 
+  void prepare_vector(uint32_t offset, const NewDocument& document, const vector::ColumnOptions& vectors);
+
   // Reads the attributes of document `offset` from its payload where it stays. Strong exception guarantee.
   void add_attributes(uint32_t offset, std::string_view payload);
 
@@ -160,6 +181,7 @@ class Chunk {
   base::GrowingArray<uint16_t> length_codes_;
   std::atomic<filter::Columns*> columns_{nullptr};
   std::atomic<vector::Column*> vectors_{nullptr};
+  std::atomic<vector::Passages*> passages_{nullptr};
 
   // What searches do not read, and the count that each of them changes, away from what they all read: on one
   // cache line they would take it from one another.

@@ -29,6 +29,7 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
       base::interruption_point();
       const base::EpochGuard guard;
       const vector::Column* column = from.vectors();
+      const vector::Passages* passages = from.passages();
       for (uint32_t i = 0; i < kBatch && renumbered.size() < n_docs; ++i) {
         const auto offset = static_cast<uint32_t>(renumbered.size());
         ++n_copied;
@@ -36,7 +37,8 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
           renumbered.push_back(lexical::PostingTable::kGone);
           continue;
         }
-        if (chunk().n_docs() == chunk_docs_) {
+        const vector::PassageEntry* entry = passages ? passages->find(offset) : nullptr;
+        if (chunk().n_docs() == chunk_docs_ || (entry && chunk().passages() && !has_room(entry->n))) {
           overflowed_ = true;
           return n_copied;
         }
@@ -45,6 +47,7 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
         document.write = from.write(offset);
         chunk().prepare(document, vectors_);
         if (column && column->has(offset)) chunk().copy_vector(*column, offset);
+        if (entry) chunk().copy_passages(*passages, *entry);
         renumbered.push_back(chunk().tail() - 1);
         chunk().publish(1);
       }
@@ -53,6 +56,11 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
     if (first != n_docs) chunk().postings_to_fill().append_all(from.postings(), first, renumbered);
   }
   return n_copied;
+}
+
+// For a document of so many passages.
+bool ChunkRewrite::has_room(uint32_t n_passages) noexcept {
+  return chunk().passages()->n_rows() + n_passages <= vector::Passages::kMaxRows;
 }
 
 bool ChunkRewrite::finish() {

@@ -44,6 +44,8 @@ class ChunkRewrite {
     return const_cast<Chunk&>(*target_.get());
   }  // ours alone until placed
 
+  [[nodiscard]] bool has_room(uint32_t n_passages) noexcept;
+
   const std::vector<ChunkRef> old_;
   const vector::ColumnOptions vectors_;
   const uint32_t chunk_docs_;

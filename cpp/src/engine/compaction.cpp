@@ -19,6 +19,12 @@ namespace {
 
 [[nodiscard]] uint32_t n_dead(const Chunk& chunk) noexcept { return chunk.n_docs() - chunk.n_live(); }
 
+// An upper bound: those of dead documents count, and only a full chunk has many.
+[[nodiscard]] uint32_t passages_of(const Chunk& chunk) noexcept {
+  const vector::Passages* passages = chunk.passages();
+  return passages ? passages->n_rows() : 0;
+}
+
 // The next neighbours, from serial number `from` on, that are worth becoming one chunk. Thoroughly: whatever
 // holds dead documents. Empty: there are none. Chunks that a graph covers (it goes with them) wait until most
 // of a chunk is dead.
@@ -36,6 +42,7 @@ std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t
                    : many_are_dead(chunk) && (first >= n_covered || n_dead(chunk) > chunk.n_docs() / 3 * 2);
     if (!wanted) continue;
     uint64_t n_live = chunk.n_live();
+    uint64_t n_passages = passages_of(chunk);
     chosen.push_back(chunks[first]);
     for (size_t next = first + 1; next < chunks.size(); ++next) {
       const Chunk& neighbour = *chunks[next].get();
@@ -44,6 +51,8 @@ std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t
       // The open chunk may fill up meanwhile.
       const uint64_t n_more = open ? chunk_docs - n_dead(neighbour) : neighbour.n_live();
       if (!small || n_live + n_more > chunk_docs) break;
+      n_passages += passages_of(neighbour);
+      if (n_passages != 0 && (open || n_passages > vector::Passages::kMaxRows)) break;
       n_live += n_more;
       chosen.push_back(chunks[next]);
     }

@@ -70,7 +70,13 @@ struct DocumentInput {
   ScopeRef scope;
   std::span<const float> vector;  // empty: none
   uint64_t expected = kAnyVersion;
+  // Not empty: `vector` is a vector for each of these passages, one behind the other.
+  std::span<const vector::PassageSpan> passages{};
 
+  // Of one vector.
+  [[nodiscard]] size_t dim() const noexcept {
+    return passages.empty() ? vector.size() : vector.size() / passages.size();
+  }
   [[nodiscard]] DocumentKey key() const noexcept { return {scope.get(), id}; }
 };
 
@@ -97,11 +103,25 @@ struct DocumentFilter {
   [[nodiscard]] bool any() const noexcept { return predicate || ids || without_ids; }
 };
 
+// Along which way of a link a document is reached: from who links to who is linked, against it, or both.
+enum class LinkDirection : uint8_t { out, in, both };
+
+// Rankings by what documents link to (link_graph.hpp).
+struct LinkRequest {
+  std::string field = "links";
+  std::vector<DocumentKey> centres;  // of the ranking by distance; none: there is no such ranking
+  uint32_t hops = 3;
+  LinkDirection direction = LinkDirection::both;
+  bool mentions = false;  // whether what the other rankings hold is ranked by its mentions, too
+};
+
 struct SearchRequest {
   std::optional<std::string_view> text;
   std::span<const float> vector;                    // empty: none
   const embed::StaticEmbedder* embedder = nullptr;  // makes the vector of the text if there is no other
   const Scope* scope = nullptr;
+  // What several scopes see (visible_together.hpp), in the place of what `scope` sees; ties go by their order.
+  std::span<const Scope::Visible> together;
   size_t k = 10;
   bool lexical = true;  // which arms may run
   bool semantic = true;
@@ -110,12 +130,17 @@ struct SearchRequest {
   // Of the caller, best first. A key without a scope names the most specific of the documents with its id
   // that the search may find.
   std::span<const std::vector<DocumentKey>> rankings;
+  const LinkRequest* links = nullptr;  // their rankings follow those above; null: none
   // One for each entity that the query names: who has it in the ranking's entity field.
   std::span<const filter::Predicate> entities;
   DocumentFilter filter;
   bool explain = false;
   bool spread = false;   // fill SearchResult::spread, where there is a vector; explain does, too
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
+
+  [[nodiscard]] std::span<const Scope::Visible> visible() const noexcept {
+    return together.empty() ? std::span(scope->visible_begin(), scope->visible_end()) : together;
+  }
 };
 
 // Documents in the order of their last writes. Images do not keep it: what is loaded counts as written then.

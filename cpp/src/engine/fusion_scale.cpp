@@ -13,10 +13,9 @@ double lexical_deviation(const SearchScratch& scratch, size_t n_terms, uint64_t 
   double variance = 0.0;
   for (size_t t = 0; t < n_terms; ++t) {
     if (scratch.dfs[t] == 0) continue;
-    const bool is_function_word = !scratch.is_function_word.empty() && scratch.is_function_word[t] != 0;
-    const double idf = scratch.weighting.idf_of(t);
     const double weight =
-        scratch.counts[t] * (is_function_word ? std::min(idf, lexical::kFunctionWordIdf) : idf);
+        scratch.counts[t] *
+        (scratch.worths.empty() ? scratch.weighting.idf_of(t) : scratch.weighting.worth(t, scratch.worths));
     const double held = static_cast<double>(scratch.dfs[t]) / static_cast<double>(n_docs);
     variance += weight * weight * held * (1.0 - held);
   }

@@ -47,6 +47,19 @@ struct RecordImage {
 };
 static_assert(sizeof(RecordImage) == 16);
 
+// Precedes the passages, in an image that has some.
+struct PassagesImage {
+  uint32_t n_docs;  // that have them
+  uint32_t n;       // of all documents
+};
+static_assert(sizeof(PassagesImage) == 8);
+
+struct EntryImage {
+  uint32_t doc;
+  uint32_t n;  // of its passages
+};
+static_assert(sizeof(EntryImage) == 8 && sizeof(vector::PassageSpan) == 8);
+
 struct ListImage {
   uint64_t key = 0;  // the one in memory
   std::string_view long_term;
@@ -80,6 +93,14 @@ template <class Signed>
          scale.square >= 0.0f;
 }
 
+[[nodiscard]] bool stored_in_range(const vector::ColumnOptions& options, const vector::RowScale& scale,
+                                   const char* row) noexcept {
+  const bool in_range = options.storage == vector::Storage::f16
+                            ? row_in_range<int16_t>(row, options.padded_dim(), 0x7fff, 0x3c00)
+                            : row_in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
+  return in_range && scale_in_range(scale);
+}
+
 }  // namespace
 
 // The chunk's private parts, for images only.
@@ -99,6 +120,10 @@ struct ChunkParts {
   static void read_documents(Chunk& chunk, const Header& header, ImageReader& in);
   static void read_vectors(Chunk& chunk, const Header& header, ImageReader& in,
                            const ImageIdentity& identity);
+  static void write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
+                             std::string& out);
+  static void read_passages(Chunk& chunk, const Header& header, ImageReader& in,
+                            const ImageIdentity& identity);
   static void read_terms(Chunk& chunk, const Header& header, ImageReader& in);
   [[nodiscard]] static ListImage read_list(const Header& header, ImageReader& in);
 };
@@ -121,7 +146,7 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
   const vector::Column* column = chunk.vectors();
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.version = kImageVersion;
+  header.version = kPlainImageVersion;
   header.n_docs = static_cast<uint32_t>(live.size());
   header.analyzer = base::hash64(identity.analyzer);
   header.storage = static_cast<uint8_t>(identity.vectors.storage);
@@ -154,10 +179,36 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
       if (column->has(live[i])) out.append(column->rows().row(live[i]), column->rows().row_bytes());
     }
   }
+  if (chunk.passages()) write_passages(chunk, renumbered, header, out);
   write_terms(chunk, renumbered, header, out);
   header.body_bytes = out.size() - sizeof header;
   header.checksum = checksum_of(header, std::string_view(out).substr(sizeof header));
   std::memcpy(out.data(), &header, sizeof header);
+}
+
+// The documents that have passages and how many; spans, scales and rows of all of them.
+void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
+                                std::string& out) {
+  const vector::Passages& passages = *chunk.passages();
+  const vector::Column& column = passages.rows();
+  std::vector<vector::PassageEntry> live;
+  for (const vector::PassageEntry& entry : passages.entries(static_cast<uint32_t>(renumbered.size()))) {
+    if (renumbered[entry.doc] != kNoOffset) live.push_back(entry);
+  }
+  if (live.empty()) return;
+  header.version = kImageVersion;
+  header.dim = column.options().dim;
+  PassagesImage counts{static_cast<uint32_t>(live.size()), 0};
+  for (const vector::PassageEntry& entry : live) counts.n += entry.n;
+  put_value(out, counts);
+  for (const vector::PassageEntry& entry : live) put_value(out, EntryImage{renumbered[entry.doc], entry.n});
+  const auto for_each_row = [&](auto&& visit) {
+    for (const vector::PassageEntry& entry : live)
+      for (uint32_t row = entry.first; row < entry.first + entry.n; ++row) visit(row);
+  };
+  for_each_row([&](uint32_t row) { put_value(out, passages.span(row)); });
+  for_each_row([&](uint32_t row) { put_value(out, column.scales()[row]); });
+  for_each_row([&](uint32_t row) { out.append(column.rows().row(row), column.rows().row_bytes()); });
 }
 
 // A term: its stored key, for a long one its bytes behind a length byte, the number of postings, offsets,
@@ -190,7 +241,9 @@ void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& re
 
 void ChunkParts::read(Chunk& chunk, const Header& header, ImageReader& in, const ImageIdentity& identity) {
   read_documents(chunk, header, in);
-  if (header.dim != 0) read_vectors(chunk, header, in, identity);
+  const bool several = header.version == kImageVersion;
+  if (header.n_with_column != 0 || (header.dim != 0 && !several)) read_vectors(chunk, header, in, identity);
+  if (several) read_passages(chunk, header, in, identity);
   read_terms(chunk, header, in);
   if (!in.empty()) in.fail("bytes after the end");
   chunk.n_live_.store(header.n_docs, std::memory_order_relaxed);
@@ -244,7 +297,6 @@ void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& i
                               const ImageIdentity& identity) {
   vector::ColumnOptions options = identity.vectors;
   options.dim = header.dim;
-  const bool half = options.storage == vector::Storage::f16;
   const std::string_view scales = in.take(size_t{header.n_with_column} * sizeof(vector::RowScale));
   auto column = std::make_unique<vector::Column>(options);
   column->reserve_rows(header.n_with_column);
@@ -256,13 +308,57 @@ void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& i
       continue;
     }
     const char* row = in.take(options.row_bytes()).data();
-    const bool in_range = half ? row_in_range<int16_t>(row, options.padded_dim(), 0x7fff, 0x3c00)
-                               : row_in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
-    if (!in_range || !scale_in_range(scale)) in.fail("a vector");
+    if (!stored_in_range(options, scale, row)) in.fail("a vector");
     column->append_stored(i, scale, row);
     chunk.n_vectors_.fetch_add(1, std::memory_order_relaxed);
   }
   chunk.vectors_.store(column.release(), std::memory_order_relaxed);
+}
+
+void ChunkParts::read_passages(Chunk& chunk, const Header& header, ImageReader& in,
+                               const ImageIdentity& identity) {
+  vector::ColumnOptions options = identity.vectors;
+  options.dim = header.dim;
+  const auto counts = in.value<PassagesImage>();
+  if (counts.n_docs == 0 || counts.n_docs > header.n_docs || counts.n < counts.n_docs ||
+      counts.n > vector::Passages::kMaxRows) {
+    in.fail("the number of passages");
+  }
+  const size_t n = counts.n;
+  const std::string_view entries = in.take(size_t{counts.n_docs} * sizeof(EntryImage));
+  const std::string_view span_bytes = in.take(n * sizeof(vector::PassageSpan));
+  const std::string_view scale_bytes = in.take(n * sizeof(vector::RowScale));
+  const std::string_view rows = in.take(n * options.row_bytes());
+  std::vector<vector::PassageSpan> spans(n);
+  std::vector<vector::RowScale> scales(n);
+  std::memcpy(spans.data(), span_bytes.data(), span_bytes.size());
+  std::memcpy(scales.data(), scale_bytes.data(), scale_bytes.size());
+  for (size_t i = 0; i < n; ++i) {
+    if (spans[i].start > spans[i].end) in.fail("a passage");
+    if (!stored_in_range(options, scales[i], rows.data() + i * options.row_bytes())) in.fail("a vector");
+  }
+  auto passages = std::make_unique<vector::Passages>(options);
+  size_t first = 0;
+  uint32_t next_doc = 0;
+  const vector::Column* column = chunk.vectors_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < counts.n_docs; ++i) {
+    base::interruption_point();
+    EntryImage entry;
+    std::memcpy(&entry, entries.data() + i * sizeof entry, sizeof entry);
+    if (entry.doc < next_doc || entry.doc >= header.n_docs || entry.n == 0 ||
+        entry.n > vector::Passages::kMaxPerDocument || entry.n > n - first ||
+        (column && column->has(entry.doc))) {
+      in.fail("a document's passages");
+    }
+    passages->append(entry.doc, std::span(scales).subspan(first, entry.n),
+                     rows.data() + first * options.row_bytes(), std::span(spans).subspan(first, entry.n));
+    first += entry.n;
+    next_doc = entry.doc + 1;
+  }
+  if (first != n) in.fail("the number of passages");
+  passages->publish(header.n_docs);
+  chunk.n_vectors_.fetch_add(counts.n_docs, std::memory_order_relaxed);
+  chunk.passages_.store(passages.release(), std::memory_order_relaxed);
 }
 
 void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in) {
@@ -329,6 +425,7 @@ void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
     return base::mix64(a ^ 0x9e3779b97f4a7c15ull, b ^ 0xe7037ed1a0b428dbull);
   };
   const vector::Column* column = chunk.vectors();
+  const vector::Passages* passages = chunk.passages();
   uint64_t total_length = 0;
   for (const uint32_t offset : live) {
     if (offset % 256 == 0) base::interruption_point();
@@ -338,11 +435,23 @@ void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
     hash = mix(hash, payload ? base::hash64(*payload) : 1);
     digest.documents += mix(mix(hash, chunk.length_codes_.read()[offset]), doc);
     total_length += lexical::decode_length(chunk.length_codes_.read()[offset]);
-    if (!column || !column->has(offset)) continue;
-    ++digest.n_vectors;
-    const vector::RowScale& scale = column->scales()[offset];
-    const uint64_t row = base::hash64({column->rows().row(offset), column->rows().row_bytes()});
-    digest.vectors += mix(mix(row, base::hash64({reinterpret_cast<const char*>(&scale), sizeof scale})), doc);
+    const auto hash_of = [&](const vector::Column& of, uint32_t row) {
+      const vector::RowScale scale = of.scales()[row];
+      const uint64_t bytes = base::hash64({of.rows().row(row), of.rows().row_bytes()});
+      return mix(bytes, base::hash64({reinterpret_cast<const char*>(&scale), sizeof scale}));
+    };
+    if (column && column->has(offset)) {
+      ++digest.n_vectors;
+      digest.vectors += mix(hash_of(*column, offset), doc);
+    } else if (const vector::PassageEntry* entry = passages ? passages->find(offset) : nullptr) {
+      ++digest.n_vectors;
+      uint64_t several = entry->n;
+      for (uint32_t row = entry->first; row < entry->first + entry->n; ++row) {
+        const vector::PassageSpan span = passages->span(row);
+        several = mix(several, mix(hash_of(passages->rows(), row), uint64_t{span.start} << 32 | span.end));
+      }
+      digest.vectors += mix(several, doc);
+    }
   }
   digest.n_docs += live.size();
   if (live.size() != chunk.n_live() || total_length != chunk.total_length_.load(std::memory_order_relaxed))
@@ -375,7 +484,7 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
   ImageReader in(bytes);
   const auto header = in.value<Header>();
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) in.fail("the magic number");
-  if (header.version != kImageVersion) in.fail("the version");
+  if (header.version != kPlainImageVersion && header.version != kImageVersion) in.fail("the version");
   if (header.body_bytes != in.left()) in.fail("the size");
   if (header.checksum != checksum_of(header, bytes.substr(sizeof header))) in.fail("the checksum");
   if (header.analyzer != base::hash64(identity.analyzer)) in.fail("the analyzer");
@@ -389,7 +498,8 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
     in.fail("the kind of ids");
   if (header.n_docs == 0 || header.n_docs > kMaxChunkDocs || header.n_with_column > header.n_docs)
     in.fail("the number of documents");
-  if (header.dim > vector::kMaxDim || (header.dim == 0 && header.n_with_column != 0) ||
+  if (header.dim > vector::kMaxDim ||
+      (header.dim == 0 && (header.n_with_column != 0 || header.version == kImageVersion)) ||
       (header.dim != 0 && identity.vectors.dim != 0 && header.dim != identity.vectors.dim)) {
     in.fail("the dimension");
   }

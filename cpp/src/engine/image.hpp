@@ -21,7 +21,8 @@
 
 namespace scrubjay::engine {
 
-inline constexpr uint32_t kImageVersion = 1;
+// An image without passages is as it was before there were any.
+inline constexpr uint32_t kPlainImageVersion = 1, kImageVersion = 2;
 
 // What an image must agree on with the engine that reads it.
 struct ImageIdentity {

@@ -36,7 +36,7 @@ void LexicalArm::prepare_weights(const lexical::Bm25Parameters& bm25) {
     s_.chunk_postings.push_back({chunk.n_docs, chunk.dead, postings});
     if (s_.filtered) choose_way(c);
   }
-  s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code, s_.is_function_word);
+  s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code, s_.worths);
 }
 
 // Match by match of the filter, where there are few, or through all postings.
@@ -66,14 +66,9 @@ void LexicalArm::scores(std::span<const uint32_t> docs, std::vector<double>& out
   for (size_t first = 0, end = 0; first < docs.size(); first = end) {
     const uint32_t chunk = docs[first] >> 16;
     while (end < docs.size() && docs[end] >> 16 == chunk) ++end;
-    // The kernel may write beyond the documents of this chunk: what it overwrites is written again.
-    for (size_t t = 0; t < terms_.size(); ++t) {
-      const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[t];
-      if (postings.n == 0) continue;
-      (void)lexical::complete_term(simd::kernels(), postings, s_.weighting.weight(t), s_.counts[t],
-                                   s_.weighting.norms(), 1, 0, s_.term_offsets.data() + first,
-                                   s_.term_bits.data() + first, end - first);
-    }
+    // What is overwritten beyond the documents of this chunk is written again.
+    s_.pruned.add_scores(query(), chunk, std::span(s_.term_offsets).subspan(first, end - first),
+                         s_.term_bits.data() + first);
     for (size_t i = end; i < std::min(end + kBeyond, docs.size()); ++i) {
       s_.term_offsets[i] = docs[i] & 0xffffu;
       s_.term_bits[i] = 0;
@@ -140,8 +135,10 @@ void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint3
 }
 
 bool LexicalArm::holds(uint32_t chunk, uint32_t offset, uint32_t term) const {
+  const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[term];
+  if (const lexical::RankedBitmap* ranked = postings.ranked()) return ranked->holds(offset);
   uint32_t position = 0;
-  return lexical::find_document(s_.chunk_postings[chunk].terms[term], offset, position);
+  return lexical::find_document(postings, offset, position);
 }
 
 }  // namespace scrubjay::engine

@@ -1,23 +1,34 @@
 #include "engine/named_documents.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace scrubjay::engine {
 
-NamedDocuments::NamedDocuments(const IdIndex& ids, const SearchScratch& scratch, const Scope& scope)
+namespace {
+
+// As Scope::by_specificity() has them: what names a user and an agent first, then a user, an agent, neither.
+[[nodiscard]] int generality(const Scope& scope) noexcept {
+  return (scope.user() ? 0 : 2) + (scope.agent() ? 0 : 1);
+}
+
+}  // namespace
+
+NamedDocuments::NamedDocuments(const IdIndex& ids, const SearchScratch& scratch)
     : ids_(ids), scratch_(scratch) {
-  for (uint32_t i = 0; i < scope.n_visible(); ++i) {
-    for (size_t p = 0; p < scratch.partitions.size(); ++p) {
-      if (scratch.partitions[p].partition->scope()->key() == scope.by_specificity(i).key)
-        sources_.push_back({p, scratch.ids_follow(p)});
-    }
-  }
+  for (size_t p = 0; p < scratch.partitions.size(); ++p) sources_.push_back({p, scratch.ids_follow(p)});
+  const auto of = [&](const Source& source) {
+    return generality(*scratch.partitions[source.partition].partition->scope());
+  };
+  std::stable_sort(sources_.begin(), sources_.end(),
+                   [&](const Source& a, const Source& b) { return of(a) < of(b); });
 }
 
 std::optional<uint32_t> NamedDocuments::find(const DocumentKey& key) const {
   for (const Source& source : sources_) {
     const Partition& partition = *scratch_.partitions[source.partition].partition;
-    if (key.scope && !(*partition.scope() == *key.scope)) continue;
+    if (key.scope && (key.scope->hash() != partition.scope()->hash() || !(*partition.scope() == *key.scope)))
+      continue;
     if (source.from_snapshot) {
       const auto known = source.documents.find(key.id);
       if (known != source.documents.end()) return known->second;
@@ -30,7 +41,7 @@ std::optional<uint32_t> NamedDocuments::find(const DocumentKey& key) const {
   return std::nullopt;
 }
 
-bool NamedDocuments::settled(Rankings rankings) {
+bool NamedDocuments::settled(std::optional<Rankings> rankings) {
   bool settled = true;
   for (Source& source : sources_) {
     if (source.from_snapshot || (source.followed && scratch_.unchanged(source.partition))) continue;
@@ -41,10 +52,10 @@ bool NamedDocuments::settled(Rankings rankings) {
   return settled;
 }
 
-std::unordered_map<Id, uint32_t, IdHash> NamedDocuments::read_snapshot(size_t partition,
-                                                                       Rankings rankings) const {
+std::unordered_map<Id, uint32_t, IdHash> NamedDocuments::read_snapshot(
+    size_t partition, std::optional<Rankings> rankings) const {
   std::unordered_set<Id, IdHash> wanted;
-  for (const std::vector<DocumentKey>& keys : rankings) {
+  for (const std::vector<DocumentKey>& keys : rankings.value_or(Rankings())) {
     for (const DocumentKey& key : keys) wanted.insert(key.id);
   }
   std::unordered_map<Id, uint32_t, IdHash> documents;
@@ -53,7 +64,7 @@ std::unordered_map<Id, uint32_t, IdHash> NamedDocuments::read_snapshot(size_t pa
     for (uint32_t offset = 0; offset < chunk.n_docs; ++offset) {
       if (chunk.dead && chunk.dead->test(offset)) continue;
       const Id id = chunk.chunk->id(offset);
-      if (wanted.contains(id)) documents.emplace(id, static_cast<uint32_t>(c) << 16 | offset);
+      if (!rankings || wanted.contains(id)) documents.emplace(id, static_cast<uint32_t>(c) << 16 | offset);
     }
   }
   return documents;

@@ -22,28 +22,29 @@ class NamedDocuments {
  public:
   using Rankings = std::span<const std::vector<DocumentKey>>;
 
-  NamedDocuments(const IdIndex& ids, const SearchScratch& scratch, const Scope& scope);
+  NamedDocuments(const IdIndex& ids, const SearchScratch& scratch);
 
   // `chunk << 16 | offset`.
   [[nodiscard]] std::optional<uint32_t> find(const DocumentKey& key) const;
-  // Whether all answers of find() were right. If not: ask for all of `rankings` again; this happens at most
-  // once for each partition.
-  [[nodiscard]] bool settled(Rankings rankings);
+  // Whether all answers of find() were right. If not: ask for all of `rankings` (no rankings: for whatever was asked)
+  // again; this happens at most once for each partition.
+  [[nodiscard]] bool settled(std::optional<Rankings> rankings);
 
  private:
   struct Source {
     size_t partition;  // its number in the snapshot
     bool followed;     // the id index, before the first look-up
     bool from_snapshot = false;
-    std::unordered_map<Id, uint32_t, IdHash> documents = {};  // of the snapshot that the rankings name
+    std::unordered_map<Id, uint32_t, IdHash> documents =
+        {};  // of the snapshot, as far as they were asked for
   };
 
-  [[nodiscard]] std::unordered_map<Id, uint32_t, IdHash> read_snapshot(size_t partition,
-                                                                       Rankings rankings) const;
+  [[nodiscard]] std::unordered_map<Id, uint32_t, IdHash> read_snapshot(
+      size_t partition, std::optional<Rankings> rankings) const;
 
   const IdIndex& ids_;
   const SearchScratch& scratch_;
-  std::vector<Source> sources_;  // the most specific partition first
+  std::vector<Source> sources_;  // the most specific partition first; of equals in the order of the search
 };
 
 }  // namespace scrubjay::engine

@@ -20,6 +20,10 @@ enum class VectorPlan : uint8_t { automatic, rows, codes, graph };
 
 namespace scrubjay::engine::planner {
 
+// Where a filter admits a smaller share than one of so many, the originals of what it admits are compared rather than
+// the codes of all passages.
+inline constexpr uint64_t kFewOfPassages = 32;
+
 // A scan of codes may miss this share of the misses that the requested recall allows: its margin is cheap.
 inline constexpr double kScanMissShare = 0.01;
 

@@ -29,8 +29,10 @@ class PreparedBatch {
   struct Document {
     const DocumentInput* input = nullptr;
     std::string_view text;  // valid UTF-8
-    size_t row = SIZE_MAX;  // of its vector; SIZE_MAX: none
+    size_t row = SIZE_MAX;  // of its vector, or the first of its passages; SIZE_MAX: none
     vector::RowScale scale;
+    size_t first_passage = 0;
+    size_t n_passages = 0;  // 0: it has one vector, or none
     lexical::KeptTerms::Range terms;
     uint32_t length = 0;
     // The document that had its id when this one was prepared, if there was one, and its terms.
@@ -49,15 +51,24 @@ class PreparedBatch {
   [[nodiscard]] const char* row(const Document& document) const noexcept {
     return document.row == SIZE_MAX ? nullptr : rows_.data() + document.row * vectors_.row_bytes();
   }
+  [[nodiscard]] std::span<const vector::PassageSpan> passages(const Document& document) const noexcept {
+    return std::span(spans_).subspan(document.first_passage, document.n_passages);
+  }
+  [[nodiscard]] std::span<const vector::RowScale> scales(const Document& document) const noexcept {
+    return std::span(scales_).subspan(document.first_passage, document.n_passages);
+  }
   [[nodiscard]] const vector::ColumnOptions& vectors() const noexcept { return vectors_; }  // dim 0: none
   [[nodiscard]] const Engine* engine() const noexcept { return engine_; }
   [[nodiscard]] size_t memory_bytes() const noexcept {
-    return documents_.capacity() * sizeof(Document) + terms_.memory_bytes() + rows_.capacity();
+    return documents_.capacity() * sizeof(Document) + terms_.memory_bytes() + rows_.capacity() +
+           spans_.capacity() * sizeof(vector::PassageSpan) + scales_.capacity() * sizeof(vector::RowScale);
   }
   void clear() noexcept {
     documents_.clear();
     terms_.clear();
     rows_.clear();
+    spans_.clear();
+    scales_.clear();
     sanitized_.clear();
     engine_ = nullptr;
   }
@@ -70,8 +81,10 @@ class PreparedBatch {
   vector::ColumnOptions vectors_;
   std::vector<Document> documents_;
   lexical::KeptTerms terms_;
-  std::vector<char> rows_;             // of vectors
-  std::deque<std::string> sanitized_;  // texts that were no UTF-8
+  std::vector<char> rows_;                  // of vectors
+  std::vector<vector::PassageSpan> spans_;  // of all passages
+  std::vector<vector::RowScale> scales_;    // theirs
+  std::deque<std::string> sanitized_;       // texts that were no UTF-8
 };
 
 }  // namespace scrubjay::engine

@@ -84,18 +84,30 @@ void Ranker::collect() {
   if (neighbours_) return collect_with_neighbours();
   for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
     s_.candidates.add_lexical(s_.lexical_docs[rank - 1], lexical_.score_at(rank));
-  const size_t n_lexical = s_.lexical_docs.size(), n_vector = s_.vector_docs.size();
-  if (n_lexical > simd::kFewValues) {
+  const size_t n_vector = s_.vector_docs.size();
+  if (!find_lexical_places()) {
     for (uint32_t rank = 1; rank <= n_vector; ++rank)
       s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank));
     return;
   }
-  uint32_t docs[simd::kFewValues] = {};
-  std::copy(s_.lexical_docs.begin(), s_.lexical_docs.end(), docs);
-  s_.places.resize(n_vector);
-  simd::kernels().find_among(s_.vector_docs.data(), n_vector, docs, n_lexical, s_.places.data());
   for (uint32_t rank = 1; rank <= n_vector; ++rank)
     s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank), s_.places[rank - 1]);
+}
+
+// The place in the lexical ranking of each document of the vector ranking, from 1, into scratch.places. Uses one byte for
+// each visible document; a search reads and writes those of ranked documents only. False if that would be too many bytes.
+bool Ranker::find_lexical_places() {
+  constexpr size_t kMostPlaces = 255, kMostChunks = 4;
+  const size_t n_lexical = s_.lexical_docs.size();
+  if (n_lexical > kMostPlaces || s_.chunks.size() > kMostChunks) return false;
+  s_.places.resize(s_.vector_docs.size());
+  const size_t n_docs = s_.chunks.empty() ? 0 : ((s_.chunks.size() - 1) << 16) + s_.chunks.back().n_docs;
+  if (s_.lexical_places.size() < n_docs) s_.lexical_places.resize(n_docs);
+  uint8_t* const place_of = s_.lexical_places.data();
+  for (size_t i = 0; i < n_lexical; ++i) place_of[s_.lexical_docs[i]] = static_cast<uint8_t>(i + 1);
+  for (size_t i = 0; i < s_.vector_docs.size(); ++i) s_.places[i] = place_of[s_.vector_docs[i]];
+  for (size_t i = 0; i < n_lexical; ++i) place_of[s_.lexical_docs[i]] = 0;
+  return true;
 }
 
 // Documents that hold an identifier are candidates even where a long query's other words crowd them out.
@@ -118,13 +130,14 @@ void Ranker::add_holders(uint64_t n_docs) {
   };
   for (const uint32_t term : s_.identifiers.members) lexical_.visit_holders(term, add);
   if (!s_.identifiers.members.empty() || s_.identifiers.n_named < 2) return;
-  find_pairs();
+  find_pairs(rare_limit(n_docs));
   if (static_cast<double>(s_.pair_docs.size()) > rare_limit(n_docs)) return;
   for (const uint32_t doc : s_.pair_docs) add(doc);
 }
 
-// The documents that hold the rarest identifier and another one, ascending, into scratch.pair_docs.
-void Ranker::find_pairs() {
+// The documents that hold the rarest identifier and another one, ascending, into scratch.pair_docs; if there are more
+// than `most`, perhaps only more than that.
+void Ranker::find_pairs(double most) {
   s_.pair_docs.clear();
   const std::vector<uint32_t>& forms = s_.identifiers.named[rarest(s_.identifiers, s_.dfs)];
   uint64_t n_holders = 0;
@@ -132,6 +145,8 @@ void Ranker::find_pairs() {
   if (n_holders > kMostVisitedHolders) return;
   for (const uint32_t form : forms) {
     lexical_.visit_holders(form, [&](uint32_t doc) {
+      // Documents of one form are distinct: these are enough to know that there are too many.
+      if (forms.size() == 1 && static_cast<double>(s_.pair_docs.size()) > most) return;
       if (n_identifiers_of(doc) > 1) s_.pair_docs.push_back(doc);
     });
   }
@@ -226,19 +241,24 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   complete();
   uint32_t kth = 0;
   if (s_.coarse.size() >= k) kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
-  for (uint32_t i = 0; i < n_lexical; ++i) {
-    if (!all[i].refused) continue;
-    if (coarse_score(automatic.score(all[i])) < kth) break;  // as if its similarity were the least
-    s_.unscored.push_back(i);
-  }
+  // Scores ascend with both parts, so of those that descend by one part, with the other one the same, the first ones
+  // reach it.
+  const auto reaches = [&](double words, double meaning) { return coarse_score(words + meaning) >= kth; };
+  const std::span<const Candidate> lexical = s_.candidates.lexical();
+  const double least_meaning = automatic.meaning(automatic.least_similarity(), 0);
+  const auto end = std::partition_point(lexical.begin(), lexical.end(), [&](const Candidate& candidate) {
+    return reaches(automatic.words(candidate.bm25, candidate.lexical_place), least_meaning);
+  });
+  const auto n_reaching = static_cast<uint32_t>(end - lexical.begin());
+  for (uint32_t i = 0; i < n_reaching; ++i)
+    if (all[i].refused) s_.unscored.push_back(i);
   if (lacks_bm25) {
-    const double last_bm25 = s_.candidates.lexical().back().bm25;
-    for (const uint32_t i : by_vector) {
-      if (all[i].lexical_rank != 0) continue;
-      all[i].bm25 = last_bm25;
-      if (coarse_score(automatic.score(all[i])) < kth) break;
-      s_.unscored.push_back(i);
-    }
+    const double last_words = automatic.words(lexical.back().bm25, 0);
+    const auto last = std::partition_point(by_vector.begin(), by_vector.end(), [&](uint32_t i) {
+      return reaches(last_words, automatic.meaning(all[i].similarity, all[i].vector_place));
+    });
+    for (const uint32_t i : by_vector.first(static_cast<size_t>(last - by_vector.begin())))
+      if (all[i].lexical_rank == 0) s_.unscored.push_back(i);
   }
   complete();
 }
@@ -261,10 +281,14 @@ void Ranker::complete_scores(double least_similarity) {
   if (s_.vector_docs.empty()) return;
   s_.unscored_docs.clear();
   s_.places.clear();
+  const vector::Column* column = nullptr;
+  uint32_t chunk = 0xffffffffu;
   for (const uint32_t i : s_.unscored) {
     if (all[i].vector_rank != 0) continue;
-    const vector::Column* column = s_.chunks[all[i].doc >> 16].chunk->vectors();
-    if (!column || !column->has(all[i].doc & 0xffffu)) continue;
+    if (chunk != all[i].doc >> 16) column = s_.chunks[chunk = all[i].doc >> 16].chunk->vectors();
+    const uint32_t offset = all[i].doc & 0xffffu;
+    const bool whole = column && column->has(offset);
+    if (!whole && !(vector_.any_passages() && s_.chunks[chunk].chunk->has_vector(offset))) continue;
     s_.unscored_docs.push_back(all[i].doc);
     s_.places.push_back(i);
   }

@@ -54,9 +54,10 @@ class Ranker {
 
  private:
   void collect();
+  [[nodiscard]] bool find_lexical_places();
   void collect_with_neighbours();
   void add_holders(uint64_t n_docs);
-  void find_pairs();
+  void find_pairs(double most);
   [[nodiscard]] uint32_t n_identifiers_of(uint32_t doc) const;
   void complete_similarities();
   [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked);

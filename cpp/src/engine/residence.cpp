@@ -112,10 +112,12 @@ void Engine::settle_images(std::span<const ChunkRef> chunks) {
     const IdKind own_kind = chunk->id(0).kind;
     if (kind == IdKind::unset) kind = own_kind;
     if (own_kind != kind) corrupt("ids of two kinds");
-    if (const vector::Column* column = chunk->vectors()) {
-      if (dim == 0) dim = column->options().dim;
-      if (column->options().dim != dim) corrupt("vectors of two dimensions");
-    }
+    const auto check_dim = [&](const vector::Column& column) {
+      if (dim == 0) dim = column.options().dim;
+      if (column.options().dim != dim) corrupt("vectors of two dimensions");
+    };
+    if (const vector::Column* column = chunk->vectors()) check_dim(*column);
+    if (const vector::Passages* passages = chunk->passages()) check_dim(passages->rows());
   }
   settle(kind, dim);
 }

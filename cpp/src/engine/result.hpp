@@ -29,6 +29,8 @@ struct Hit {
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;
   bool identifier = false;  // in the identifier tier
+  // Of a document with passages, if there was a vector to compare: where the nearest one is in its text.
+  vector::PassageSpan passage{};
 };
 
 // What the vector arm of a search looked at, over all partitions and chunks.

@@ -14,6 +14,7 @@
 #include "engine/date_signal.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
+#include "engine/link_graph.hpp"
 #include "engine/named_documents.hpp"
 #include "engine/neighbour_signal.hpp"
 #include "engine/ranking.hpp"
@@ -36,6 +37,15 @@ void check_request(const SearchRequest& request) {
                                 std::to_string(request.recall));
   }
   check(*request.ranking);
+}
+
+// A document is `chunk << 16 | offset` within a search.
+void check_chunks(size_t n_chunks) {
+  constexpr size_t kMostChunks = size_t{1} << 16;
+  if (n_chunks > kMostChunks) {
+    throw base::InvalidArgument("scope: expected scopes that hold at most 65,536 chunks together, got " +
+                                std::to_string(n_chunks));
+  }
 }
 
 // How many of a ranking are fused, of which so many were asked for.
@@ -73,6 +83,7 @@ class Search {
     if (!lexical_ || !request_.ranking->spelling) return false;
     Spelling spelling(s_, analyzer);
     if (!spelling.may_change(terms_) || !spelling.correct(*request_.text, terms_, corrections_)) return false;
+    corrected_ = true;
     terms_ = s_.spelled.terms;
     lexical_arm_.use(terms_);
     s_.start();
@@ -98,12 +109,13 @@ class Search {
   }
 
   // `vector`: of the request, as it was checked, with its norm.
+  // `mentions`: ranks what the other rankings hold by its mentions; null: there is no such ranking.
   [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, std::span<const float> vector,
-                                 double length, const lexical::Bm25Parameters& bm25) {
+                                 double length, const lexical::Bm25Parameters& bm25, LinkGraph* mentions) {
     uint64_t n_live = 0;
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
-    const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
+    const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty() || mentions != nullptr;
     const bool dated = n_live != 0 && says_when();
     const bool neighboured = request_.lexical && request_.semantic &&
                              request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
@@ -118,7 +130,7 @@ class Search {
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
     if (lexical_) {
-      mark_function_words(bm25);
+      weigh_terms(bm25);
       lexical_arm_.rank(bm25, n_lexical);
     }
     SearchResult result;
@@ -136,6 +148,7 @@ class Search {
                   : lexical_            ? Mode::lexical
                   : semantic_           ? Mode::vector
                                         : Mode::none;
+    if (mentions) s_.extra_docs.push_back(mentions->by_mentions(ranked_docs()));
     if (ranked) {
       std::optional<NeighbourSignal> neighbours;
       if (neighboured)
@@ -150,6 +163,9 @@ class Search {
       }
     }
     if (request_.explain) explain(result, vectors, n_live);
+    if (vector_arm_.any_passages()) {
+      for (Hit& hit : result.hits) hit.passage = vector_arm_.nearest_span(hit.chunk, hit.offset);
+    }
     own_chunks(result);
     result.corrections = std::move(corrections_);
     return result;
@@ -173,25 +189,45 @@ class Search {
            find_dates(*request_.text, *request_.ranking, s_);
   }
 
-  // None where the query has no other words.
+  // What stands for another term by a part of it, and function words. None of those where the query has no other words.
+  void weigh_terms(const lexical::Bm25Parameters& bm25) {
+    s_.worths.clear();
+    mark_function_words(bm25);
+    if (corrected_ && !s_.spelled.part_of.empty()) {
+      s_.worths.resize(terms_.size());
+      for (size_t t = s_.spelled.first_part; t < terms_.size(); ++t)
+        s_.worths[t] = {lexical::Worth::Kind::part, s_.spelled.part_of[t - s_.spelled.first_part]};
+    }
+  }
   void mark_function_words(const lexical::Bm25Parameters& bm25) {
-    std::vector<uint8_t>& is_one = s_.is_function_word;
-    is_one.clear();
+    std::vector<lexical::Worth>& worths = s_.worths;
     if (!english_ || bm25.is_textbook() || s_.chunks.empty()) return;
     const std::span<const uint64_t> keys = s_.function_words.find(*request_.text);
+    const bool cannot = corrected_ && s_.spelled.means_cannot;
     const auto meant = [&](const lexical::TermCount& term) {
+      if (cannot && (term.term == "can" || term.term == "not" || term.term == "cannot")) return true;
       return std::any_of(corrections_.begin(), corrections_.end(), [&](const Correction& correction) {
         return text::is_function_word(correction.used) && s_.spelled.means(term, correction.used);
       });
     };
-    if (keys.empty() && corrections_.empty()) return;
+    if (keys.empty() && corrections_.empty() && !cannot) return;
     bool others = false;
     for (const lexical::TermCount& term : terms_) {
       const bool is_written = std::find(keys.begin(), keys.end(), term.key) != keys.end();
-      is_one.push_back(is_written || meant(term) ? 1 : 0);
-      others = others || is_one.back() == 0;
+      const bool is_one = is_written || meant(term);
+      worths.push_back({is_one ? lexical::Worth::Kind::function_word : lexical::Worth::Kind::full});
+      others = others || !is_one;
     }
-    if (!others) is_one.clear();
+    if (!others) worths.clear();
+  }
+
+  // What the rankings hold, perhaps the same twice.
+  [[nodiscard]] std::vector<uint32_t> ranked_docs() const {
+    std::vector<uint32_t> docs = s_.lexical_docs;
+    docs.insert(docs.end(), s_.vector_docs.begin(), s_.vector_docs.end());
+    for (const std::vector<uint32_t>& extra : s_.extra_docs)
+      docs.insert(docs.end(), extra.begin(), extra.end());
+    return docs;
   }
 
   void take_single(size_t k, SearchResult& result) {
@@ -217,7 +253,8 @@ class Search {
     result.information = 0.0;
     if (n_docs == 0) return;
     for (size_t t = 0; t < terms_.size(); ++t) {
-      const bool says = terms_[t].counts && (s_.is_function_word.empty() || s_.is_function_word[t] == 0);
+      const bool says =
+          terms_[t].counts && (s_.worths.empty() || s_.worths[t].kind != lexical::Worth::Kind::function_word);
       if (says) result.information += s_.term_idfs[t] = lexical::idf(n_docs, s_.dfs[t]);
     }
   }
@@ -276,6 +313,7 @@ class Search {
   const bool semantic_;
   std::span<const lexical::TermCount> terms_;
   std::vector<Correction> corrections_;
+  bool corrected_ = false;  // the terms are those of scratch.spelled
   LexicalArm lexical_arm_;
   VectorArm vector_arm_;
 };
@@ -298,10 +336,10 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   const base::EpochGuard guard;
   Search search(request, analyzer_, options_.vector_plan, scratch);
   const auto add_visible = [&] {
-    for (const Scope::Visible* visible = request.scope->visible_begin();
-         visible != request.scope->visible_end(); ++visible) {
-      if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
+    for (const Scope::Visible& visible : request.visible()) {
+      if (const Partition* partition = partitions_.find(visible.key, visible.hash)) search.add(*partition);
     }
+    check_chunks(scratch.chunks.size());
   };
   add_visible();
   if (search.correct_spelling(analyzer_)) add_visible();
@@ -316,16 +354,24 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     const std::string name = "rankings[" + std::to_string(r) + "]: id";
     for (size_t i = 0; i < keys.size(); ++i) check_kind(keys[i].id, name.c_str(), i);
   }
+  const size_t limit = depth(request, std::max(request.lexical_candidates, request.vector_candidates));
   if (!request.rankings.empty()) {
-    const size_t limit = depth(request, std::max(request.lexical_candidates, request.vector_candidates));
-    NamedDocuments named(ids_, scratch, *request.scope);
+    NamedDocuments named(ids_, scratch);
     do {
       search.clear_rankings();
       for (const std::vector<DocumentKey>& keys : request.rankings)
         search.add_ranking(keys, limit, [&](const DocumentKey& key) { return named.find(key); });
     } while (!named.settled(request.rankings));
   }
-  return search.run(vectors, scratch.query, length, options_.bm25);
+  std::optional<LinkGraph> links;
+  if (request.links) {
+    for (size_t i = 0; i < request.links->centres.size(); ++i)
+      check_kind(request.links->centres[i].id, "links.centres: id", i);
+    links.emplace(ids_, scratch, *request.links);
+    if (!request.links->centres.empty()) scratch.extra_docs.push_back(links->by_distance(limit));
+  }
+  LinkGraph* mentions = links && request.links->mentions ? &*links : nullptr;
+  return search.run(vectors, scratch.query, length, options_.bm25, mentions);
 }
 
 std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests,

@@ -84,8 +84,8 @@ struct SearchScratch {
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
   text::FunctionWords function_words;
-  text::Dates dates;                      // of the question
-  std::vector<uint8_t> is_function_word;  // of each term; empty: none is
+  text::Dates dates;                   // of the question
+  std::vector<lexical::Worth> worths;  // of each term; empty: all count in full
   lexical::Weighting weighting;
   lexical::PrunedSearch pruned;
   base::TopK lexical_best;
@@ -116,6 +116,7 @@ struct SearchScratch {
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;
   std::vector<uint32_t> coarse, places, term_offsets, term_bits;
+  std::vector<uint8_t> lexical_places;  // of documents in the lexical ranking, from 1; zero between uses
   std::vector<double> coverages, relevances, boosts;
   std::vector<int64_t> times;
   std::vector<uint32_t> place_of_offset;       // open addressing: offset << 16 | place among the ranked

@@ -55,12 +55,11 @@ void sample_documents(std::span<const ChunkSnapshot> chunks, uint64_t most, std:
   uint64_t first = 0;  // place of the chunk's first live document
   for (uint32_t c = 0; c < chunks.size(); ++c) {
     const ChunkSnapshot& chunk = chunks[c];
-    const vector::Column* column = chunk.chunk->vectors();
     uint32_t word = 0;
     uint64_t n_before = 0;
     for (; places.next() < first + chunk.n_live; places.advance()) {
       const uint32_t offset = live_offset(chunk, places.next() - first, word, n_before);
-      if (column && column->has(offset)) out.push_back((c << 16) | offset);
+      if (chunk.chunk->has_vector(offset)) out.push_back((c << 16) | offset);
     }
     first += chunk.n_live;
   }

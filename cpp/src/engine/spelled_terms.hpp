@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lexical/term_counts.hpp"
+#include "lexical/term_prefixes.hpp"
 
 namespace scrubjay::engine {
 
@@ -28,20 +30,37 @@ struct SpelledTerms {
     std::string term;
     uint32_t count;
   };
+  // A known compound of a term of the query, or a part of one.
+  struct Part {
+    std::string term;
+    uint32_t of;  // of the given terms
+  };
+  // For the chunks without a dictionary (lexical/term_prefixes.hpp), terms of four of them.
+  static constexpr size_t kTinyTerms = 1024;
+  std::unique_ptr<lexical::TermPrefixes> tiny_prefixes;
+  std::vector<const lexical::TermPrefixes*> prefixes;  // of the visible chunks; during one search
+
   std::vector<Replaced> replaced;
   std::vector<Further> further;
+  std::vector<Part> parts;
+  bool means_cannot = false;  // can, not and cannot stand for one another
   std::vector<Other> others;
   std::vector<lexical::TermCount> terms;  // views of what is replaced, and of the tokens
+  size_t first_part = 0;                  // of `terms`: the parts are the last
+  std::vector<uint32_t> part_of;          // which of `terms` each of them stands for
 
   void clear() noexcept {
     replaced.clear();
     further.clear();
+    parts.clear();
+    means_cannot = false;
     terms.clear();
+    part_of.clear();
   }
   [[nodiscard]] const Replaced* find(uint32_t term) const noexcept;
   // Whether the term is what a correction to this word became.
   [[nodiscard]] bool means(const lexical::TermCount& term, std::string_view word) const noexcept;
-  // Fills `terms` with those given, some replaced, and the further ones, each once.
+  // Fills `terms` with those given, some replaced, the further ones and the parts, each once.
   void apply(std::span<const lexical::TermCount> given);
 };
 

@@ -5,9 +5,17 @@
 #include <tuple>
 
 #include "base/interruption.hpp"
+#include "lexical/term_prefixes.hpp"
 #include "text/characters.hpp"
+#include "text/plausible_edits.hpp"
 
 namespace scrubjay::engine {
+
+namespace {
+
+constexpr std::string_view kCan = "can", kNot = "not", kCannot = "cannot";
+
+}  // namespace
 
 bool Spelling::unknown(size_t term, size_t n_terms) const noexcept {
   for (size_t c = 0; c < s_.chunks.size(); ++c) {
@@ -20,8 +28,11 @@ bool Spelling::unknown(size_t term, size_t n_terms) const noexcept {
 bool Spelling::may_change(std::span<const lexical::TermCount> terms) const noexcept {
   if (s_.chunks.empty()) return false;
   for (size_t t = 0; t < terms.size(); ++t)
-    if (text::may_have_forms(terms[t].key) || unknown(t, terms.size())) return true;
-  return false;
+    if (text::may_have_forms(terms[t].term, terms[t].key) || unknown(t, terms.size())) return true;
+  if (analyzer_.english()) return says_can_not();
+  return has_compounds_ && std::any_of(terms.begin(), terms.end(), [](const lexical::TermCount& one) {
+           return text::may_be_in_compound(one.term);
+         });
 }
 
 bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount> terms,
@@ -29,10 +40,14 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   if (text.size() > kMostBytes) return false;
   SpelledTerms& spelled = s_.spelled;
   spelled.clear();
-  if (analyzer_.english()) find_forms(terms);
+  if (analyzer_.english()) {
+    find_forms(terms);
+    find_cannot(terms);
+  }
   const bool has_forms = !spelled.replaced.empty() || !spelled.further.empty();
   find_meant(text, terms, corrections);
-  if (!has_forms && corrections.empty()) return false;
+  if (has_compounds_ || analyzer_.english()) find_parts(terms);
+  if (!has_forms && corrections.empty() && spelled.parts.empty()) return false;
   spelled.apply(terms);
   return true;
 }
@@ -48,8 +63,9 @@ void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
   SpelledTerms& spelled = s_.spelled;
   std::vector<SpelledTerms::Other>& others = spelled.others;
   for (uint32_t t = 0; t < terms.size(); ++t) {
-    if (!text::may_have_forms(terms[t].key)) continue;
-    const std::span<const std::string> forms = text::other_forms(terms[t].term);
+    if (!text::may_have_forms(terms[t].term, terms[t].key)) continue;
+    std::vector<std::string> forms = text::other_forms(terms[t].term);
+    if (terms[t].term == kCannot && unknown(t, terms.size())) forms = {std::string(kCan), std::string(kNot)};
     if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
     others.clear();
     for (const std::string& form : forms) others.push_back({{}, form, 0});
@@ -60,9 +76,33 @@ void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
     });
     const bool replaces = !others.empty() && unknown(t, terms.size());
     if (replaces) spelled.replaced.push_back({t, others.front().term, {}});
+    if (replaces && terms[t].term == kCannot) spelled.means_cannot = true;
     for (size_t i = replaces ? 1 : 0; i < others.size(); ++i)
       spelled.further.push_back({others[i].term, terms[t].count});
   }
+}
+
+bool Spelling::says_can_not() const noexcept {
+  static const uint64_t can = text::term_key(kCan),
+                        not_ = text::term_key(kNot);  // packed: the words themselves
+  for (size_t i = 1; i < s_.tokens.size(); ++i) {
+    const text::Token &a = s_.tokens[i - 1], &b = s_.tokens[i];
+    if (a.key == can && b.key == not_ && a.kind == text::TokenKind::word && b.kind == a.kind) return true;
+  }
+  return false;
+}
+
+// "can not" in the text: "cannot", too.
+void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
+  if (!says_can_not()) return;
+  const bool present = std::any_of(terms.begin(), terms.end(),
+                                   [](const lexical::TermCount& term) { return term.term == kCannot; });
+  std::vector<SpelledTerms::Other>& others = s_.spelled.others;
+  others.assign(1, {{}, std::string(kCannot), 0});
+  look_up();
+  if (present || others.front().df == 0) return;
+  s_.spelled.further.push_back({std::string(kCannot), 1});
+  s_.spelled.means_cannot = true;
 }
 
 void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
@@ -86,7 +126,7 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
       ++n_words;
       std::string word(typed);
       std::transform(word.begin(), word.end(), word.begin(), text::to_lower);
-      Best best = nearest(analyzer_.stems_by_callback() ? term : word);
+      Best best = nearest(analyzer_.stems_slowly() ? term : word);
       spelled.replaced.push_back({t, std::move(best.term), std::move(best.word)});
       known = &spelled.replaced.back();
     }
@@ -101,11 +141,17 @@ Spelling::Best Spelling::nearest(std::string_view word) {
   Best best;
   if (!std::all_of(word.begin(), word.end(), text::is_lower)) return best;
   std::string buffer;
-  text::visit_edits(word, [&](std::string_view other) {
+  const auto add = [&](std::string_view other, bool is_term) {
     if (other.empty()) return;
-    const std::string_view term = analyzer_.quick_term(other, buffer);
-    others.push_back({std::string(other), std::string(term), 0});
-  });
+    others.push_back(
+        {std::string(other), std::string(is_term ? other : analyzer_.quick_term(other, buffer)), 0});
+  };
+  if (word.size() <= text::PlausibleEdits::kMostBytes && find_prefixes()) {
+    text::PlausibleEdits(word, analyzer_.english())
+        .visit([&](uint64_t bytes) { return may_begin(bytes); }, add);
+  } else {
+    text::visit_edits(word, [&](std::string_view other) { add(other, false); });
+  }
   look_up();
   for (const SpelledTerms::Other& other : others) {
     if (other.df == 0 || other.term.size() < kLeastTermBytes) continue;
@@ -116,6 +162,35 @@ Spelling::Best Spelling::nearest(std::string_view word) {
     if (best.df == 0 || better) best = {other.term, other.word, other_letter, other.df};
   }
   return best;
+}
+
+// What the terms of the visible chunks begin with. False: not known of all of them.
+bool Spelling::find_prefixes() {
+  if (prefixes_known_) return *prefixes_known_;
+  SpelledTerms& spelled = s_.spelled;
+  spelled.prefixes.clear();
+  bool any_tiny = false;
+  prefixes_known_ = false;
+  for (const ChunkSnapshot& chunk : s_.chunks) {
+    const lexical::PostingTable& postings = chunk.chunk->postings();
+    if (const lexical::TermPrefixes* known = postings.prefixes()) {
+      spelled.prefixes.push_back(known);
+      continue;
+    }
+    if (!spelled.tiny_prefixes)
+      spelled.tiny_prefixes = std::make_unique<lexical::TermPrefixes>(SpelledTerms::kTinyTerms);
+    if (!any_tiny) spelled.tiny_prefixes->clear();
+    if (!postings.add_tiny_prefixes(*spelled.tiny_prefixes)) return false;
+    any_tiny = true;
+  }
+  if (any_tiny) spelled.prefixes.push_back(spelled.tiny_prefixes.get());
+  prefixes_known_ = true;
+  return true;
+}
+
+bool Spelling::may_begin(uint64_t bytes) const noexcept {
+  return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
+                     [&](const lexical::TermPrefixes* one) { return one->may_hold(bytes); });
 }
 
 // Counts the live documents of each of the others, chunk by chunk.
@@ -188,6 +263,17 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     same->count += end->count;
     same->counts |= end->counts;
     terms.erase(end);
+  }
+  first_part = terms.size();
+  for (const Part& one : parts) {
+    const auto find = [&](std::string_view term) {
+      return std::find_if(terms.begin(), terms.end(),
+                          [&](const lexical::TermCount& known) { return known.term == term; });
+    };
+    if (find(one.term) != terms.end()) continue;
+    const auto whole = find(given[one.of].term);
+    part_of.push_back(static_cast<uint32_t>(whole - terms.begin()));
+    terms.push_back({one.term, text::term_key(one.term), given[one.of].count, false});
   }
 }
 

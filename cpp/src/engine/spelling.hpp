@@ -9,12 +9,19 @@
 // is unknown itself, the form that most visible documents hold takes its place. Forms count neither towards coverage
 // nor as corrections.
 //
+// Compounds of a term, and the parts of a term that is a compound (text/compounds.hpp), are searched for beside it where
+// the scope has them, at most kMostParts for each: in languages that have compounds for every term, with the analyzer for
+// English for terms that no visible document holds. Each is worth half the lesser of its own idf and that of the term. "can
+// not" is also looked for as "cannot", and an unknown "cannot" as the two, which then weigh as function words do.
+//
 // Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
-// is known; else for each of at most kMostWords words a look-up in every visible chunk for each word at one edit
-// (54 n + 25 for n letters), however many words the scope has.
+// is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
+// many words the scope has, and a look-up in every visible chunk for those whose terms may begin as a known one does. For
+// compounds the letters of all terms of more than seven bytes are looked through.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +31,7 @@
 #include "engine/search_scratch.hpp"
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
+#include "text/compounds.hpp"
 #include "text/spelling.hpp"
 #include "text/word_forms.hpp"
 
@@ -34,10 +42,11 @@ class Spelling {
   static constexpr size_t kMostWords = 16;    // of one query
   static constexpr size_t kMostBytes = 4096;  // a longer text is no question
   static constexpr size_t kLeastTermBytes = 2;
+  static constexpr size_t kMostParts = 32;  // of one term, or compounds with it
 
   // The scratch holds the snapshot and the postings of every chunk and term, before any filter.
   Spelling(SearchScratch& scratch, const text::Analyzer& analyzer) noexcept
-      : s_(scratch), analyzer_(analyzer) {}
+      : s_(scratch), analyzer_(analyzer), has_compounds_(text::has_compounds(analyzer.name())) {}
 
   // Whether some term is in no visible document, or may have other forms.
   [[nodiscard]] bool may_change(std::span<const lexical::TermCount> terms) const noexcept;
@@ -58,11 +67,21 @@ class Spelling {
   void find_forms(std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
                   std::vector<Correction>& corrections);
+  [[nodiscard]] bool says_can_not() const noexcept;
+  void find_cannot(std::span<const lexical::TermCount> terms);
+  void find_parts(std::span<const lexical::TermCount> terms);
+  void find_parts_of(std::string_view term, uint32_t t, bool compounding);
+  [[nodiscard]] bool says_compounds() const;
+  [[nodiscard]] bool may_be_inside(std::string_view word);
   [[nodiscard]] Best nearest(std::string_view word);
+  [[nodiscard]] bool find_prefixes();
+  [[nodiscard]] bool may_begin(uint64_t bytes) const noexcept;
   void look_up();
 
   SearchScratch& s_;
   const text::Analyzer& analyzer_;
+  const bool has_compounds_;
+  std::optional<bool> prefixes_known_;  // unset: not asked for yet
 };
 
 // The text with the words in place of what was typed.

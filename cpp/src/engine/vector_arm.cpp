@@ -24,7 +24,10 @@ void VectorArm::rank(std::span<const float> vector, double length, const vector:
     const uint32_t first = s_.partitions[p].first_chunk;
     GraphChoice graph = recall < 1.0 ? graph_for(p, recall) : GraphChoice{};
     if (graph && !search_graph(graph, first, recall)) graph = {};
-    for (size_t c = first; c < s_.end_of(p); ++c) scan(c, graph ? graph->n_covered(c - first) : 0);
+    for (size_t c = first; c < s_.end_of(p); ++c) {
+      scan(c, graph ? graph->n_covered(c - first) : 0);
+      if (const vector::Passages* passages = s_.chunks[c].chunk->passages()) scan_passages(c, *passages);
+    }
   }
   keys_ = s_.vector_best.finish(simd::kernels().count_greater);
   s_.vector_docs.resize(keys_.size());
@@ -81,6 +84,27 @@ void VectorArm::scan(size_t c, uint32_t first_doc) {
   } else {
     work_.n_originals += chunk.n_docs - first_doc;
     vector::scan_chunk(vectors, static_cast<uint32_t>(c), first_doc, s_.vector_query, s_.vector_best);
+  }
+}
+
+// Documents with passages are in no graph.
+void VectorArm::scan_passages(size_t c, const vector::Passages& passages) {
+  any_passages_ = true;
+  const vector::ChunkDocuments docs{s_.chunks[c].n_docs, s_.chunks[c].dead};
+  const auto chunk = static_cast<uint32_t>(c);
+  const uint32_t n_docs = s_.chunks[c].n_docs;
+  const bool few = s_.filtered && uint64_t{s_.admitted[c].n} * planner::kFewOfPassages < n_docs;
+  const bool coded = codes_ != Codes::refused && passages.rows().codes() && !few;
+  if (coded &&
+      (plan_ != VectorPlan::automatic ||
+       planner::codes_repay(passages.rows().size(), s_.vector_best.k(), options_)) &&
+      code_query_ready()) {
+    work_.n_codes += passages.rows().size();
+    work_.n_originals += vector::scan_passage_codes(passages, docs, chunk, s_.vector_query, margin_,
+                                                    s_.code_scan, s_.vector_best);
+  } else {
+    work_.n_originals +=
+        vector::scan_passages(passages, docs, chunk, s_.vector_query, s_.code_scan, s_.vector_best);
   }
 }
 
@@ -163,24 +187,51 @@ void VectorArm::look_at_hits(uint32_t first) {
 
 double VectorArm::similarity(uint32_t chunk, uint32_t offset) const {
   const vector::Column* column = s_.chunks[chunk].chunk->vectors();
-  if (!column || !column->has(offset)) return kUnknown;
-  return static_cast<double>(column->similarity(offset, s_.vector_query));
+  if (column && column->has(offset)) return static_cast<double>(column->similarity(offset, s_.vector_query));
+  const vector::Passages* passages = s_.chunks[chunk].chunk->passages();
+  const vector::PassageEntry* entry = passages ? passages->find(offset) : nullptr;
+  return entry ? static_cast<double>(passages->nearest(*entry, s_.vector_query).similarity) : kUnknown;
+}
+
+vector::PassageSpan VectorArm::nearest_span(uint32_t chunk, uint32_t offset) const {
+  const vector::Passages* passages = s_.chunks[chunk].chunk->passages();
+  const vector::PassageEntry* entry = passages ? passages->find(offset) : nullptr;
+  return entry ? passages->span(passages->nearest(*entry, s_.vector_query).row) : vector::PassageSpan{};
 }
 
 void VectorArm::similarities(std::span<const uint32_t> docs, std::vector<float>& out) const {
-  s_.scored_columns.clear();
-  for (const ChunkSnapshot& chunk : s_.chunks) s_.scored_columns.push_back(chunk.chunk->vectors());
   s_.scored_bits.resize(docs.size());
-  vector::score_documents(s_.scored_columns, docs.data(), docs.size(), s_.vector_query,
-                          s_.scored_bits.data());
   out.resize(docs.size());
+  if (docs.empty()) return;
+  if (any_passages_) {
+    for (size_t i = 0; i < docs.size(); ++i)
+      out[i] = static_cast<float>(similarity(docs[i] >> 16, docs[i] & 0xffffu)) + 0.0f;
+    return;
+  }
+  if (s_.chunks.size() == 1) {  // its documents are numbered by their offsets
+    vector::score_documents(*s_.chunks[0].chunk->vectors(), docs.data(), docs.size(), s_.vector_query,
+                            s_.scored_bits.data());
+  } else {
+    s_.scored_columns.clear();
+    for (const ChunkSnapshot& chunk : s_.chunks) s_.scored_columns.push_back(chunk.chunk->vectors());
+    vector::score_documents(s_.scored_columns, docs.data(), docs.size(), s_.vector_query,
+                            s_.scored_bits.data());
+  }
   for (size_t i = 0; i < docs.size(); ++i) out[i] = base::unsortable_float(s_.scored_bits[i]);
 }
 
+// Of a document with passages that of the one it was found by.
 Direction VectorArm::direction(uint32_t doc) {
-  const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
-  const uint32_t offset = doc & 0xffffu;
-  if (!column || !column->has(offset)) return {};
+  const Chunk& chunk = *s_.chunks[doc >> 16].chunk;
+  const vector::Column* column = chunk.vectors();
+  uint32_t offset = doc & 0xffffu;
+  if (!column || !column->has(offset)) {
+    const vector::Passages* passages = chunk.passages();
+    const vector::PassageEntry* entry = passages ? passages->find(offset) : nullptr;
+    if (!entry) return {};
+    column = &passages->rows();
+    offset = any_passages_ ? passages->nearest(*entry, s_.vector_query).row : entry->first;
+  }
   const char* row = column->rows().row(offset);
   if (column->options().metric == vector::Metric::cosine)
     return {column, row, static_cast<double>(column->scales()[offset].factor)};

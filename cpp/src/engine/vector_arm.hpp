@@ -28,6 +28,11 @@ class VectorArm {
   // Of any visible document, NaN if it has no vector. After rank().
   [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
 
+  // Whether any chunk that was ranked has documents with passages. False before rank().
+  [[nodiscard]] bool any_passages() const noexcept { return any_passages_; }
+  // Of the nearest passage of a visible document; 0, 0 if it has none. After rank().
+  [[nodiscard]] vector::PassageSpan nearest_span(uint32_t chunk, uint32_t offset) const;
+
   // The same of several documents, all of which have one, into `out`.
   void similarities(std::span<const uint32_t> docs, std::vector<float>& out) const;
 
@@ -40,6 +45,7 @@ class VectorArm {
 
  private:
   void scan(size_t chunk, uint32_t first_doc);
+  void scan_passages(size_t chunk, const vector::Passages& passages);
   [[nodiscard]] bool code_query_ready();
   // A graph to ask; of what it holds this share may be returned.
   struct GraphChoice {
@@ -61,6 +67,7 @@ class VectorArm {
   enum class Codes : uint8_t { unasked, ready, refused } codes_ = Codes::refused;
   float margin_ = 0.0f;  // of the codes' bounds
   VectorWork work_;
+  bool any_passages_ = false;
   std::span<const uint64_t> keys_;  // best first
 };
 

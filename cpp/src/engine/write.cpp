@@ -1,6 +1,7 @@
 // The write path: check and prepare everything before the writer's turn (batch_write.hpp: what it does in its
 // turn).
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -31,6 +32,24 @@ void check_size(size_t n_bytes, const char* argument, size_t row, size_t n_rows)
   throw base::InvalidArgument(position(argument, row, n_rows) + ": expected at most " +
                               std::to_string(kMaxTextBytes) + " bytes (16 MiB), got " +
                               std::to_string(n_bytes));
+}
+
+void check_passages(const DocumentInput& document, size_t row, size_t n_rows) {
+  const size_t n = document.passages.size();
+  if (n > vector::Passages::kMaxPerDocument) {
+    throw base::InvalidArgument(position("vector", row, n_rows) + ": expected at most " +
+                                std::to_string(vector::Passages::kMaxPerDocument) + " passages, got " +
+                                std::to_string(n));
+  }
+  if (n != 0 && document.vector.size() % n != 0)
+    throw base::InvalidArgument(position("vector", row, n_rows) + ": expected a vector for each passage");
+  for (const vector::PassageSpan& span : document.passages) {
+    if (span.start > span.end) {
+      throw base::InvalidArgument(position("vector", row, n_rows) +
+                                  ": expected passages that end behind their start, got " +
+                                  std::to_string(span.start) + " to " + std::to_string(span.end));
+    }
+  }
 }
 
 struct KeyHash {
@@ -114,7 +133,8 @@ uint32_t Engine::check(std::span<const DocumentInput> documents) const {
     check_size(document.text.size(), "text", row, n);
     if (document.payload) check_size(document.payload->size(), "payload", row, n);
     if (document.vector.empty()) continue;
-    if (dim == 0) dim = static_cast<uint32_t>(document.vector.size());
+    check_passages(document, row, n);
+    if (dim == 0) dim = static_cast<uint32_t>(document.dim());
     if (dim > vector::kMaxDim)
       throw base::InvalidArgument(position("vector", row, n) + ": expected at most 4096 dimensions, got " +
                                   std::to_string(dim));
@@ -125,8 +145,12 @@ uint32_t Engine::check(std::span<const DocumentInput> documents) const {
 void Engine::validate(std::span<const DocumentInput> documents) const {
   const uint32_t dim = check(documents);
   for (size_t row = 0; row < documents.size(); ++row) {
-    if (!documents[row].vector.empty())
-      check_vector(documents[row].vector, dim, documents.size() == 1 ? kOnlyRow : row);
+    const DocumentInput& document = documents[row];
+    const size_t n_rows = std::max<size_t>(document.passages.size(), 1);
+    for (size_t i = 0; i < n_rows && !document.vector.empty(); ++i) {
+      check_vector(document.vector.subspan(i * document.dim(), document.dim()), dim,
+                   documents.size() == 1 ? kOnlyRow : row);
+    }
   }
 }
 
@@ -235,8 +259,9 @@ void Engine::prepare_vectors(std::span<const DocumentInput> documents, WriterScr
                              PreparedBatch& out) const {
   const size_t row_bytes = out.vectors_.row_bytes();
   size_t next = 0, n_rows = 0;
-  for (const PreparedBatch::Document& document : out.documents_)
-    n_rows += document.input->vector.empty() ? 0 : 1;
+  for (const PreparedBatch::Document& document : out.documents_) {
+    if (!document.input->vector.empty()) n_rows += std::max<size_t>(document.input->passages.size(), 1);
+  }
   out.rows_.resize(n_rows * row_bytes);
   n_rows = 0;
   for (size_t i = 0; i < documents.size(); ++i) {
@@ -244,12 +269,23 @@ void Engine::prepare_vectors(std::span<const DocumentInput> documents, WriterScr
     if (next < out.documents_.size() && out.documents_[next].input == &documents[i])
       document = &out.documents_[next++];
     if (documents[i].vector.empty()) continue;
-    scratch.vector.assign(documents[i].vector.begin(), documents[i].vector.end());
-    check_vector(scratch.vector, out.vectors_.dim, documents.size() == 1 ? kOnlyRow : i);
-    if (!document) continue;
-    document->row = n_rows++;
-    document->scale =
-        vector::encode_row(out.vectors_, scratch.vector, out.rows_.data() + document->row * row_bytes);
+    const std::span<const vector::PassageSpan> passages = documents[i].passages;
+    if (document) {
+      document->row = n_rows;
+      document->first_passage = out.spans_.size();
+      document->n_passages = passages.size();
+      out.spans_.insert(out.spans_.end(), passages.begin(), passages.end());
+    }
+    const size_t dim = documents[i].dim();
+    for (size_t passage = 0; passage < std::max<size_t>(passages.size(), 1); ++passage) {
+      const std::span<const float> vector = documents[i].vector.subspan(passage * dim, dim);
+      scratch.vector.assign(vector.begin(), vector.end());
+      check_vector(scratch.vector, out.vectors_.dim, documents.size() == 1 ? kOnlyRow : i);
+      if (!document) continue;
+      document->scale =
+          vector::encode_row(out.vectors_, scratch.vector, out.rows_.data() + n_rows++ * row_bytes);
+      if (!passages.empty()) out.scales_.push_back(document->scale);
+    }
   }
 }
 
@@ -263,7 +299,7 @@ Engine::Analysed Engine::analyze_row(PreparedBatch::Document& document,
     check_size(document.text.size(), "text", row, documents.size());
   }
   try {
-    return scratch.analyze(analyzer_, document.text, out.terms_);
+    return scratch.analyze(analyzer_, document.text, document.input->payload, out.terms_);
   } catch (const text::TextTooLarge& error) {
     throw base::InvalidArgument(position("text", row, documents.size()) + ": " + error.what());
   }
@@ -272,6 +308,7 @@ Engine::Analysed Engine::analyze_row(PreparedBatch::Document& document,
 // The document that this one replaces, if it is here by now, and its terms.
 void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch, PreparedBatch& out) const {
   std::string_view text;
+  std::optional<std::string_view> payload;
   {
     const base::EpochGuard guard;
     const Scope& scope = *document.input->scope;
@@ -282,10 +319,12 @@ void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch,
         document.old_chunk = ChunkRef(&chunk);
         document.old_offset = offset_of(location.doc);
         text = chunk.text(document.old_offset);
+        payload = chunk.payload(document.old_offset);
       });
     }
   }
-  if (document.old_chunk.get()) document.old_terms = scratch.analyze(analyzer_, text, out.terms_).terms;
+  if (document.old_chunk.get())
+    document.old_terms = scratch.analyze(analyzer_, text, payload, out.terms_).terms;
 }
 
 // What the first documents settle for all that follow.
@@ -344,17 +383,19 @@ bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& sc
     std::optional<LocalDoc> doc;
     ChunkRef analysed;
     std::string_view text;
+    std::optional<std::string_view> payload;
     ids_.look_up(*partition, id, [&](const Location& found) {
       doc = found.doc;
       const Chunk& chunk = partition->chunk_at(serial_of(found.doc));
       if (offset_of(found.doc) >= chunk.n_docs()) return;  // announced only
       analysed = ChunkRef(&chunk);
       text = chunk.text(offset_of(found.doc));
+      payload = chunk.payload(offset_of(found.doc));
     });
     if (!doc) return false;
     kept.clear();
     lexical::KeptTerms::Range terms;
-    if (analysed.get()) terms = scratch.analyze(analyzer_, text, kept).terms;
+    if (analysed.get()) terms = scratch.analyze(analyzer_, text, payload, kept).terms;
 
     const PartitionTurn turn(*this, *partition);
     const std::optional<Location> now = turn.get() ? ids_.find(*partition, id) : std::nullopt;
@@ -364,7 +405,7 @@ bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& sc
     if (expected != kAnyVersion && chunk.write(offset) != expected) return false;
     if (&chunk != analysed.get() || now->doc != *doc) {
       kept.clear();
-      terms = scratch.analyze(analyzer_, chunk.text(offset), kept).terms;
+      terms = scratch.analyze(analyzer_, chunk.text(offset), chunk.payload(offset), kept).terms;
     }
     auto dead = chunk.copy_dead();
     dead->set(offset);

@@ -13,6 +13,7 @@
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
+#include "engine/context.hpp"
 #include "engine/engine.hpp"
 #include "lexical/term_counts.hpp"
 
@@ -26,19 +27,26 @@ struct Engine::WriterScratch {
   std::vector<float> vector;
   PreparedBatch batch;      // of a write that prepares and applies
   lexical::KeptTerms late;  // of documents that took the place of those that were prepared for
+  std::string context;
 
-  // Analyses a text and keeps its terms.
+  // Analyses a text, and the context that its payload has (context.hpp), and keeps their terms.
   [[nodiscard]] Analysed analyze(const text::Analyzer& analyzer, std::string_view text,
-                                 lexical::KeptTerms& out) {
+                                 std::optional<std::string_view> payload, lexical::KeptTerms& out) {
     bool portioned = false;
-    analyzer.analyze(text, analysis, tokens, [&](std::span<const text::Token> portion) {
+    const auto add = [&](std::span<const text::Token> portion) {
       if (!portioned) counter.start();
       portioned = true;
       counter.add(portion);
-    });
-    if (portioned) counter.add(tokens);
+    };
+    analyzer.analyze(text, analysis, tokens, add);
+    const std::string_view around = context_of(payload, context);
+    if (portioned || !around.empty()) add(tokens);
     const auto terms = portioned ? counter.terms() : counter.count(tokens);
-    return {out.add(terms), counter.length()};
+    const uint32_t length = counter.length();
+    if (around.empty()) return {out.add(terms), length};
+    analyzer.analyze(around, analysis, tokens, add);
+    add(tokens);
+    return {out.add(counter.terms()), length};
   }
   // Gives back what a huge text took; the analyzer's cache stays.
   void trim() noexcept;

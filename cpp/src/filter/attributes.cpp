@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/decimal.hpp"
 #include "filter/iso_time.hpp"
 
 namespace scrubjay::filter {
@@ -124,7 +125,7 @@ class JsonReader {
       return true;  // beyond 64 bits: other
     }
     double real = 0.0;
-    const auto [end, error] = std::from_chars(begin, at_, real);
+    const auto [end, error] = base::parse_real(begin, at_, real);
     if (end != at_ || error == std::errc::invalid_argument) return false;
     if (error == std::errc() && std::isfinite(real)) {
       attribute.kind = Kind::real;

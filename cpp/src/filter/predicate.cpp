@@ -166,6 +166,9 @@ void intersect(const std::vector<Range>& others, std::vector<Range>& ranges) {
 
 bool intersect(const Test& other, Test& test) {
   if (test.field != other.field || !only_ranges(test) || !only_ranges(other)) return false;
+  // An ISO 8601 text is a text and a time, so one document can pass a test of each; all other types exclude each other.
+  if (test.times.empty() != other.times.empty() && test.string_ranges.empty() != other.string_ranges.empty())
+    return false;
   if (!test.string_ranges.empty() && !other.string_ranges.empty()) {
     StringRange& range = test.string_ranges[0];
     const StringRange& more = other.string_ranges[0];

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/decimal.hpp"
 #include "base/errors.hpp"
 
 namespace scrubjay::filter {
@@ -71,7 +72,7 @@ std::string Literal::quoted() const {
 
 // As JSON, but for a time, up to a length that no message shows.
 void Literal::write(std::string& out) const {
-  const auto write_number = [&out](auto number) {
+  const auto write_number = [&out](int64_t number) {
     char digits[32];
     const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
     out.append(digits, static_cast<size_t>(end - digits));
@@ -82,7 +83,7 @@ void Literal::write(std::string& out) const {
   } else if (const auto* integer = std::get_if<int64_t>(&value_)) {
     write_number(*integer);
   } else if (const auto* real = std::get_if<double>(&value_)) {
-    write_number(*real);
+    out += base::real_text(*real);
   } else if (const auto* time = std::get_if<Time>(&value_)) {
     write_number(time->microseconds);
     out += " us";

@@ -24,6 +24,8 @@ struct Candidate {
   uint32_t doc = 0;
   uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
   uint32_t vector_rank = 0;
+  // Like the ranks, but equal scores share the first of theirs; 0: not in that ranking.
+  uint32_t lexical_place = 0, vector_place = 0;
   uint32_t identifiers = 0;  // in the identifier tier: how many of the query's it holds, at least 1
   bool refused = false;      // by a gate, a floor or a threshold
 };
@@ -45,6 +47,8 @@ class Candidates {
     entry.doc = doc;
     entry.lexical_rank = static_cast<uint32_t>(++n_lexical_);
     entry.bm25 = bm25;
+    const Candidate* before = n_lexical_ > 1 ? &entry - 1 : nullptr;
+    entry.lexical_place = before && before->bm25 == bm25 ? before->lexical_place : entry.lexical_rank;
   }
   // The next of the vector ranking, each document once.
   void add_vector(uint32_t doc, double similarity) { add_vector(at(doc), similarity); }
@@ -83,9 +87,12 @@ class Candidates {
   static constexpr size_t kNoTable = ~size_t{0};
 
   void add_vector(Candidate& entry, double similarity) {
+    const Candidate* before = by_vector_rank_.empty() ? nullptr : &entries_[by_vector_rank_.back()];
     by_vector_rank_.push_back(static_cast<uint32_t>(&entry - entries_.data()));
     entry.vector_rank = static_cast<uint32_t>(by_vector_rank_.size());
     entry.similarity = similarity;
+    entry.vector_place =
+        before && before->similarity == similarity ? before->vector_place : entry.vector_rank;
   }
   [[nodiscard]] size_t slot_of(uint32_t doc) {
     if (n_in_table_ != entries_.size()) fill_table();

@@ -127,12 +127,15 @@ void fuse_scores(const Options& options, size_t n_terms, Candidates& candidates,
 }
 
 template <class Give>
-void fuse_boosted(const Options& options, Candidates& candidates, Give give) {
+void fuse_boosted(const Options& options, size_t n_terms, Candidates& candidates, Give give) {
   const double greatest = candidates.lexical().empty() ? 0.0 : candidates.lexical()[0].bm25;
   const bool gated = !candidates.by_vector_rank().empty();
+  const bool by_logistic = options.normalise == Normalise::logistic;
   for (Candidate& candidate : candidates.all()) {
     const bool known = !std::isnan(candidate.similarity);
-    const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
+    double lexical = 0.0;
+    if (greatest > 0.0 && candidate.bm25 > 0.0)
+      lexical = by_logistic ? logistic(candidate.bm25, n_terms) : candidate.bm25 / greatest;
     give(candidate, options.boost * lexical, known ? candidate.similarity : 0.0);
     candidate.refused =
         gated && candidate.identifiers == 0 && !(known && candidate.similarity >= options.gate);
@@ -162,7 +165,8 @@ template <class Give>
 double fuse_automatically(const Scale& scale, Candidates& candidates, Give give) {
   const Automatic automatic(scale, candidates);
   for (Candidate& candidate : candidates.all())
-    give(candidate, automatic.words(candidate), automatic.meaning(candidate));
+    give(candidate, automatic.words(candidate.bm25, candidate.lexical_place),
+         automatic.meaning(candidate.similarity, candidate.vector_place));
   return automatic.share();
 }
 
@@ -179,7 +183,7 @@ double fuse_arms(const Options& options, size_t n_terms, const Scale& scale, Can
       fuse_scores(options, n_terms, candidates, give);
       break;
     case Method::boost:
-      fuse_boosted(options, candidates, give);
+      fuse_boosted(options, n_terms, candidates, give);
       break;
     case Method::production:
       fuse_as_production(options, candidates, give);
@@ -205,21 +209,10 @@ double agreement(const Candidates& candidates) noexcept {
 
 Automatic::Automatic(const Scale& scale, const Candidates& candidates) noexcept
     : scale_(scale),
-      share_(0.65 - 0.1 * agreement(candidates)),
+      share_(0.6 - 0.1 * agreement(candidates)),
       has_vector_(!candidates.by_vector_rank().empty()) {
   scale_.lexical_deviation = std::max(scale_.lexical_deviation, Scale::kLeastDeviation);
   if (has_vector_) least_ = candidates.all()[candidates.by_vector_rank().back()].similarity;
-}
-
-double Automatic::words(const Candidate& candidate) const noexcept {
-  return share_ * (candidate.bm25 / scale_.lexical_deviation);
-}
-
-double Automatic::meaning(const Candidate& candidate) const noexcept {
-  if (!has_vector_ || !(scale_.deviation > 0.0)) return 0.0;
-  const double similarity = std::isnan(candidate.similarity) ? least_ : candidate.similarity;
-  const double z = (similarity - scale_.mean) / scale_.deviation;
-  return (1.0 - share_) * (z > 0.0 ? z * std::sqrt(z) : z);
 }
 
 double logistic(double bm25, size_t n_terms) noexcept {

@@ -9,18 +9,23 @@
 //                 max       x / greatest
 //                 logistic  BM25: 1 / (1 + exp(-slope (x - midpoint))) by the query's length;
 //                           similarity: within 0..1
-//   boost       similarity + boost * bm25 / greatest, for documents whose similarity reaches the gate
+//   boost       similarity + boost * n(bm25), for documents whose similarity reaches the gate; n is logistic as above
+//               (0 for a BM25 of 0), or else x / greatest
 //   production  0.4 similarity + 0.6 bm25 / greatest, refused if both are below the floor. Literally, as it
 //               circulates: 0.4/0.6 for what both arms found, the bare similarity for what only the vector
 //               arm found, 0 for what only the lexical arm found; refused below the floor.
-//   automatic   share bm25 / d + (1 - share) e((similarity - mean) / deviation)
+//   automatic   share bm25 / d + r(lexical place)
+//               + (1 - share) e((similarity - mean) / deviation) + r(vector place) + 30 / (60 + vector place)
 //               d: the deviation that BM25 would have in the scope if its terms were independent, the root of
 //               the sum of w^2 p (1 - p) over the query's terms, w the weight of one and p the part of the
 //               documents that hold it; at least 0.2. mean, deviation: of the similarities in the scope. So
 //               each arm counts by how far a document stands out in it: words that most documents hold say
 //               little, and so does nearness where all are near.
-//               e(z) = z sqrt(z), z if negative: what is far out is rarer than in proportion.
-//               share = 0.65 - 0.1 agreement, the mean of 1/sqrt(rank that the other arm gives an arm's first
+//               e(z) = z^1.25, z if negative: what is far out is rarer than in proportion.
+//               r(place) = 4 / (2 + place): the first of either arm stay among the first, though the other arm
+//               does not know them. A place is 1 + how many of the ranking score higher; what a ranking does
+//               not hold has none, and gets nothing for it.
+//               share = 0.6 - 0.1 agreement, the mean of 1/sqrt(rank that the other arm gives an arm's first
 //               document), 0 if it does not have it.
 //               Every candidate has the scores that both arms give it. One without a vector counts as the
 //               least similar of the vector ranking.
@@ -31,6 +36,7 @@
 // weight * 11 / (10 + rank), except in rrf. Double precision, sums in the order of the rankings.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -64,21 +70,38 @@ struct Scale {
   double mean = 0.0, deviation = 0.0;  // of the similarities
 };
 
-// The automatic fusion, candidate by candidate. Ascends with both of its scores.
+// The automatic fusion, candidate by candidate. Ascends with both of its scores, descends with both of its places.
 class Automatic {
  public:
+  static constexpr double kFirst = 4.0, kFirstK = 2.0;  // by the place in either ranking
+  static constexpr double kNear = 30.0, kNearK = 60.0;  // by that in the vector ranking besides
+
   Automatic(const Scale& scale, const Candidates& candidates) noexcept;
 
   [[nodiscard]] double share() const noexcept { return share_; }
-  [[nodiscard]] double words(const Candidate& candidate) const noexcept;
-  [[nodiscard]] double meaning(const Candidate& candidate) const noexcept;
+  // Of a document with this BM25 and place in the lexical ranking, 0: none.
+  [[nodiscard]] double words(double bm25, uint32_t place) const noexcept {
+    return share_ * (bm25 / scale_.lexical_deviation) + of_place(kFirst, kFirstK, place);
+  }
+  // The same of the vector ranking. NaN: of one that counts as the least similar.
+  [[nodiscard]] double meaning(double similarity, uint32_t place) const noexcept {
+    const double of_rank = of_place(kFirst, kFirstK, place) + of_place(kNear, kNearK, place);
+    if (!has_vector_ || !(scale_.deviation > 0.0)) return of_rank;
+    const double z = ((std::isnan(similarity) ? least_ : similarity) - scale_.mean) / scale_.deviation;
+    return (1.0 - share_) * (z > 0.0 ? z * std::sqrt(std::sqrt(z)) : z) + of_rank;
+  }
   [[nodiscard]] double score(const Candidate& candidate) const noexcept {
-    return words(candidate) + meaning(candidate);
+    return words(candidate.bm25, candidate.lexical_place) +
+           meaning(candidate.similarity, candidate.vector_place);
   }
   // Of the vector ranking.
   [[nodiscard]] double least_similarity() const noexcept { return least_; }
 
  private:
+  [[nodiscard]] static double of_place(double weight, double k, uint32_t place) noexcept {
+    return place != 0 ? weight / (k + place) : 0.0;
+  }
+
   Scale scale_;
   double share_, least_ = 0.0;
   bool has_vector_;

@@ -46,6 +46,16 @@ struct Bm25Parameters {
 // What the idf of a function word is worth at most.
 inline constexpr double kFunctionWordIdf = 0.5;
 
+// What a term that stands for another one as its compound or part is worth, of the lesser of their idfs.
+inline constexpr double kPartIdf = 0.5;
+
+// What a term of a query is worth, by its idf.
+struct Worth {
+  enum class Kind : uint8_t { full, function_word, part };
+  Kind kind = Kind::full;
+  uint32_t of = 0;  // part: of which term of the query
+};
+
 // What the visible, live documents of a search add up to.
 struct Statistics {
   uint64_t n_docs = 0;
@@ -74,11 +84,11 @@ class Weighting {
   static constexpr unsigned kFractionBits = 20;
 
   // `dfs[t]` and `counts[t]`: live document frequency and occurrences in the query of term t.
-  // `max_length_code`: the greatest length code that will be looked up. `function_words[t]`: whether term t is
-  // one; empty: none is.
+  // `max_length_code`: the greatest length code that will be looked up. `worths`: of each term; empty: each counts in
+  // full.
   void prepare(const Bm25Parameters& parameters, const Statistics& statistics, std::span<const uint64_t> dfs,
                std::span<const uint32_t> counts, uint32_t max_length_code,
-               std::span<const uint8_t> function_words = {}) {
+               std::span<const Worth> worths = {}) {
     idfs_.resize(dfs.size());
     weights_.resize(dfs.size());
     double total = 0.0;
@@ -92,17 +102,23 @@ class Weighting {
     unit_ = std::ldexp(1.0, -static_cast<int>(fraction_bits_));
     const double scale = std::ldexp(1.0, static_cast<int>(fraction_bits_));  // a power of two: exact
     greatest_score_ = static_cast<uint32_t>(total * scale);
-    for (size_t t = 0; t < dfs.size(); ++t) {
-      const bool is_function_word = !function_words.empty() && function_words[t] != 0;
-      weights_[t] =
-          static_cast<float>((is_function_word ? std::min(idfs_[t], kFunctionWordIdf) : idfs_[t]) * scale);
-    }
+    for (size_t t = 0; t < dfs.size(); ++t)
+      weights_[t] = static_cast<float>((worths.empty() ? idfs_[t] : worth(t, worths)) * scale);
     prepare_norms(parameters, statistics, max_length_code);
   }
 
   [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
   // Of a function word, too, in full.
   [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
+  // What the term's idf counts as.
+  [[nodiscard]] double worth(size_t term, std::span<const Worth> worths) const noexcept {
+    const double own = idfs_[term];
+    const Worth& how = worths[term];
+    if (how.kind == Worth::Kind::full) return own;
+    if (how.kind == Worth::Kind::function_word) return std::min(own, kFunctionWordIdf);
+    const double whole = idfs_[how.of];
+    return kPartIdf * (whole > 0.0 ? std::min(own, whole) : own);
+  }
   // What no score of the query much exceeds.
   [[nodiscard]] uint32_t greatest_score() const noexcept { return greatest_score_; }
   [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "base/epoch.hpp"
@@ -22,6 +23,7 @@ PostingTable::~PostingTable() {
   TinyPostings::destroy(tiny());
   const std::unique_ptr<const Table> table(this->table());
   if (table) destroy_lists(*table);
+  delete prefixes_.load(std::memory_order_relaxed);
 }
 
 bool PostingTable::holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept {
@@ -36,12 +38,36 @@ std::string_view PostingTable::long_term(uint32_t at) const noexcept {
 
 // Where the bytes of a long term begin that has none yet.
 uint32_t PostingTable::keep_bytes(std::string_view term) {
-  const uint32_t at = long_terms_bytes_;
+  const uint32_t at = long_terms_bytes_.load(std::memory_order_relaxed);
   long_terms_.reserve(size_t{at} + 1 + term.size(), at);
   long_terms_.data()[at] = static_cast<char>(term.size());
   std::memcpy(long_terms_.data() + at + 1, term.data(), term.size());
-  long_terms_bytes_ += static_cast<uint32_t>(1 + term.size());
+  // Readers of all terms go by it (find_containing): the bytes, and the array that has them, are there before.
+  long_terms_bytes_.store(at + static_cast<uint32_t>(1 + term.size()), std::memory_order_release);
   return at;
+}
+
+void PostingTable::find_containing(std::string_view letters,
+                                   const std::function<void(std::string_view)>& visit) const {
+  const uint32_t n_bytes = long_terms_bytes_.load(std::memory_order_acquire);
+  if (n_bytes == 0) return;
+  const char* const bytes = long_terms_.read();
+  const std::boyer_moore_horspool_searcher searcher(letters.begin(), letters.end());
+  const std::string_view all(bytes, n_bytes);
+  size_t term_at = 0;  // of the length byte of a term, at or before what was found
+  for (auto from = all.begin(); from != all.end();) {
+    const auto found = std::search(from, all.end(), searcher);
+    if (found == all.end()) return;
+    const auto at = static_cast<size_t>(found - all.begin());
+    const auto end_of = [&] { return term_at + 1 + static_cast<unsigned char>(bytes[term_at]); };
+    while (end_of() <= at) term_at = end_of();
+    if (at > term_at && at + letters.size() <= end_of()) {
+      visit(long_term(static_cast<uint32_t>(term_at)));
+      from = all.begin() + static_cast<std::ptrdiff_t>(end_of());
+    } else {
+      from = found + 1;  // a length byte among what was found
+    }
+  }
 }
 
 PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key,
@@ -68,6 +94,7 @@ PostingTable::Slot& PostingTable::find_or_insert(uint64_t key, std::string_view 
     slot = table->insert(key, term_at);
   }
   ++n_terms_;
+  keep_prefixes(key, term_at);
   return *slot;
 }
 
@@ -327,7 +354,9 @@ void PostingTable::sum_up(const base::Bitmap* dead, TermPostings& out) noexcept 
 size_t PostingTable::memory_bytes() const noexcept {
   const TinyPostings* tiny = this->tiny();
   const Table* table = this->table();
-  return block_bytes_ + ranked_bytes_ + long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
+  const TermPrefixes* prefixes = prefixes_.load(std::memory_order_acquire);
+  return (prefixes ? prefixes->memory_bytes() : 0) + block_bytes_ + ranked_bytes_ +
+         long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
          (table ? base::held_bytes(sizeof(Table)) + base::held_bytes(table->n_slots * sizeof(Slot)) : 0);
 }
 

@@ -26,6 +26,7 @@
 #include "lexical/posting.hpp"
 #include "lexical/ranked_bitmap.hpp"
 #include "lexical/term_counts.hpp"
+#include "lexical/term_prefixes.hpp"
 #include "lexical/tiny_postings.hpp"
 
 namespace scrubjay::lexical {
@@ -118,8 +119,17 @@ class PostingTable {
   // for while the others are looked up.
   void find_all(std::span<const TermCount> terms, uint32_t n_docs, const base::Bitmap* dead,
                 TermPostings* out) const;
+  // Calls visit(term) for the terms of more than seven bytes that hold these letters (one or more): for those of a
+  // snapshot's documents, and perhaps for others. Valid until it returns. Cost: a look through the bytes of all such terms.
+  void find_containing(std::string_view letters, const std::function<void(std::string_view)>& visit) const;
   // Asks for the cache line where find() will look first.
   void prefetch(uint64_t key) const noexcept;
+
+  // What the terms of published documents begin with. Null: not known, as another thread is just looking, or there is
+  // no dictionary. Cost: the first time, and after the dictionary grew by half, a look at every term.
+  [[nodiscard]] const TermPrefixes* prefixes() const noexcept;
+  // Adds those of a table without a dictionary to `out`; false if it has one.
+  [[nodiscard]] bool add_tiny_prefixes(TermPrefixes& out) const noexcept;
 
   [[nodiscard]] size_t n_terms() const noexcept { return n_terms_; }        // writer
   [[nodiscard]] size_t n_postings() const noexcept { return n_postings_; }  // writer
@@ -162,6 +172,8 @@ class PostingTable {
 
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
+  void add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept;
+  void keep_prefixes(uint64_t key, uint32_t term_at) noexcept;
   [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;
   void append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
   static void sum_up(const base::Bitmap* dead, TermPostings& out) noexcept;
@@ -176,8 +188,9 @@ class PostingTable {
   Table& rebuild_table(size_t n_slots, base::Probing probing);
 
   std::atomic<uintptr_t> form_{0};
+  mutable std::atomic<TermPrefixes*> prefixes_{nullptr};  // made by a reader; kept by the writer
   base::GrowingArray<char> long_terms_;  // bytes of the terms longer than seven, each behind a length byte
-  uint32_t long_terms_bytes_ = 0;
+  std::atomic<uint32_t> long_terms_bytes_{0};
   uint32_t n_terms_ = 0;
   size_t n_postings_ = 0;
   size_t block_bytes_ = 0;

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "lexical/search.hpp"
@@ -39,6 +40,11 @@ class PrunedSearch {
   // As if search_exhaustively(query, best): the same best k, with the same keys. `best` holds nothing yet.
   void run(const Query& query, base::TopK& best);
 
+  // The scores of some documents of a chunk, as score_document() has them, after run() of the same query: adds them to
+  // scores[0, offsets.size()); the offsets are distinct. There is room for 16 more of both, and what stands there may be
+  // overwritten. A short list is gone through as a whole, in a long one each document is looked up.
+  void add_scores(const Query& query, uint32_t chunk, std::span<uint32_t> offsets, uint32_t* scores);
+
  private:
   // A query term in the chunk at hand.
   struct Cursor {
@@ -59,6 +65,9 @@ class PrunedSearch {
   };
 
   void prepare_impacts(const Query& query);
+  [[nodiscard]] static bool going_through_pays(const TermPostings& postings, size_t n_wanted) noexcept;
+  void add_marked(const TermPostings& list, float weight, uint32_t count, const float* norms,
+                  uint32_t* scores) const noexcept;
   void open_chunk(const Query& query, const ChunkPostings& chunk);
   void search_chunk(const Query& query, uint32_t chunk);
   struct Plan {
@@ -84,7 +93,8 @@ class PrunedSearch {
 
   const uint32_t window_;
   const simd::Kernels& kernels_;
-  std::unique_ptr<uint32_t[]> sums_;  // one per document of the window; all zero between windows
+  std::unique_ptr<uint32_t[]> sums_;   // one per document of the window; all zero between windows
+  std::unique_ptr<uint16_t[]> marks_;  // by document: its place among a few from 1; all zero between uses
   Selection selection_;
   std::vector<Cursor> cursors_;       // ascending by bound
   std::vector<uint32_t> bound_sums_;  // of the cursors up to and including this one

@@ -63,6 +63,14 @@ class RankedBitmap {
     for (uint32_t i = 0; i < n; ++i) add(offsets[i], i);
   }
 
+  // Of the documents that the reader's list holds, and of any that it does not see.
+  [[nodiscard]] bool holds(uint32_t offset) const noexcept {
+    const uint32_t at = offset / kDocsPerWord;
+    if (at >= n_words_) return false;
+    const auto* words = reinterpret_cast<const std::atomic<uint64_t>*>(this + 1);
+    return (words[at].load(std::memory_order_relaxed) >> (offset % kDocsPerWord) & 1u) != 0;
+  }
+
   [[nodiscard]] uint32_t n_words() const noexcept { return n_words_; }
   // For kernels, which load each word at once. Documents beyond the words are not held.
   [[nodiscard]] const uint64_t* read() const noexcept {

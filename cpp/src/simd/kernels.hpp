@@ -20,7 +20,7 @@ inline constexpr size_t kLaneCount = 16;
 // A word of a ranked bitmap: the bits of so many documents below, and above them a number of postings.
 inline constexpr uint32_t kRankedDocs = 48;
 // What is compared each with each.
-inline constexpr size_t kFewValues = 64;
+inline constexpr size_t kComparedValues = 128;
 
 struct Kernels {
   const char* level;
@@ -76,13 +76,9 @@ struct Kernels {
   // The k-th greatest of n values: at least k of them are >= it, fewer than k are greater. If fewer than k
   // exceed `below`: `below`. Values are below 2^31, k >= 1.
   uint32_t (*kth_greatest)(const uint32_t* values, size_t n, size_t k, uint32_t below);
-  // counts[i] = how many of values[0, n) are greater than values[i]; n <= kFewValues, and there is room for
+  // counts[i] = how many of values[0, n) are greater than values[i]; n <= kComparedValues, and there is room for
   // so many of each.
   void (*count_greater)(const int32_t* values, size_t n, int32_t* counts);
-  // places[i] = 1 + the place of wanted[i] among `values`, which are distinct; 0: it is not there. n_values
-  // <= kFewValues, and so many may be read.
-  void (*find_among)(const uint32_t* wanted, size_t n, const uint32_t* values, size_t n_values,
-                     uint32_t* places);
   // Keeps the candidates with a score above the threshold, in their order; returns how many. May write 16
   // entries beyond them, as far as n + 16.
   size_t (*keep_above)(uint32_t* positions, uint32_t* scores, size_t n, uint32_t threshold);

@@ -403,6 +403,21 @@ size_t select_above(const uint32_t* values, size_t n, uint32_t threshold, uint32
     for (size_t j = 0; j < 64; j += 16) take(i + j);
   }
   for (; i < n; i += 16) take(i);
+#elif defined(__AVX2__)
+  const __m256i limit = _mm256_set1_epi32(static_cast<int>(threshold));
+  const auto take = [&](__m256i value, size_t at) {
+    const unsigned bits = eight_above(value, limit);
+    put_eight(positions + n_found,
+              _mm256_add_epi32(set_lanes(bits), _mm256_set1_epi32(static_cast<int>(at))));
+    n_found += static_cast<size_t>(__builtin_popcount(bits));
+  };
+  for (; i + 32 <= n; i += 32) {
+    const __m256i four[4] = {eight_at(values + i), eight_at(values + i + 8), eight_at(values + i + 16),
+                             eight_at(values + i + 24)};
+    if (!any_above(four, limit)) continue;
+    for (size_t j = 0; j < 4; ++j) take(four[j], i + 8 * j);
+  }
+  for (; i < n; i += 8) take(eight_at(values + i), i);
 #else
   for (; i < n; i += 16) {
     for (unsigned bits = above(values + i, threshold); bits != 0; bits &= bits - 1)

@@ -46,9 +46,9 @@ inline F32x16 widen_upper_halves(const unsigned short* from) {
 inline F32x16 widen(const unsigned short* from) { return widen_f16(from); }
 inline F32x16 widen(const float* from) { return load<F32x16>(from); }
 
-// Four accumulators hide the latency of the additions: element i goes to lane i % 64.
+// Four accumulators hide the latency of the additions: element i goes to lane i % 64, and those to lane i % 16.
 template <class First, class Second>
-inline float dot(const First* a, const Second* b, size_t n_elements) {
+inline F32x16 dot_lanes(const First* a, const Second* b, size_t n_elements) {
   F32x16 sums[4] = {};
   const auto add = [&](F32x16& lanes, size_t i) { lanes = lanes + widen(a + i) * widen(b + i); };
   size_t i = 0;
@@ -62,10 +62,15 @@ inline float dot(const First* a, const Second* b, size_t n_elements) {
   if (i < n_elements) add(sums[0], i);
   if (i + 16 < n_elements) add(sums[1], i + 16);
   if (i + 32 < n_elements) add(sums[2], i + 32);
-  return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Four rows share the loads of the query and the last additions, which are those of dot() and sum().
+template <class First, class Second>
+inline float dot(const First* a, const Second* b, size_t n_elements) {
+  return sum(dot_lanes(a, b, n_elements));
+}
+
+// Four rows share the last additions, which are those of dot() and sum(), and with AVX-512 the loads of the query.
 #if defined(__AVX512F__)
 template <class Rows>
 inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const float* query, float* out) {
@@ -98,12 +103,30 @@ inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const floa
   const __m512i firsts = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
   _mm_storeu_ps(out + first, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, ones)));
 }
+#elif defined(__AVX2__)
+template <class Rows>
+inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const float* query, float* out) {
+  __m256 rest[4];
+  for (size_t r = 0; r < 4; ++r) {
+    const F32x16 lanes = dot_lanes(rows[first + r], query, n_elements);
+    rest[r] = (__m256)(lanes.low + lanes.high);
+  }
+  // Lane i with lane i + 4, of two rows in halves, with + 2, of all four rows, with + 1.
+  const auto fours = [](__m256 a, __m256 b) {
+    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+  };
+  const __m256 even = fours(rest[0], rest[1]), odd = fours(rest[2], rest[3]);
+  const __m256 twos = _mm256_add_ps(_mm256_shuffle_ps(even, odd, 0x44), _mm256_shuffle_ps(even, odd, 0xee));
+  const __m256 ones = _mm256_add_ps(twos, _mm256_permute_ps(twos, 0xb1));
+  const __m128 of_even = _mm256_castps256_ps128(ones), of_odd = _mm256_extractf128_ps(ones, 1);
+  _mm_storeu_ps(out + first, _mm_blend_ps(of_even, of_odd, 0xa));
+}
 #endif
 
 template <class Rows>
 inline void dot_all_rows(Rows rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
   size_t r = 0;
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
   for (; r + 4 <= n_rows; r += 4) dot_four_rows(rows, r, n_elements, query, out);
 #endif
   for (; r < n_rows; ++r) out[r] = dot(rows[r], query, n_elements);
@@ -258,6 +281,39 @@ inline unsigned bits_of(__mmask16 mask) {
 }
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// The lanes of the set bits of a byte, ascending; behind them anything. What AVX-512 compresses by an instruction.
+struct SetLanes {
+  unsigned char of[256][8];
+};
+alignas(64) constexpr SetLanes kSetLanes = [] {
+  SetLanes lanes{};
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    for (unsigned lane = 0, n = 0; lane < 8; ++lane) {
+      if ((bits >> lane & 1u) != 0) lanes.of[bits][n++] = static_cast<unsigned char>(lane);
+    }
+  }
+  return lanes;
+}();
+inline __m256i set_lanes(unsigned bits) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSetLanes.of[bits])));
+}
+inline __m256i eight_at(const uint32_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline void put_eight(uint32_t* to, __m256i lanes) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), lanes);
+}
+inline unsigned eight_above(__m256i values, __m256i limit) {
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(values, limit))));
+}
+inline bool any_above(const __m256i* four, __m256i limit) {
+  const __m256i most =
+      _mm256_max_epi32(_mm256_max_epi32(four[0], four[1]), _mm256_max_epi32(four[2], four[3]));
+  return eight_above(most, limit) != 0;
+}
+#endif
+
 // A bit for each of 16 sums: is it above the threshold? Sums and thresholds are below 2^31.
 inline unsigned above(const uint32_t* sums, uint32_t threshold) {
 #if defined(__AVX512F__)
@@ -310,6 +366,29 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
     }
     n_in_stretch = n_found - n_before;
     n_before = n_found;
+  }
+#elif defined(__AVX2__)
+  const __m256i limit = _mm256_set1_epi32(static_cast<int>(threshold));
+  const auto take = [&](__m256i sum, size_t at) {
+    const unsigned bits = eight_above(sum, limit);
+    const __m256i lanes = set_lanes(bits);
+    put_eight(positions + n_found, _mm256_add_epi32(lanes, _mm256_set1_epi32(static_cast<int>(at))));
+    put_eight(scores + n_found, _mm256_permutevar8x32_epi32(sum, lanes));
+    n_found += static_cast<size_t>(__builtin_popcount(bits));
+  };
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) {  // mostly none
+    const __m256i four[4] = {eight_at(sums + i), eight_at(sums + i + 8), eight_at(sums + i + 16),
+                             eight_at(sums + i + 24)};
+    store(sums + i, zero);
+    store(sums + i + 16, zero);
+    if (!any_above(four, limit)) continue;
+    for (size_t j = 0; j < 4; ++j) take(four[j], i + 8 * j);
+  }
+  for (; i < n; i += 8) {
+    const __m256i sum = eight_at(sums + i);
+    put_eight(sums + i, _mm256_setzero_si256());
+    take(sum, i);
   }
 #else
   size_t i = 0;
@@ -386,7 +465,6 @@ constexpr Kernels kKernels = {
     .complete_ranked = complete_ranked,
     .kth_greatest = kth_greatest,
     .count_greater = count_greater,
-    .find_among = find_among,
     .keep_above = keep_above,
     .hide = hide,
     .complement = complement,

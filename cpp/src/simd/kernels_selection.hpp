@@ -45,7 +45,17 @@ inline void count_above_three(const uint32_t* values, size_t n, const uint32_t* 
   }
   for (size_t j = 0; j < 3; ++j) n_above[j] = static_cast<unsigned>(_mm512_reduce_add_epi32(counts[j]));
 #else
-  for (size_t j = 0; j < 3; ++j) n_above[j] = count_above(values, n, bounds[j]);
+  I32x16 limits[3], counts[3] = {};
+  for (size_t j = 0; j < 3; ++j) limits[j] = all<I32x16>(static_cast<int>(bounds[j]));
+  size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const auto value = load<I32x16>(values + i);
+    for (size_t j = 0; j < 3; ++j) counts[j] = counts[j] - (limits[j] < value);
+  }
+  for (size_t j = 0; j < 3; ++j) {
+    n_above[j] = static_cast<unsigned>(sum(counts[j]));
+    for (size_t rest = i; rest < n; ++rest) n_above[j] += values[rest] > bounds[j] ? 1 : 0;
+  }
 #endif
 }
 
@@ -62,6 +72,16 @@ inline size_t select_between(const uint32_t* values, size_t n, uint32_t low, uin
         _mm512_mask_cmple_epu32_mask(_mm512_mask_cmpgt_epu32_mask(lanes, value, least), value, most);
     _mm512_storeu_si512(out + n_found, _mm512_maskz_compress_epi32(between, value));
     n_found += static_cast<size_t>(__builtin_popcount(bits_of(between)));
+  }
+#elif defined(__AVX2__)
+  const __m256i least = _mm256_set1_epi32(static_cast<int>(low));
+  const __m256i most = _mm256_set1_epi32(static_cast<int>(high));
+  for (; i + 8 <= n; i += 8) {
+    const __m256i value = eight_at(values + i);
+    const unsigned bits = eight_above(value, least) & ~eight_above(value, most);
+    if (bits == 0) continue;  // mostly none
+    put_eight(out + n_found, _mm256_permutevar8x32_epi32(value, set_lanes(bits)));
+    n_found += static_cast<size_t>(__builtin_popcount(bits));
   }
 #endif
   for (; i < n; ++i) {
@@ -96,7 +116,19 @@ inline uint32_t kth_of_few(const uint32_t* values, size_t n, size_t k) {
   return static_cast<uint32_t>(least<I32x4>(select(few, lanes, all<I32x16>(0x7fffffff))));
 }
 
-// Cuts an interval of scores into quarters until few values lie in it, and selects among those.
+// Three borders around the k-th greatest of n values, ascending: from a sample of sixteen, between whose values there
+// are mostly few. Scores are often crowded, and the bits of floats are crowded around zero.
+inline void sample_borders(const uint32_t* values, size_t n, size_t k, uint32_t* borders) {
+  uint32_t sample[16];
+  for (size_t i = 0; i < 16; ++i) sample[i] = values[(2 * i + 1) * n / 32];
+  const size_t rank = (16 * k + n / 2) / n;
+  borders[0] = kth_of_few(sample, 16, rank + 2 < 16 ? rank + 2 : 16);
+  borders[1] = kth_of_few(sample, 16, rank < 1 ? 1 : rank < 16 ? rank : 16);
+  borders[2] = kth_of_few(sample, 16, rank < 3 ? 1 : rank - 2);
+}
+
+// Cuts an interval of scores at borders from a sample, then into quarters, until few values lie in it, and selects among
+// those.
 uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below) {
   constexpr size_t kFew = 16;
   // Invariant: n_low values exceed `low`, at least k; n_high exceed `high`, fewer than k.
@@ -124,11 +156,21 @@ uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below
     n_low = count_above(values, n, below);
   }
   if (n_low < k) return below;
+  constexpr size_t kSampled = 64;  // values that are worth a sample
+  bool sampled = n < kSampled;
   while (n_low - n_high > kFew && n_low != k && high - low > 3) {
     const uint32_t quarter = (high - low) / 4;
     uint32_t borders[3];
     size_t n_above[3];
     for (uint32_t i = 0; i < 3; ++i) borders[i] = low + (i + 1) * quarter;
+    if (!sampled) {
+      sample_borders(values, n, k, borders);
+      for (uint32_t& border : borders) {  // a border outside says nothing
+        border = border < low ? low : border;
+        border = border > high ? high : border;
+      }
+      sampled = true;
+    }
     count_above_three(values, n, borders, n_above);
     for (size_t i = 0; i < 3; ++i) {  // as selections, which need not be guessed
       const bool enough = n_above[i] >= k;
@@ -167,6 +209,16 @@ size_t keep_above(uint32_t* positions, uint32_t* scores, size_t n, uint32_t thre
     _mm512_storeu_si512(scores + n_kept, _mm512_maskz_compress_epi32(kept, score));
     n_kept += static_cast<size_t>(__builtin_popcount(bits_of(kept)));
   }
+#elif defined(__AVX2__)
+  const __m256i limit = _mm256_set1_epi32(static_cast<int>(threshold));
+  for (; i + 8 <= n; i += 8) {
+    const __m256i position = eight_at(positions + i), score = eight_at(scores + i);
+    const unsigned kept = eight_above(score, limit);
+    const __m256i lanes = set_lanes(kept);
+    put_eight(positions + n_kept, _mm256_permutevar8x32_epi32(position, lanes));
+    put_eight(scores + n_kept, _mm256_permutevar8x32_epi32(score, lanes));
+    n_kept += static_cast<size_t>(__builtin_popcount(kept));
+  }
 #endif
   for (; i < n; ++i) {
     const uint32_t score = scores[i];
@@ -190,12 +242,13 @@ size_t harvest_listed(const uint16_t* offsets, size_t n, uint32_t* sums, uint32_
   return n_found;
 }
 
-void count_greater(const int32_t* values, size_t n, int32_t* counts) {
-  constexpr size_t kGroups = 4;  // of the 64 values that there may be
+// The counts of values [0, 16 kGroups) among n values from `all_values` on.
+template <size_t kGroups>
+inline void count_greater_of(const int32_t* values, const int32_t* all_values, size_t n, int32_t* counts) {
   I32x16 some[kGroups], n_greater[kGroups] = {};
   for (size_t g = 0; g < kGroups; ++g) some[g] = load<I32x16>(values + 16 * g);
   for (size_t j = 0; j < n; ++j) {
-    const auto other = all<I32x16>(values[j]);
+    const auto other = all<I32x16>(all_values[j]);
 #if defined(__AVX512F__)
     const __m512i one = _mm512_set1_epi32(1);
     for (size_t g = 0; g < kGroups; ++g) {
@@ -209,30 +262,12 @@ void count_greater(const int32_t* values, size_t n, int32_t* counts) {
   for (size_t g = 0; g < kGroups; ++g) store(counts + 16 * g, n_greater[g]);
 }
 
-void find_among(const uint32_t* wanted, size_t n, const uint32_t* values, size_t n_values, uint32_t* places) {
+void count_greater(const int32_t* values, size_t n, int32_t* counts) {
 #if defined(__AVX512F__)
-  const uint64_t there = n_values < 64 ? (uint64_t{1} << n_values) - 1 : ~uint64_t{0};
-  __m512i some[4];
-  for (size_t g = 0; g < 4; ++g) some[g] = _mm512_loadu_si512(values + 16 * g);
-  for (size_t i = 0; i < n; ++i) {
-    const __m512i one = _mm512_set1_epi32(static_cast<int>(wanted[i]));
-    uint64_t equal = 0;
-    for (unsigned g = 0; g < 4; ++g)
-      equal |= static_cast<uint64_t>(bits_of(_mm512_cmpeq_epi32_mask(some[g], one))) << (16 * g);
-    equal &= there;
-    places[i] = equal == 0 ? 0 : 1 + static_cast<uint32_t>(__builtin_ctzll(equal));
-  }
+  constexpr size_t kGroups = 4;
 #else
-  uint32_t numbers[64];
-  for (uint32_t j = 0; j < 64; ++j) numbers[j] = j < n_values ? j + 1 : 0;
-  for (size_t i = 0; i < n; ++i) {
-    const auto one = all<U32x16>(wanted[i]);
-    U32x16 place = {};
-    for (size_t g = 0; 16 * g < n_values; ++g) {
-      const auto equal = load<U32x16>(values + 16 * g) == one;
-      place = place | select(equal, load<U32x16>(numbers + 16 * g), U32x16{});
-    }
-    places[i] = sum(place);
-  }
+  constexpr size_t kGroups = 2;  // of pairs: more would not stay in registers
 #endif
+  for (size_t first = 0; first < n; first += 16 * kGroups)
+    count_greater_of<kGroups>(values + first, values, n, counts + first);
 }

@@ -7,7 +7,8 @@
 
 typedef float F32x4 __attribute__((vector_size(16)));
 typedef unsigned U32x4 __attribute__((vector_size(16)));
-typedef int I32x4 __attribute__((vector_size(16)));
+// Signed lanes are what a comparison gives: lanes of int, but of long where clang finds that as wide (Windows).
+using I32x4 = decltype(U32x4{} < U32x4{1});
 
 template <class Half>
 struct Pair {
@@ -22,11 +23,11 @@ inline constexpr bool kIsPair<Pair<Half>> = true;
 #if defined(__AVX512F__)
 typedef float F32x16 __attribute__((vector_size(64)));
 typedef unsigned U32x16 __attribute__((vector_size(64)));
-typedef int I32x16 __attribute__((vector_size(64)));
+using I32x16 = decltype(U32x16{} < U32x16{1});
 #elif defined(__AVX2__)
 typedef float F32x8 __attribute__((vector_size(32)));
 typedef unsigned U32x8 __attribute__((vector_size(32)));
-typedef int I32x8 __attribute__((vector_size(32)));
+using I32x8 = decltype(U32x8{} < U32x8{1});
 using F32x16 = Pair<F32x8>;
 using U32x16 = Pair<U32x8>;
 using I32x16 = Pair<I32x8>;
@@ -138,7 +139,7 @@ template <class Half>
 inline Pair<Half> operator>>(Pair<Half> a, int bits) {
   return {a.low >> bits, a.high >> bits};
 }
-// Comparisons give lanes of int: all ones or all zeros.
+// Comparisons give signed lanes: all ones or all zeros.
 template <class Half>
 inline auto operator<(Pair<Half> a, Pair<Half> b) {
   return Pair<decltype(a.low < b.low)>{a.low < b.low, a.high < b.high};

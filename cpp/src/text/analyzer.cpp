@@ -94,15 +94,19 @@ Analyzer::Analyzer(AnalyzerOptions options) : state_(std::make_unique<State>()) 
     throw base::InvalidArgument("analyzer: expected a name of your own with a stemmer, got the built-in '" +
                                 options.name + "'");
   }
-  if (!built_in && !options.stemmer) {
+  const snowball::Program* const program =
+      built_in || options.stemmer ? nullptr : snowball::find_program(options.name);
+  if (!built_in && !options.stemmer && !program) {
     throw base::InvalidArgument(
-        "analyzer: expected 'english', 'plain' or another name together with a stemmer, got '" +
-        options.name + "' without one");
+        "analyzer: expected 'english', 'plain', a language (" + snowball::language_names() +
+        ") or another name together with a stemmer, got '" + options.name + "' without one");
   }
   if (options.name.empty()) throw base::InvalidArgument("analyzer: expected a name, got an empty string");
   state_->name = options.name;
   state_->name += kVersion;
+  state_->rules.program = program;
   state_->rules.stemming = options.stemmer             ? Stemming::custom
+                           : program                   ? Stemming::snowball
                            : options.name == "english" ? Stemming::english
                                                        : Stemming::none;
   if (options.stemmer) state_->rules.memo = std::make_unique<StemMemo>(std::move(options.stemmer));
@@ -113,7 +117,9 @@ Analyzer::~Analyzer() = default;
 std::string_view Analyzer::name() const noexcept { return state_->name; }
 bool Analyzer::english() const noexcept { return state_->rules.stemming == Stemming::english; }
 
-bool Analyzer::stems_by_callback() const noexcept { return state_->rules.stemming == Stemming::custom; }
+bool Analyzer::stems_slowly() const noexcept {
+  return state_->rules.stemming == Stemming::custom || state_->rules.stemming == Stemming::snowball;
+}
 
 std::string Analyzer::term_of_word(std::string_view letters) const {
   TermMaker maker;

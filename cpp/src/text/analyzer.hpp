@@ -27,9 +27,9 @@
 // Analyzer::name.
 //
 // Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms
-// (folding and stemming one word), porter2, identifiers (one compound), runs (text between separators),
+// (folding and stemming one word), porter2, snowball, identifiers (one compound), runs (text between separators),
 // surface_cache (what was seen before), analyzer (the scanner in front), function_words
-// (of queries), spelling, word_forms (of queries), term_key.
+// (of queries), spelling, word_forms and script_forms (of queries), term_key.
 #pragma once
 
 #include <cstddef>
@@ -74,12 +74,12 @@ using Stemmer = std::function<std::string(std::string_view)>;
 
 struct AnalyzerOptions {
   std::string name =
-      "english";  // "english", "plain" (no stemming), or a name of your own together with a stemmer
+      "english";  // "english", "plain" (no stemming), a language of snowball.hpp, or any other with a stemmer
   Stemmer stemmer;
 };
 
 // Immutable and thread-safe. Throws base::InvalidArgument for an unknown name without a stemmer, or for a
-// stemmer under a built-in name.
+// stemmer under the name "english" or "plain". A stemmer under a language's name is used instead of Snowball's.
 class Analyzer {
  public:
   class Scratch;
@@ -96,10 +96,9 @@ class Analyzer {
 
   // The term of a word of ASCII letters that stands alone.
   [[nodiscard]] std::string term_of_word(std::string_view letters) const;
-  // Whether words are stemmed by a function of the caller's, which may take long.
-  [[nodiscard]] bool stems_by_callback() const noexcept;
-  // As if term_of_word(letters) of small letters, but without the caller's stemmer: then the word itself. The view is
-  // that of `buffer`.
+  // Whether words are stemmed by what takes longer than quick_term may: Snowball, or a function of the caller's.
+  [[nodiscard]] bool stems_slowly() const noexcept;
+  // As if term_of_word(letters) of small letters, but where stems_slowly() the word itself. The view is that of `buffer`.
   [[nodiscard]] std::string_view quick_term(std::string_view letters, std::string& buffer) const;
 
   // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same

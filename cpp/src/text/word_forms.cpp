@@ -4,9 +4,11 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "text/porter2.hpp"
+#include "text/script_forms.hpp"
 #include "text/term_key.hpp"
 
 namespace scrubjay::text {
@@ -35,11 +37,21 @@ constexpr std::string_view kGroups =
     "anaemia anemia; paediatric pediatric; orthopaedic orthopedic; haemoglobin hemoglobin; "
     "leukaemia leukemia; diarrhoea diarrhea; oestrogen estrogen; foetus fetus; "
     "encyclopaedia encyclopedia; fuelled fueled; woollen woolen; skilful skillful; mould mold; "
-    "smoulder smolder; cosy cozy; mum mom";
+    "smoulder smolder; cosy cozy; mum mom; "
+    // German plurals in -er, of words that English has not, but for Kind.
+    "amt amter; bild bilder; blatt blatter; brett bretter; buch bucher; dach dacher; denkmal denkmaler; "
+    "dorf dorfer; ei eier; fach facher; fass fasser; feld felder; gehalt gehalter; "
+    "geschlecht geschlechter; gesicht gesichter; glas glaser; glied glieder; gott gotter; haus hauser; "
+    "huhn huhner; irrtum irrtumer; kalb kalber; kind kinder; kleid kleider; korn korner; "
+    "krankenhaus krankenhauser; kraut krauter; lamm lammer; licht lichter; lied lieder; loch locher; "
+    "mitglied mitglieder; rathaus rathauser; reichtum reichtumer; rind rinder; schloss schlosser; "
+    "schwert schwerter; strauch straucher; tuch tucher; volk volker; wald walder; wort worter; "
+    "worterbuch worterbucher; wurm wurmer";
 
 class Table {
  public:
   Table() {
+    mark("cannot");  // what it is depends on the scope (engine/spelling.hpp)
     for (size_t from = 0; from < kGroups.size();) {
       const size_t end = std::min(kGroups.find(';', from), kGroups.size());
       add(kGroups.substr(from, end - from));
@@ -57,7 +69,7 @@ class Table {
   }
 
  private:
-  static constexpr size_t kBits = 8192;
+  static constexpr size_t kBits = 32768;
 
   void add(std::string_view group) {
     std::vector<std::string> terms;
@@ -67,14 +79,17 @@ class Table {
       from = end + 1;
     }
     for (const std::string& term : terms) {
-      const size_t bit = bit_of(term_key(term));
-      bits_[bit / 64] |= uint64_t{1} << (bit % 64);
+      mark(term);
       std::vector<std::string>& others = others_[term];
       for (const std::string& other : terms)
         if (other != term) others.insert(std::upper_bound(others.begin(), others.end(), other), other);
     }
   }
-  [[nodiscard]] static size_t bit_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 51; }
+  void mark(std::string_view term) noexcept {
+    const size_t bit = bit_of(term_key(term));
+    bits_[bit / 64] |= uint64_t{1} << (bit % 64);
+  }
+  [[nodiscard]] static size_t bit_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 49; }
 
   std::array<uint64_t, kBits / 64> bits_{};
   std::map<std::string, std::vector<std::string>, std::less<>> others_;
@@ -87,8 +102,15 @@ const Table& table() {
 
 }  // namespace
 
-bool may_have_forms(uint64_t key) noexcept { return table().may_hold(key); }
+bool may_have_forms(std::string_view term, uint64_t key) noexcept {
+  return table().may_hold(key) || (!term.empty() && static_cast<unsigned char>(term.front()) >= 0x80);
+}
 
-std::span<const std::string> other_forms(std::string_view term) { return table().others(term); }
+std::vector<std::string> other_forms(std::string_view term) {
+  const std::span<const std::string> known = table().others(term);
+  std::vector<std::string> forms(known.begin(), known.end());
+  if (forms.empty()) add_script_forms(term, forms);
+  return forms;
+}
 
 }  // namespace scrubjay::text

@@ -7,16 +7,16 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace scrubjay::text {
 
-// Whether there are other forms of the term with this key; false alarms happen. Cheap.
-[[nodiscard]] bool may_have_forms(uint64_t key) noexcept;
+// Whether there are other forms of the term, whose key it is; false alarms happen. Cheap.
+[[nodiscard]] bool may_have_forms(std::string_view term, uint64_t key) noexcept;
 
-// The terms of the other forms, ascending by bytes; they live as long as the process.
-[[nodiscard]] std::span<const std::string> other_forms(std::string_view term);
+// The terms of the other forms, ascending by bytes: of the table, or by the rules of its script (script_forms.hpp).
+[[nodiscard]] std::vector<std::string> other_forms(std::string_view term);
 
 }  // namespace scrubjay::text

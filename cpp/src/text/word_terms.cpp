@@ -53,7 +53,7 @@ bool is_acronym_plural(std::string_view word) noexcept {
 bool has_digit(std::string_view text) noexcept { return std::any_of(text.begin(), text.end(), is_digit); }
 
 std::string_view TermMaker::plain_word(std::string_view letters, const TermRules& rules) {
-  if (rules.stemming == Stemming::custom) return word(letters, rules);
+  if (rules.stemming == Stemming::custom || rules.stemming == Stemming::snowball) return word(letters, rules);
   stem_.resize(letters.size());
   std::transform(letters.begin(), letters.end(), stem_.begin(), to_lower);
   if (rules.stemming == Stemming::english) stem_.resize(porter2_in_place(stem_.data(), stem_.size()));
@@ -66,6 +66,10 @@ std::string_view TermMaker::word(std::string_view text, const TermRules& rules) 
   const std::string_view cased = folder_.fold_case_only(text);
   if (rules.stemming == Stemming::custom) {
     stem_ = rules.memo->stem(cased);
+    return folder_.fold(stem_);
+  }
+  if (rules.stemming == Stemming::snowball) {
+    stemmer_.stem(*rules.program, cased, stem_);
     return folder_.fold(stem_);
   }
   const std::string_view folded = folder_.fold(cased);

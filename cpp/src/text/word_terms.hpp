@@ -7,6 +7,7 @@
 
 #include "text/analyzer.hpp"
 #include "text/fold.hpp"
+#include "text/snowball.hpp"
 
 namespace scrubjay::text {
 
@@ -26,12 +27,13 @@ class StemMemo {
   std::unique_ptr<State> state_;
 };
 
-enum class Stemming : uint8_t { none, english, custom };
+enum class Stemming : uint8_t { none, english, snowball, custom };
 
 // How an analyzer makes terms; shared by all threads.
 struct TermRules {
   Stemming stemming = Stemming::english;
-  std::unique_ptr<StemMemo> memo;  // for Stemming::custom
+  const snowball::Program* program = nullptr;  // for Stemming::snowball
+  std::unique_ptr<StemMemo> memo;              // for Stemming::custom
 };
 
 // Makes terms, one after the other; keeps its buffers. The views are valid until the next call. Not
@@ -48,10 +50,13 @@ class TermMaker {
   // Case and accents away, nothing else.
   [[nodiscard]] std::string_view folded(std::string_view text) { return folder_.fold(text); }
 
-  [[nodiscard]] size_t memory_bytes() const noexcept { return folder_.memory_bytes() + stem_.capacity(); }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return folder_.memory_bytes() + stem_.capacity() + stemmer_.memory_bytes();
+  }
 
  private:
   Folder folder_;
+  snowball::Stemmer stemmer_;
   std::string stem_;
 };
 

@@ -56,28 +56,23 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
   }
 }
 
-// A bound that k documents reach, and few more: the k-th greatest of the maxima of about 4k groups.
+// A bound that k documents reach, and a third more: the k-th greatest of the maxima of about 2k groups. With so many
+// originals the first threshold is nearly the last one; with more groups there are fewer, and more behind them.
 [[nodiscard]] uint32_t seed_bound(size_t n, size_t k, CodeScanScratch& scratch) {
-  const size_t group = std::max<size_t>(1, n / (4 * k));
+  const size_t group = std::max<size_t>(1, n / (2 * k));
   scratch.maxima.resize(n + 16);
   const size_t n_groups =
       simd::kernels().group_maxima(scratch.bounds.data(), n, group, scratch.maxima.data());
   return std::max(simd::kernels().kth_greatest(scratch.maxima.data(), n_groups, k, kNothing), kNothing + 1);
 }
 
-// The bounds are there: scores the originals of those that can be among the best. `doc_of` a position in the
-// bounds.
-template <class DocOf>
-size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const PreparedQuery& query,
-                         CodeScanScratch& scratch, base::TopK& best, DocOf&& doc_of) {
+// The bounds are there: scores what can be among the best. score(positions, n_positions) puts documents in the place
+// of positions in the bounds, and their similarities into scratch.scores.
+template <class Score>
+size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& best, Score&& score) {
   const size_t padded = (n + 15) / 16 * 16;
   std::fill(scratch.bounds.begin() + static_cast<ptrdiff_t>(n), scratch.bounds.end(), kNothing);
   scratch.positions.resize(padded + 16);  // what a kernel may write beyond
-  const auto score = [&](uint32_t* docs, size_t n_scored) {
-    for (size_t i = 0; i < n_scored; ++i) docs[i] = doc_of(docs[i]);
-    scratch.scores.resize(n_scored);
-    score_documents(column, docs, n_scored, query, scratch.scores.data());
-  };
   const auto offer = [&](const uint32_t* docs, size_t n_scored) {
     best.push_all(n_scored,
                   [&](size_t i) { return base::candidate_key(scratch.scores[i], (chunk << 16) | docs[i]); });
@@ -112,6 +107,42 @@ size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const P
   score(positions, n_reached);
   offer(positions, n_reached);
   return n_scored + n_reached;
+}
+
+// The same where a document is a row of a column. `doc_of` a position in the bounds.
+template <class DocOf>
+size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const PreparedQuery& query,
+                         CodeScanScratch& scratch, base::TopK& best, DocOf&& doc_of) {
+  return look_at(chunk, n, scratch, best, [&](uint32_t* docs, size_t n_scored) {
+    for (size_t i = 0; i < n_scored; ++i) docs[i] = doc_of(docs[i]);
+    scratch.scores.resize(n_scored);
+    score_documents(column, docs, n_scored, query, scratch.scores.data());
+  });
+}
+
+// Puts documents in the place of the entries at some positions, and the similarities of their nearest passages
+// into scratch.scores. Returns how many passages that were.
+size_t score_entries(const Passages& passages, std::span<const PassageEntry> entries, uint32_t* positions,
+                     size_t n, const PreparedQuery& query, CodeScanScratch& scratch) {
+  scratch.rows.clear();
+  for (size_t i = 0; i < n; ++i) {
+    const PassageEntry& entry = entries[positions[i]];
+    for (uint32_t row = entry.first; row < entry.first + entry.n; ++row) scratch.rows.push_back(row);
+  }
+  scratch.row_scores.resize(scratch.rows.size());
+  score_documents(passages.rows(), scratch.rows.data(), scratch.rows.size(), query,
+                  scratch.row_scores.data());
+  scratch.scores.resize(n);
+  size_t next = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const PassageEntry& entry = entries[positions[i]];
+    positions[i] = entry.doc;
+    scratch.scores[i] =
+        *std::max_element(scratch.row_scores.begin() + static_cast<ptrdiff_t>(next),
+                          scratch.row_scores.begin() + static_cast<ptrdiff_t>(next + entry.n));
+    next += entry.n;
+  }
+  return scratch.rows.size();
 }
 
 }  // namespace
@@ -180,6 +211,46 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
   }
   return look_at_originals(column, chunk, offsets.size(), query, scratch, best,
                            [&](uint32_t position) { return uint32_t{offsets[position]}; });
+}
+
+size_t scan_passages(const Passages& passages, const ChunkDocuments& docs, uint32_t chunk,
+                     const PreparedQuery& query, CodeScanScratch& scratch, base::TopK& best) {
+  const std::span<const PassageEntry> entries = passages.entries(docs.n_docs);
+  scratch.positions.clear();
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    if (!docs.dead || !docs.dead->test(entries[i].doc)) scratch.positions.push_back(i);
+  }
+  const size_t n = scratch.positions.size();
+  const size_t n_rows = score_entries(passages, entries, scratch.positions.data(), n, query, scratch);
+  best.push_all(n, [&](size_t i) {
+    return base::candidate_key(scratch.scores[i], (chunk << 16) | scratch.positions[i]);
+  });
+  return n_rows;
+}
+
+size_t scan_passage_codes(const Passages& passages, const ChunkDocuments& docs, uint32_t chunk,
+                          const PreparedQuery& query, float margin, CodeScanScratch& scratch,
+                          base::TopK& best) {
+  const Codes& codes = *passages.rows().codes();
+  const std::span<const PassageEntry> entries = passages.entries(docs.n_docs);
+  if (entries.empty()) return 0;
+  const uint32_t n_rows = entries.back().first + entries.back().n;
+  const size_t padded = (size_t{n_rows} + 15) / 16 * 16;
+  scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
+  scratch.bounds.resize(padded);
+  bound_all({n_rows, nullptr, &passages.rows()}, codes, 0, n_rows, query, margin, scratch);
+  // A document's bound is the greatest of its passages': never behind the passage that it is read from.
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const bool hidden = docs.dead && docs.dead->test(entries[i].doc);
+    const auto first = scratch.bounds.begin() + static_cast<ptrdiff_t>(entries[i].first);
+    scratch.bounds[i] = hidden ? kNothing : *std::max_element(first, first + entries[i].n);
+  }
+  scratch.bounds.resize((entries.size() + 15) / 16 * 16);
+  size_t n_scored = 0;
+  (void)look_at(chunk, entries.size(), scratch, best, [&](uint32_t* positions, size_t n) {
+    n_scored += score_entries(passages, entries, positions, n, query, scratch);
+  });
+  return n_scored;
 }
 
 }  // namespace scrubjay::vector

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/topk.hpp"
+#include "vector/passages.hpp"
 #include "vector/scan.hpp"
 
 namespace scrubjay::vector {
@@ -21,6 +22,8 @@ struct CodeScanScratch {
   std::vector<uint32_t> maxima;
   std::vector<uint32_t> positions;
   std::vector<uint32_t> scores;  // sortable similarities
+  std::vector<uint32_t> rows;    // of passages
+  std::vector<uint32_t> row_scores;
 };
 
 // As scan_chunk(), over a column that has codes; query.code is prepared. Returns how many originals it looked
@@ -31,5 +34,21 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
 // The same for the documents at the given offsets, ascending, all of them live and below n_docs.
 size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
                     const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best);
+
+// Documents of a chunk that count.
+struct ChunkDocuments {
+  uint32_t n_docs = 0;  // of the snapshot
+  const base::Bitmap* dead = nullptr;
+};
+
+// The same for documents with passages, each by the nearest of them: from the originals of all. Return how many
+// passages' originals they looked at.
+size_t scan_passages(const Passages& passages, const ChunkDocuments& docs, uint32_t chunk,
+                     const PreparedQuery& query, CodeScanScratch& scratch, base::TopK& best);
+// By the codes of the passages, which must have some, first: then by all originals of the documents that can be among
+// the best.
+size_t scan_passage_codes(const Passages& passages, const ChunkDocuments& docs, uint32_t chunk,
+                          const PreparedQuery& query, float margin, CodeScanScratch& scratch,
+                          base::TopK& best);
 
 }  // namespace scrubjay::vector

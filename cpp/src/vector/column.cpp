@@ -69,7 +69,7 @@ void Column::append_stored(uint32_t doc, const RowScale& scale, const char* row)
 
 // Its row and scale are in place, but the size does not tell yet.
 void Column::append_code(uint32_t doc) {
-  if (options_.dim < kLeastCodedDim || doc + 1 < kCodedDocs) return;
+  if (options_.dim < kLeastCodedDim) return;
   std::vector<float>& row = scratch_row();
   const auto append = [&](Codes& codes, uint32_t of) {
     if (!scales().has(of)) return codes.append(of, {}, {});
@@ -77,7 +77,9 @@ void Column::append_code(uint32_t doc) {
     read_row(of, row);
     codes.append(of, row, scales()[of]);
   };
+  // Also of few documents: a failed write of many may have left codes of its own at their places.
   if (Codes* codes = codes_.load(std::memory_order_relaxed)) return append(*codes, doc);
+  if (doc + 1 < kCodedDocs) return;
   auto codes = std::make_unique<Codes>(options_);
   for (uint32_t of = 0; of <= doc; ++of) append(*codes, of);
   codes_.store(codes.release(), std::memory_order_release);

@@ -10,43 +10,62 @@
 namespace scrubjay::vector {
 namespace {
 
+// All lines of a row; four to a step, as most rows have eight or more.
+inline void prefetch_row(const char* row, size_t row_bytes) noexcept {
+  constexpr size_t kLine = base::kCacheLineBytes;
+  size_t byte = 0;
+  for (; byte + 4 * kLine <= row_bytes; byte += 4 * kLine) {
+    __builtin_prefetch(row + byte);
+    __builtin_prefetch(row + byte + kLine);
+    __builtin_prefetch(row + byte + 2 * kLine);
+    __builtin_prefetch(row + byte + 3 * kLine);
+  }
+  for (; byte < row_bytes; byte += kLine) __builtin_prefetch(row + byte);
+}
+
 // row_of(i) is the row of the i-th document, scales_of(i) its column's scales and its number there.
-template <class RowOf, class ScalesOf>
-void score(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
-           RowOf&& row_of, ScalesOf&& scales_of) {
-  constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce;
-  const simd::Kernels& kernels = simd::kernels();
-  const size_t row_bytes = options.row_bytes();
-  const auto prefetch = [&](size_t first, size_t last) {
-    for (size_t i = first; i < std::min(last, n); ++i) {
-      const char* row = row_of(i);
-      for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(row + byte);
-      const auto [scales, doc] = scales_of(i);
+template <class Element, class RowOf, class ScalesOf, class DotRows>
+void score_rows(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
+                RowOf&& row_of, ScalesOf&& scales_of, DotRows dot_picked_rows) {
+  constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce, kRing = 4 * kAtOnce;
+  static_assert(kAhead + kAtOnce <= kRing);
+  const size_t row_bytes = options.row_bytes(), n_elements = options.padded_dim();
+  const float* const elements = query.elements.data();
+  const Element* rows[kRing];
+  size_t n_announced = 0;
+  const auto announce = [&](size_t end) {
+    for (end = std::min(end, n); n_announced < end; ++n_announced) {
+      const char* row = row_of(n_announced);
+      rows[n_announced % kRing] = reinterpret_cast<const Element*>(row);
+      prefetch_row(row, row_bytes);
+      const auto [scales, doc] = scales_of(n_announced);
       scales.prefetch(doc);
     }
   };
-  const auto score_some = [&]<class Element>(auto dot_picked_rows, const Element*) {
-    prefetch(0, kAhead);
-    for (size_t first = 0; first < n; first += kAtOnce) {
-      prefetch(first + kAhead, first + kAhead + kAtOnce);
-      const size_t n_rows = std::min(kAtOnce, n - first);
-      const Element* picked[kAtOnce];
-      float dots[kAtOnce];
-      for (size_t i = 0; i < n_rows; ++i) picked[i] = reinterpret_cast<const Element*>(row_of(first + i));
-      dot_picked_rows(picked, n_rows, options.padded_dim(), query.elements.data(), dots);
-      for (size_t i = 0; i < n_rows; ++i) {
-        const auto [scales, doc] = scales_of(first + i);
-        const float similarity = options.metric == Metric::cosine
-                                     ? dots[i] * scales.factor(doc)
-                                     : finish_similarity(options.metric, dots[i], scales[doc], query.square);
-        scores[first + i] = base::sortable_float(similarity);
-      }
+  announce(kAhead);
+  for (size_t first = 0; first < n; first += kAtOnce) {
+    announce(first + kAhead + kAtOnce);
+    const size_t n_rows = std::min(kAtOnce, n - first);
+    float dots[kAtOnce];
+    dot_picked_rows(rows + first % kRing, n_rows, n_elements, elements, dots);
+    for (size_t i = 0; i < n_rows; ++i) {
+      const auto [scales, doc] = scales_of(first + i);
+      const float similarity = options.metric == Metric::cosine
+                                   ? dots[i] * scales.factor(doc)
+                                   : finish_similarity(options.metric, dots[i], scales[doc], query.square);
+      scores[first + i] = base::sortable_float(similarity);
     }
-  };
+  }
+}
+
+template <class RowOf, class ScalesOf>
+void score(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
+           RowOf&& row_of, ScalesOf&& scales_of) {
+  const simd::Kernels& kernels = simd::kernels();
   if (options.storage == Storage::f16) {
-    score_some(kernels.dot_picked_rows_f16, static_cast<const uint16_t*>(nullptr));
+    score_rows<uint16_t>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_f16);
   } else {
-    score_some(kernels.dot_picked_rows_f32, static_cast<const float*>(nullptr));
+    score_rows<float>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_f32);
   }
 }
 

@@ -1,0 +1,116 @@
+// Compounds of a query's terms, and parts of its compounds, as the scope has them (spelling.hpp).
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <tuple>
+
+#include "base/interruption.hpp"
+#include "engine/spelling.hpp"
+
+namespace scrubjay::engine {
+
+namespace {
+
+constexpr size_t kMostSigns = 16;  // of a language
+
+// signs_of_compounds(), to be looked up.
+const std::vector<std::vector<lexical::TermCount>>& signs() {
+  static const auto* const found = [] {  // never destroyed: threads may outlive statics
+    auto* made = new std::vector<std::vector<lexical::TermCount>>;
+    for (const std::vector<std::string>& of_language : text::signs_of_compounds()) {
+      std::vector<lexical::TermCount>& terms = made->emplace_back();
+      for (const std::string& sign : of_language) terms.push_back({sign, text::term_key(sign), 1, true});
+      assert(terms.size() <= kMostSigns);
+    }
+    return made;
+  }();
+  return *found;
+}
+
+}  // namespace
+
+// Whether the visible documents have words of a language that has compounds.
+bool Spelling::says_compounds() const {
+  lexical::TermPostings postings[kMostSigns];
+  for (const std::vector<lexical::TermCount>& terms : signs()) {
+    uint32_t known = 0;  // a bit each
+    for (const ChunkSnapshot& chunk : s_.chunks) {
+      chunk.chunk->postings().find_all(terms, chunk.n_docs, chunk.dead, postings);
+      for (size_t t = 0; t < terms.size(); ++t) known |= uint32_t{postings[t].n > postings[t].n_dead} << t;
+      if (static_cast<size_t>(std::popcount(known)) >= text::kLeastSigns) return true;
+    }
+  }
+  return false;
+}
+
+void Spelling::find_parts(std::span<const lexical::TermCount> terms) {
+  std::optional<bool> compounding;
+  if (has_compounds_) compounding = true;
+  for (uint32_t t = 0; t < terms.size(); ++t) {
+    if (!text::may_be_in_compound(terms[t].term)) continue;
+    const SpelledTerms::Replaced* replaced = s_.spelled.find(t);
+    if (replaced && !replaced->term.empty()) continue;
+    if ((!has_compounds_ && !unknown(t, terms.size())) || !is_word(terms[t].term, terms[t].key)) continue;
+    if (!compounding) compounding = says_compounds();
+    find_parts_of(terms[t].term, t, *compounding);
+  }
+}
+
+// Whether a term of kVeryLongCompoundBytes or more may hold a word of kVeryLongPartBytes or more.
+bool Spelling::may_be_inside(std::string_view word) {
+  static_assert(text::kVeryLongPartBytes >= lexical::TermPrefixes::kMost);
+  return !find_prefixes() ||
+         std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
+                     [&](const lexical::TermPrefixes* one) { return one->may_be_inside(word); });
+}
+
+void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
+  // What may be related, and which of the terms beside it, all in one list that is looked up at once.
+  struct Related {
+    size_t at, first_beside, end_beside;
+    bool sure;
+  };
+  std::vector<SpelledTerms::Other>& others = s_.spelled.others;
+  std::vector<Related> related;
+  std::vector<std::string> beside;
+  others.clear();
+  const auto compare = [&](std::string_view other, std::string_view part, std::string_view whole) {
+    beside.clear();
+    const text::Likelihood likelihood = text::is_part(part, whole, compounding, beside);
+    if (likelihood == text::Likelihood::none) return;
+    const bool again = std::any_of(related.begin(), related.end(),
+                                   [&](const Related& one) { return others[one.at].term == other; });
+    if (again) return;
+    const size_t at = others.size();
+    others.push_back({{}, std::string(other), 0});
+    for (std::string& word : beside) others.push_back({{}, std::move(word), 0});
+    related.push_back({at, at + 1, others.size(), likelihood == text::Likelihood::sure});
+  };
+  if (compounding || (term.size() >= text::kVeryLongPartBytes && may_be_inside(term))) {
+    for (const ChunkSnapshot& chunk : s_.chunks) {
+      base::interruption_point();
+      chunk.chunk->postings().find_containing(term, [&](std::string_view whole) {
+        if (text::may_be_in_compound(whole)) compare(whole, term, whole);
+      });
+    }
+  }
+  const size_t least = compounding ? text::kLeastPartBytes : text::kVeryLongPartBytes;
+  for (size_t at = 0; at + least <= term.size(); ++at)
+    for (size_t n = least; at + n <= term.size(); ++n) compare(term.substr(at, n), term.substr(at, n), term);
+  if (related.empty()) return;
+  look_up();
+  const auto is_known = [](const SpelledTerms::Other& other) { return other.df != 0; };
+  std::erase_if(related, [&](const Related& one) {
+    const auto begin = others.begin() + static_cast<std::ptrdiff_t>(one.first_beside);
+    const auto end = others.begin() + static_cast<std::ptrdiff_t>(one.end_beside);
+    return !is_known(others[one.at]) || !(one.sure || std::any_of(begin, end, is_known));
+  });
+  std::sort(related.begin(), related.end(), [&](const Related& a, const Related& b) {
+    return std::tie(others[b.at].df, others[a.at].term) < std::tie(others[a.at].df, others[b.at].term);
+  });
+  if (related.size() > kMostParts) related.resize(kMostParts);
+  for (const Related& one : related) s_.spelled.parts.push_back({others[one.at].term, t});
+}
+
+}  // namespace scrubjay::engine

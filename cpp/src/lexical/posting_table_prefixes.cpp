@@ -1,0 +1,71 @@
+// The prefixes of a posting table's terms (term_prefixes.hpp), made when a reader first asks for them.
+#include <memory>
+#include <new>
+
+#include "base/epoch.hpp"
+#include "lexical/posting_slots.hpp"
+#include "text/compounds.hpp"
+#include "text/term_key.hpp"
+
+namespace scrubjay::lexical {
+
+// The first bytes of a term, as TermPrefixes::add() wants them.
+void PostingTable::add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept {
+  if (text::is_packed(key)) return out.add(key & text::kPackedBytes, static_cast<size_t>(key >> 56));
+  const std::string_view term = long_term(term_at);
+  out.add(base::load_bytes(term.data(), TermPrefixes::kMost), term.size());
+  if (term.size() >= text::kVeryLongCompoundBytes && text::may_be_in_compound(term)) out.add_inside(term);
+}
+
+bool PostingTable::add_tiny_prefixes(TermPrefixes& out) const noexcept {
+  const TinyPostings* tiny = this->tiny();
+  if (!tiny) return false;
+  const uint32_t n = tiny->size();
+  for (uint32_t i = 0; i < n; ++i) {
+    const bool is_long = tiny->is_long(i);
+    add_prefixes_of(is_long ? text::kHashedTermFlag : tiny->short_key(i), is_long ? tiny->term_at(i) : 0,
+                    out);
+  }
+  return true;
+}
+
+// The writer inserts a term, then asks for the filter; a reader puts the filter there, then goes through the terms. Both
+// change the same atomic, so one comes first: the writer's term is seen by the reader, or the filter by the writer.
+const TermPrefixes* PostingTable::prefixes() const noexcept {
+  if (const TermPrefixes* known = prefixes_.load(std::memory_order_acquire))
+    return known->complete() ? known : nullptr;
+  const Table* table = this->table();
+  if (!table) return nullptr;
+  size_t n_terms = 0;
+  for (size_t i = 0; i < table->n_slots; ++i)
+    n_terms += table->slots[i].key.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  std::unique_ptr<TermPrefixes> made;
+  try {
+    made = std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  TermPrefixes* none = nullptr;
+  if (!prefixes_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) return nullptr;
+  TermPrefixes* filled = made.release();
+  table = this->table();  // the terms that were inserted before are in this one, or in what it replaced
+  for (size_t i = 0; i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint64_t key = slot.key.load(std::memory_order_acquire);
+    if (key != 0) add_prefixes_of(key, slot.term_at.load(std::memory_order_relaxed), *filled);
+  }
+  filled->set_complete();
+  return filled;
+}
+
+// After a term was inserted. A filter that has become too small goes, and the next reader makes another.
+void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
+  TermPrefixes* known = prefixes_.fetch_add(0, std::memory_order_acq_rel);
+  if (!known) return;
+  add_prefixes_of(key, term_at, *known);
+  if (!known->full() || !known->complete()) return;
+  prefixes_.store(nullptr, std::memory_order_release);
+  base::retire(std::unique_ptr<TermPrefixes>(known));
+}
+
+}  // namespace scrubjay::lexical

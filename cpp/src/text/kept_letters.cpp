@@ -1,0 +1,105 @@
+#include "text/kept_letters.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+namespace scrubjay::text {
+namespace {
+
+// Of the rules in porter2.cpp. Where a rule writes letters, a later ending may begin before them, so what stands before
+// these in that ending is one, too: "icate" is found behind "-ic" once "-ation" has become "-ate".
+constexpr std::string_view kWhole[] = {
+    // step 1a and 1b, and "y" of 1c
+    "s", "es", "ies", "ied", "eedly", "ingly", "edly", "eed", "ing", "ed", "y",
+    // step 2
+    "ational", "fulness", "iveness", "ization", "ousness", "biliti", "lessli", "tional", "alism", "aliti",
+    "ation", "entli", "fulli", "iviti", "ogist", "ousli", "abli", "alli", "anci", "ator", "enci", "izer",
+    "bli", "ogi", "li",
+    // step 3
+    "alize", "ative", "icate", "iciti", "ical", "ness", "ful",
+    // step 4
+    "ement", "able", "ance", "ence", "ible", "ment", "ant", "ate", "ent", "ion", "ism", "iti", "ive", "ize",
+    "ous", "al", "er", "ic",
+    // step 5
+    "e",
+    // before "ate", "ive", "ize", "ble", "al", "ent" as some rule wrote them
+    "at", "i", "a", "tion", "em", "m"};
+// Of which only the last letters go.
+constexpr struct {
+  std::string_view letters;
+  uint8_t n_changed;
+} kPartly[] = {{"ies", 1}, {"ies", 2}, {"ied", 1}, {"ied", 2}, {"eed", 1}, {"eedly", 3},
+               {"bb", 1},  {"dd", 1},  {"ff", 1},  {"gg", 1},  {"mm", 1},  {"nn", 1},
+               {"pp", 1},  {"rr", 1},  {"tt", 1},  {"ll", 1}};
+
+class Endings {
+ public:
+  Endings() {
+    for (const std::string_view letters : kWhole) {
+      add(letters, letters.size());
+      // An "e" or an "i" that a rule wrote is not among the word's letters, and a "y" may become an "i".
+      if (letters.back() == 'e' || letters.back() == 'i')
+        add(letters.substr(0, letters.size() - 1), letters.size() - 1);
+      if (letters.back() == 'i')
+        add(std::string(letters.substr(0, letters.size() - 1)) + "y", letters.size());
+    }
+    for (const auto& [letters, n_changed] : kPartly) add(letters, n_changed);
+    std::sort(all_.begin(), all_.end(), [](const Ending& a, const Ending& b) {
+      return a.letters != b.letters ? a.letters < b.letters : a.n_changed < b.n_changed;
+    });
+    for (size_t i = 0, begin = 0; i < 26; ++i) {
+      size_t end = begin;
+      while (end < all_.size() && all_[end].letters >> 56 == 'a' + i) ++end;
+      of_last_[i] = std::span(all_).subspan(begin, end - begin);
+      begin = end;
+    }
+  }
+  [[nodiscard]] std::span<const Ending> all() const noexcept { return all_; }
+  [[nodiscard]] std::span<const Ending> of(char last) const noexcept {
+    return of_last_[static_cast<size_t>(last - 'a')];
+  }
+
+ private:
+  void add(std::string_view letters, size_t n_changed) {
+    if (letters.empty()) return;
+    Ending ending{0, static_cast<uint8_t>(letters.size()), static_cast<uint8_t>(n_changed)};
+    for (size_t i = 0; i < letters.size(); ++i)
+      ending.letters |= static_cast<uint64_t>(static_cast<unsigned char>(letters[i]))
+                        << (8 * (8 - letters.size() + i));
+    const bool known = std::any_of(all_.begin(), all_.end(), [&](const Ending& one) {
+      return one.letters == ending.letters && one.n == ending.n && one.n_changed == ending.n_changed;
+    });
+    if (!known) all_.push_back(ending);
+  }
+
+  std::vector<Ending> all_;
+  std::array<std::span<const Ending>, 26> of_last_;
+};
+
+const Endings& endings() {
+  static const auto* const made = new Endings;  // never destroyed: threads may outlive statics
+  return *made;
+}
+
+}  // namespace
+
+std::span<const Ending> endings_with(char last) noexcept { return endings().of(last); }
+std::span<const Ending> all_endings() noexcept { return endings().all(); }
+
+size_t kept_letters(const PaddedWord& word) noexcept {
+  const size_t n = word.size();
+  uint32_t reached = uint32_t{1} << n;
+  for (size_t at = n; at > 1; --at) {
+    if ((reached >> at & 1) == 0) continue;
+    const uint64_t before = word.before(at);
+    for (const Ending& ending : endings_with(static_cast<char>(before >> 56))) {
+      if ((before ^ ending.letters) >> (64 - 8 * ending.n) == 0 && at > ending.n_changed)
+        reached |= uint32_t{1} << (at - ending.n_changed);
+    }
+  }
+  return static_cast<size_t>(std::countr_zero(reached));
+}
+
+}  // namespace scrubjay::text

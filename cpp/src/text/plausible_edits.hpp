@@ -1,0 +1,139 @@
+// Plausible edits: the words at one edit from another whose terms may begin as some known term does.
+//
+// As visit_edits() (spelling.hpp), but for words that cannot have a known term: of hundreds of words at one edit from an
+// unknown one a few dozen are left. What an edit keeps of its word decides how far its stem is known (kept_letters.hpp);
+// for the 26 letters at one place that is worked out once, and only a letter that completes an ending is looked at by
+// itself.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "text/kept_letters.hpp"
+
+namespace scrubjay::text {
+
+class PlausibleEdits {
+ public:
+  static constexpr size_t kMostBytes = kMostKeptBytes - 1;  // of a word
+
+  // `word`: at most kMostBytes small ASCII letters. `stems`: terms are stems, otherwise the words themselves.
+  PlausibleEdits(std::string_view word, bool stems) noexcept : word_(word), stems_(stems) {
+    reach_.fill(kNever);
+    const size_t n = word.size();
+    reach_[n] = static_cast<int>(n);
+    for (size_t at = n; stems && at > 0; --at) {
+      if (reach_[at] == kNever) continue;
+      const uint64_t before = word_.before(at);
+      for (const Ending& ending : endings_with(word[at - 1])) {
+        if ((before ^ ending.letters) >> (64 - 8 * ending.n) != 0) continue;
+        int& to = reach_[at - ending.n_changed];
+        to = std::max(to, std::min(reach_[at], static_cast<int>(at) - ending.n));
+      }
+    }
+  }
+
+  // may_begin(bytes): whether some known term begins with these bytes, 3 to 8 of them, the first lowest, zeros above.
+  // visit(edit, is_term): the edit, and whether it is certainly its own term. Some edits twice; none whose term is known
+  // is left out.
+  template <class MayBegin, class Visit>
+  void visit(MayBegin&& may_begin, Visit&& visit) {
+    const std::string_view word = word_.view();
+    const size_t n = word.size();
+    for (size_t i = 0; i < n; ++i) {  // a letter too many
+      PaddedWord edit(word.substr(0, i));
+      std::memcpy(edit.letters() + i, word.data() + i + 1, n - i - 1);
+      edit.resize(n - 1);
+      if (n > 1) visit_one(edit, may_begin, visit);
+    }
+    for (size_t i = 0; i + 1 < n; ++i) {  // two exchanged
+      if (word[i] == word[i + 1]) continue;
+      PaddedWord edit = word_;
+      std::swap(edit.letters()[i], edit.letters()[i + 1]);
+      visit_one(edit, may_begin, visit);
+    }
+    for (size_t i = 0; i < n; ++i) visit_letters(i, i + 1, may_begin, visit);  // a wrong one
+    for (size_t i = 0; i <= n; ++i) visit_letters(i, i, may_begin, visit);     // one too few
+  }
+
+ private:
+  static constexpr int kNever = -1;
+  static constexpr size_t kLeast = 3, kMost = 8;  // bytes that are asked for
+
+  [[nodiscard]] static uint64_t mask(size_t n_bytes) noexcept {
+    return n_bytes >= kMost ? ~uint64_t{0} : (uint64_t{1} << (8 * n_bytes)) - 1;
+  }
+
+  template <class MayBegin, class Visit>
+  void visit_one(const PaddedWord& edit, MayBegin&& may_begin, Visit&& visit) const {
+    const size_t n_kept = stems_ ? kept_letters(edit) : edit.size();
+    if (n_kept >= kLeast && !may_begin(edit.beginning() & mask(n_kept))) return;
+    visit(edit.view(), n_kept == edit.size());
+  }
+
+  // The word up to `head`, any letter (but not the one there), the word from `tail` on.
+  template <class MayBegin, class Visit>
+  void visit_letters(size_t head, size_t tail, MayBegin&& may_begin, Visit&& visit) const {
+    const std::string_view word = word_.view();
+    PaddedWord edit(word.substr(0, head));
+    std::memcpy(edit.letters() + head + 1, word.data() + tail, word.size() - tail);
+    edit.resize(head + 1 + word.size() - tail);
+    // Where no ending reaches over the letter.
+    size_t n_kept = edit.size();
+    for (size_t at = tail; stems_ && at < word.size(); ++at) {
+      if (reach_[at] < static_cast<int>(tail)) continue;
+      n_kept = head + 1 + (at - tail);
+      break;
+    }
+    const uint32_t apart = stems_ ? letters_of_endings(head, tail) : 0;
+    const uint64_t around = edit.beginning() & mask(n_kept);  // with no letter yet
+    const bool is_asked = n_kept >= kLeast, is_within = head < kMost;
+    const bool all_may = !is_asked || is_within || may_begin(around);
+    const char own = tail == head ? '\0' : word[head];
+    for (char letter = 'a'; letter <= 'z'; ++letter) {
+      if (letter == own) continue;
+      edit.letters()[head] = letter;
+      if ((apart >> (letter - 'a') & 1) != 0) {
+        visit_one(edit, may_begin, visit);
+        continue;
+      }
+      if (!all_may) continue;
+      if (is_asked && is_within && !may_begin(around | static_cast<uint64_t>(letter) << (8 * head))) continue;
+      visit(edit.view(), n_kept == edit.size());
+    }
+  }
+
+  // The letters that complete an ending together with those around them.
+  [[nodiscard]] uint32_t letters_of_endings(size_t head, size_t tail) const noexcept {
+    uint32_t letters = 0;
+    const uint64_t before_letter = word_.before(head);
+    const size_t last = std::min(word_.size(), tail + 7);  // no ending is longer than that
+    for (size_t at = tail; at <= last; ++at) {
+      if (reach_[at] < static_cast<int>(tail)) continue;
+      const size_t n_behind = at - tail;
+      const uint64_t before = word_.before(at);
+      for (const Ending& ending :
+           n_behind == 0 ? all_endings() : endings_with(static_cast<char>(before >> 56))) {
+        if (ending.n <= n_behind) continue;
+        if (n_behind != 0 && (before ^ ending.letters) >> (64 - 8 * n_behind) != 0) continue;
+        const size_t n_front = ending.n - n_behind - 1;
+        const uint64_t front = ending.letters << (8 * (n_behind + 1));
+        if (n_front != 0 && (before_letter ^ front) >> (64 - 8 * n_front) != 0) continue;
+        letters |= uint32_t{1} << ((ending.letters >> (56 - 8 * n_behind) & 0xff) - 'a');
+      }
+    }
+    return letters;
+  }
+
+  PaddedWord word_;
+  const bool stems_;
+  // Of the places that endings may reach: from which tails on, those that begin there or before; kNever: none.
+  std::array<int, kMostKeptBytes + 1> reach_{};
+};
+
+}  // namespace scrubjay::text

@@ -1,0 +1,128 @@
+// Are the prefixes of every term there, whenever a reader asks for them while the dictionary grows?
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "base/hash.hpp"
+#include "check.hpp"
+#include "lexical/posting.hpp"
+#include "lexical/posting_table.hpp"
+#include "lexical/term_prefixes.hpp"
+#include "text/term_key.hpp"
+
+using namespace scrubjay::lexical;
+namespace base = scrubjay::base;
+namespace text = scrubjay::text;
+
+namespace {
+
+std::string term_of(uint32_t number) {
+  std::mt19937 random(number);
+  std::string term;
+  for (size_t n = 1 + random() % 14; term.size() < n;) term += static_cast<char>('a' + random() % 26);
+  return term + std::to_string(number % 7);
+}
+
+uint64_t first_bytes(const std::string& term, size_t n) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < n; ++i)
+    bytes |= static_cast<uint64_t>(static_cast<unsigned char>(term[i])) << (8 * i);
+  return bytes;
+}
+
+bool holds_all_prefixes(const TermPrefixes& prefixes, const std::string& term) {
+  bool all = true;
+  for (size_t n = TermPrefixes::kLeast; n <= std::min(term.size(), TermPrefixes::kMost); ++n)
+    all = all && prefixes.may_hold(first_bytes(term, n));
+  return all;
+}
+
+void append(PostingTable& table, const std::string& term, uint32_t doc) {
+  table.append(text::term_key(term), term, static_cast<uint16_t>(doc), pack_payload(1, 9), nullptr);
+}
+
+}  // namespace
+
+TEST(term_prefixes_are_those_of_the_terms_and_few_more) {
+  constexpr uint32_t kTerms = 3000;
+  TermPrefixes prefixes(kTerms);
+  for (uint32_t t = 0; t < kTerms; ++t) {
+    const std::string term = term_of(t);
+    prefixes.add(first_bytes(term, std::min<size_t>(term.size(), 8)), term.size());
+  }
+  CHECK(!prefixes.full());
+  size_t n_by_chance = 0;
+  for (uint32_t t = 0; t < kTerms; ++t) {
+    CHECK(holds_all_prefixes(prefixes, term_of(t)));
+    n_by_chance += prefixes.may_hold(first_bytes("#" + std::to_string(100'000 + t), 7)) ? 1 : 0;
+  }
+  CHECK(n_by_chance < kTerms / 5);
+  prefixes.clear();
+  CHECK(!prefixes.may_hold(first_bytes(term_of(1), 3)));
+}
+
+TEST(term_prefixes_know_what_stands_in_very_long_words) {
+  const std::string whole = "krankenversicherungsbeitrag";
+  for (const uint32_t n_others : {0u, 600u}) {  // without a dictionary, and with one
+    PostingTable table;
+    for (uint32_t t = 0; t < n_others; ++t) append(table, term_of(t), 3);
+    for (const char* term : {"versichert", "versicherungswesen1"}) append(table, term, 3);
+    TermPrefixes tiny(16);
+    const TermPrefixes* prefixes = n_others != 0 ? table.prefixes() : &tiny;
+    CHECK(prefixes != nullptr);
+    for (size_t at = 0; at + 8 <= whole.size(); ++at) CHECK(!prefixes->may_be_inside(whole.substr(at)));
+    append(table, whole, 4);  // to the filter that a reader made
+    if (n_others == 0) CHECK(table.add_tiny_prefixes(tiny));
+    for (size_t at = 0; at + 8 <= whole.size(); ++at) CHECK(prefixes->may_be_inside(whole.substr(at)));
+    CHECK(!prefixes->may_be_inside("gesichert"));
+  }
+}
+
+TEST(posting_table_without_a_dictionary_adds_its_prefixes) {
+  PostingTable table;
+  for (const char* term : {"ab", "memory", "identifiers"}) append(table, term, 3);
+  TermPrefixes prefixes(16);
+  CHECK(table.prefixes() == nullptr);
+  CHECK(table.add_tiny_prefixes(prefixes));
+  CHECK(holds_all_prefixes(prefixes, "memory") && holds_all_prefixes(prefixes, "identifiers"));
+  for (uint32_t t = 0; t < 600; ++t) append(table, term_of(t), 20);
+  CHECK(!table.add_tiny_prefixes(prefixes));
+  CHECK(table.prefixes() != nullptr);
+}
+
+// Every reader finds the prefixes of all terms that were published before it asked.
+TEST(posting_table_keeps_its_prefixes_while_it_is_written) {
+  constexpr uint32_t kTerms = 20'000;
+  PostingTable table;
+  std::atomic<uint32_t> n_published{0}, n_found{0};
+  std::vector<std::thread> readers;
+  for (uint32_t r = 0; r < 2; ++r) {
+    readers.emplace_back([&, r] {
+      std::mt19937 random(r);
+      for (uint32_t seen = 0; seen < kTerms;) {
+        const base::EpochGuard guard;
+        seen = n_published.load(std::memory_order_acquire);
+        const TermPrefixes* prefixes = table.prefixes();
+        if (!prefixes || seen == 0) continue;
+        n_found.fetch_add(1, std::memory_order_relaxed);
+        CHECK(holds_all_prefixes(*prefixes, term_of(seen - 1)));
+        CHECK(holds_all_prefixes(*prefixes, term_of(static_cast<uint32_t>(random()) % seen)));
+      }
+    });
+  }
+  for (uint32_t t = 0; t < kTerms; ++t) {
+    append(table, term_of(t), 16 + t / 4);
+    n_published.store(t + 1, std::memory_order_release);
+  }
+  for (std::thread& reader : readers) reader.join();
+  CHECK(n_found.load() != 0);
+  const base::EpochGuard guard;
+  const TermPrefixes* prefixes = table.prefixes();
+  CHECK(prefixes != nullptr);
+  for (uint32_t t = 0; prefixes && t < kTerms; ++t) CHECK(holds_all_prefixes(*prefixes, term_of(t)));
+  base::collect_retired();
+}
