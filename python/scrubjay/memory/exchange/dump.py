@@ -31,8 +31,10 @@ from scrubjay.memory.ledger.rows import (
     scope_in,
     value_hash_in,
 )
+from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.sealing import (
     BYTES,
+    is_file,
     next_number,
     opened_in,
     place_in,
@@ -42,6 +44,7 @@ from scrubjay.memory.ledger.sealing import (
 )
 from scrubjay.memory.ledger.statements import detail_in, has_documents, topics_in
 from scrubjay.memory.model.decoding import checked
+from scrubjay.store.protocol import RowRefusedError
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
@@ -60,7 +63,12 @@ _NAMES = ("tenant", "user", "agent")
 @dataclass
 class Imported:
     """What became of the lines of a file: of each table the rows that are written now, that were there already, and
-    that were left out because the memory says something else there (`reasons` has the first hundred)."""
+    that were left out because the memory says something else there (`reasons` has the first hundred).
+
+    Attributes:
+        written, same, left_out: table -> how many rows.
+        reasons: why rows were left out.
+    """
 
     written: dict[str, int] = field(default_factory=dict)
     same: dict[str, int] = field(default_factory=dict)
@@ -296,7 +304,7 @@ class _Writing:
             first = row._replace(status=enters, **_undecided(row, enters))
             insert(connection, f"memory_{row.kind}", first)
             self._raise_to(row, first, decision)
-        except sqlite3.IntegrityError as error:
+        except (sqlite3.IntegrityError, RowRefusedError) as error:
             connection.execute("ROLLBACK TO one")
             connection.execute("RELEASE one")
             done._leave(row.kind, f"{row.id}: {error}")
@@ -320,6 +328,8 @@ class _Writing:
                     "decided_by": row.decided_by,
                     "superseded_by": row.superseded_by,
                 }
+                if not is_file(self._connection):
+                    self._hold_to_sources(row)
                 marks = ", ".join(f"{name} = ?" for name in values)
                 self._connection.execute(
                     f"UPDATE memory_fact SET {marks} WHERE id = ?", (*values.values(), row.id)
@@ -337,6 +347,15 @@ class _Writing:
         taken = execute("SELECT 1 FROM memory_policy WHERE number = ?", (decision["number"],)).fetchone()
         if taken is None:
             execute("UPDATE memory_policy SET number = ? WHERE id = ?", (decision["number"], row.id))
+
+    def _hold_to_sources(self, row: FactRow) -> None:
+        """Refuse a tenant's fact that nobody confirmed and that too few observed: in a file a trigger does."""
+        independent = INDEPENDENT.format(tenant="?", hash="?")
+        (n,) = self._connection.execute(independent, (row.tenant, row.hash)).fetchone()
+        if row.status == "active" and row.decided_by is None and n < 2:
+            raise RowRefusedError(
+                "a fact of a tenant needs two independent sources, or somebody who confirms it"
+            )
 
     def _hashed(self, row: Row) -> Row:
         connection = self._connection

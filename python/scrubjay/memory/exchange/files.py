@@ -68,6 +68,11 @@ class Files:
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write :meth:`lines` to a new file, readable by its owner only; return how many.
 
+        Args:
+            path: the new file.
+            scope: what is written, with everything within it.
+            replace: whether it may take the place of a file that is there.
+
         Raises:
             FileExistsError: there is one of this name, and not `replace`.
         """
@@ -101,6 +106,11 @@ class Files:
 
     def export_markdown(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write what is in force of exactly this scope as Markdown for a person to read and edit; how many records.
+
+        Args:
+            path: the new file.
+            scope: exactly this one's records.
+            replace: whether it may take the place of a file that is there.
 
         Raises:
             FileExistsError: there is a file of this name, and not `replace`.

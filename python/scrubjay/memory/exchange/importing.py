@@ -28,6 +28,7 @@ class TakenOver:
     outcomes: list[Outcome] = field(default_factory=list)
     """What the gate said of each that was proposed, in their order; empty for notes, and in a dry run."""
     notes: int = 0
+    """How many were written as notes."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Reason -> how many parts of the dump were not taken; what the gate refused is in `outcomes`."""
 

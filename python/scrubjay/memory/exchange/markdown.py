@@ -48,10 +48,13 @@ class Edited:
     """What became of the edits of a person."""
 
     unchanged: int = 0
+    """How many records were as before."""
     updated: list[str] = field(default_factory=list)
     """Ids of records that say something else now (of a policy: that of the proposed version)."""
     revoked: list[str] = field(default_factory=list)
+    """Ids of records whose lines are gone."""
     proposed: list[Outcome] = field(default_factory=list)
+    """What the gate said of each new line."""
     left_alone: list[str] = field(default_factory=list)
     """What was not done, and why."""
 
@@ -79,7 +82,7 @@ class _Item(NamedTuple):
 
 def as_markdown(memory: Verbs, scope: Scope) -> tuple[str, int]:
     """Return what is in force of exactly a scope, and of how many records."""
-    records = memory.list(scope, exact=True)
+    records = [one for one in memory.list(scope, exact=True) if one.status == "active"]
     lines = [f"# Memory of {', '.join(name for name in names_of(scope) if name)}", ""]
     lines += ["Edit, delete or add items; the comments say which record an item is.", ""]
     for kind, heading in _HEADINGS.items():

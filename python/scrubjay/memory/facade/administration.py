@@ -134,6 +134,7 @@ class MemoryAdmin:
         effective_from: CreatedAt | None = None,
         effective_until: CreatedAt | None = None,
         source: Provenance | str = "admin",
+        sensitivity: str = "",
     ) -> Outcome:
         """Write the next version of a policy of all tenants, those to come included; it is confirmed at once.
 
@@ -142,18 +143,22 @@ class MemoryAdmin:
 
         Args:
             key: what it is about. A tenant's policy in force of the same key takes its place for that tenant.
-            text, value, type, effective_from, effective_until, source: as for :meth:`Memory.policy`.
+            text, value, type, effective_from, effective_until, source, sensitivity: as for :meth:`Memory.policy`.
             by: who takes responsibility.
             mandatory: it goes before tenants' policies of its key.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
-        candidate = policy_of(key, text, effective_from, effective_until, value, type)
+        candidate = policy_of(key, text, effective_from, effective_until, value, type, sensitivity)
         return write_global(self._context, candidate, by=by, source=source, mandatory=mandatory)
 
     def revoke_global_policy(self, id: str, *, reason: str, by: str) -> None:
         """Take a version of a global policy out of force permanently, for all tenants.
+
+        Args:
+            id: of the version.
+            reason, by: why, and who decided it.
 
         Raises:
             KeyError: no global policy that is not revoked has this id.
@@ -177,18 +182,25 @@ class MemoryAdmin:
         """
         checked_scope(scope)
         reason, by = named(reason, "reason"), named(by, "by")
-        with self._context.changing("setting a legal hold") as change:
+        with self._context.changing("setting a legal hold", of=[scope.tenant]) as change:
             change.connection.execute(
-                "INSERT OR REPLACE INTO memory_hold(tenant, user, agent, reason, by, at) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO memory_hold(tenant, user, agent, reason, by, at) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (tenant, user, agent) "
+                "DO UPDATE SET reason = excluded.reason, by = excluded.by, at = excluded.at",
                 (*names_of(scope), reason, by, change.now),
             )
             log_gone(change, "", names_of(scope), "held", by)
 
     def release(self, scope: Scope, *, by: str) -> bool:
-        """Release the hold on exactly this scope; False if there is none. Holds on wider scopes stay."""
+        """Release the hold on exactly this scope; False if there is none. Holds on wider scopes stay.
+
+        Args:
+            scope: what was held.
+            by: who decided it.
+        """
         checked_scope(scope)
         by = named(by, "by")
-        with self._context.changing("releasing a legal hold") as change:
+        with self._context.changing("releasing a legal hold", of=[scope.tenant]) as change:
             gone = change.connection.execute(
                 "DELETE FROM memory_hold WHERE tenant = ? AND user = ? AND agent = ?", names_of(scope)
             ).rowcount
@@ -206,7 +218,12 @@ class MemoryAdmin:
     # ------------------------------------------------------------------ the feed of all scopes
 
     def changes(self, since: int = 0, *, limit: int = 1000) -> list[ChangeEvent]:
-        """Return the changes of all scopes after a cursor, as :meth:`Feed.changes` does of one."""
+        """Return the changes of all scopes after a cursor, as :meth:`Feed.changes` does of one.
+
+        Args:
+            since: the cursor of the last change that is known; 0: from the beginning.
+            limit: how many at most.
+        """
         checked_count(limit, "limit")
         return self._context.changes.after(checked_cursor(since), Sight(None), limit)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from scrubjay._native import Scope
@@ -39,7 +38,7 @@ from scrubjay.memory.model.values import Validators
 from scrubjay.memory.read.assembly import Assembled, Turn
 from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.lines import Line, dated
-from scrubjay.memory.read.lookup import Lookup
+from scrubjay.memory.read.lookup import Lookup, Place
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
 from scrubjay.memory.read.recall import KINDS as RECALLED_KINDS
@@ -90,9 +89,10 @@ class Memory:
         decay: Decay | None = None, retention_days: float = 90.0, history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever, validate: Validators | None = None,
         classify: Classify | None = None, sweep_every: timedelta | float | None = None,
+        dates: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        """As :meth:`open`, over an index with a file that is open already, and is not closed."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every
+        """As :meth:`Memory.open`, over an index with a file that is open already, and is not closed."""
+        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         self._parts = Parts(index, Settings.checked(*given), retriever)
         self._owns_index = False
 
@@ -103,10 +103,11 @@ class Memory:
         clock: Callable[[], int] | None = None, judge: Judge | None = None, decay: Decay | None = None,
         retention_days: float = 90.0, history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever, validate: Validators | None = None,
-        classify: Classify | None = None, sweep_every: timedelta | float | None = None, **options: Any,
+        classify: Classify | None = None, sweep_every: timedelta | float | None = None,
+        dates: Sequence[str] | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every
+        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         memory = cls.__new__(cls)
         memory._parts = open_parts(path, embedder, Settings.checked(*given), retriever, options)
         memory._owns_index = True
@@ -157,8 +158,7 @@ class Memory:
 
     @documented(Gate.add)
     def add(
-        self, content: Any, *, scope: Scope, kind: str = "fact", source: Provenance | str = "direct",
-        **fields: Any,
+        self, content: Any, *, scope: Scope, kind: str = "fact", source: Provenance | str = "direct", **fields: Any,
     ) -> Outcome:  # fmt: skip
         """Write a record through the gate: the same as proposing a candidate of this kind with these fields."""
         return self._parts.gate.add(content, scope=scope, kind=kind, source=source, **fields)
@@ -167,24 +167,24 @@ class Memory:
     def policy(
         self, key: str, text: Any = "", *, tenant: str | Scope, value: Any = None, type: str = "",
         effective_from: CreatedAt | None = None, effective_until: CreatedAt | None = None,
-        by: str | None = None, source: Provenance | str = "admin",
+        by: str | None = None, source: Provenance | str = "admin", sensitivity: str = "",
     ) -> Outcome:  # fmt: skip
         """Write the next version of a policy."""
         return self._parts.gate.policy(
-            key, text, tenant=tenant, value=value, type=type, effective_from=effective_from,
-            effective_until=effective_until, by=by, source=source,
+            key, text, tenant=tenant, value=value, type=type, effective_from=effective_from, by=by, source=source,
+            effective_until=effective_until, sensitivity=sensitivity,
         )  # fmt: skip
 
     @documented(Gate.prefer)
     def prefer(
         self, key: str, text: Any = "", *, scope: Scope, value: Any = None, type: str = "",
         source: str = "user_stated", confidence: float = 1.0, expires_at: CreatedAt | datetime | None = None,
-        ttl: float | None = None, provenance: Provenance | str = "direct",
+        ttl: float | None = None, provenance: Provenance | str = "direct", sensitivity: str = "",
     ) -> Outcome:  # fmt: skip
         """Write a preference of a user, or, if `scope` names none, of the tenant."""
         return self._parts.gate.prefer(
             key, text, scope=scope, value=value, type=type, source=source, confidence=confidence,
-            expires_at=expires_at, ttl=ttl, provenance=provenance,
+            expires_at=expires_at, ttl=ttl, provenance=provenance, sensitivity=sensitivity,
         )  # fmt: skip
 
     @documented(Standing.confirm)
@@ -225,9 +225,10 @@ class Memory:
     @documented(Rules.known)
     def known(
         self, scope: Scope, *, as_of: CreatedAt | None = None, known_at: CreatedAt | None = None,
+        without: Sequence[str] = (),
     ) -> Known:  # fmt: skip
         """Return all policies in force for the tenant and all preferences of the user."""
-        return self._parts.rules.known(scope, as_of=as_of, known_at=known_at)
+        return self._parts.rules.known(scope, as_of=as_of, known_at=known_at, without=without)
 
     @documented(Rules.policies)
     def policies(self, tenant: str | Scope | None, key: str | None = None) -> builtins.list[Policy]:
@@ -239,11 +240,11 @@ class Memory:
         self, text: str, scope: Scope, kinds: Sequence[str] = RECALLED_KINDS, k: int = 10,
         task_type: str | None = None, filter: Mapping[str, Any] | None = None,
         relevance: Relevance | str | None = None, query: Query | None = None, as_of: CreatedAt | None = None,
-        known_at: CreatedAt | None = None, conversation: Conversation | None = None,
+        known_at: CreatedAt | None = None, conversation: Conversation | None = None, without: Sequence[str] = (),
     ) -> Recalled:  # fmt: skip
         """Return the k facts, episodes and notes in force that have most to do with a question."""
         return self._parts.recall.recall(
-            text, scope, kinds, k, task_type, filter, relevance, query, as_of, known_at, conversation,
+            text, scope, kinds, k, task_type, filter, relevance, query, as_of, known_at, conversation, without,
         )  # fmt: skip
 
     @documented(Prompts.assemble)
@@ -252,12 +253,12 @@ class Memory:
         k: int = K_RECALLED, kinds: Sequence[str] = RECALLED_KINDS, item_tokens: int = 200,
         turn_tokens: int = 300, count: Callable[[str], int] = count_roughly, line: Line = dated,
         floor: str = FLOOR, edges: bool = False, summarise: Callable[[Sequence[Turn]], str] | None = None,
-        as_of: CreatedAt | None = None, known_at: CreatedAt | None = None, **options: Any,
+        as_of: CreatedAt | None = None, known_at: CreatedAt | None = None, without: Sequence[str] = (), **options: Any,
     ) -> Assembled:  # fmt: skip
         """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns."""
         return self._parts.prompts.assemble(
             text, scope, budget_tokens, turns, k, kinds, item_tokens, turn_tokens, count, line, floor, edges,
-            summarise, as_of, known_at, **options,
+            summarise, as_of, known_at, without, **options,
         )  # fmt: skip
 
     @documented(Lookup.get)
@@ -271,16 +272,20 @@ class Memory:
     @documented(Lookup.list)
     def list(
         self, scope: Scope, kinds: Sequence[str] = tuple(KINDS), hidden: bool = False, exact: bool = False,
-        limit: int | None = None, subject: str | None = None, run: str | None = None,
-        as_of: CreatedAt | None = None, known_at: CreatedAt | None = None,
+        limit: int | None = None, subject: str | None = None, run: str | None = None, as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None, without: Sequence[str] = (), after: Place | None = None,
     ) -> builtins.list[Record]:  # fmt: skip
         """Return the records that `scope` sees, kind by kind, oldest first."""
-        return self._parts.lookup.list(scope, kinds, hidden, exact, limit, subject, run, as_of, known_at)
+        return self._parts.lookup.list(
+            scope, kinds, hidden, exact, limit, subject, run, as_of, known_at, without, after,
+        )  # fmt: skip
 
     @documented(Lookup.history)
-    def history(self, subject: str, predicate: str, scope: Scope) -> builtins.list[Fact]:
+    def history(
+        self, subject: str, predicate: str, scope: Scope, known_at: CreatedAt | None = None
+    ) -> builtins.list[Fact]:
         """Return all facts of one slot that `scope` sees, whatever their status."""
-        return self._parts.lookup.history(subject, predicate, scope)
+        return self._parts.lookup.history(subject, predicate, scope, known_at)
 
     @documented(ProvenanceReader.why)
     def why(self, id: str, *, scope: Scope) -> Why | None:
@@ -321,8 +326,7 @@ class Memory:
 
     @documented(Intake.ingest)
     def ingest(
-        self, folder: str | Path, scope: Scope, extractor: AnyExtractor | None = None,
-        name: str | None = None,
+        self, folder: str | Path, scope: Scope, extractor: AnyExtractor | None = None, name: str | None = None,
     ) -> Ingested:  # fmt: skip
         """Take the notes of a folder (Markdown and plain text) into memory; again after they changed."""
         return self._parts.intake.ingest(folder, scope, extractor, name)
@@ -336,15 +340,11 @@ class Memory:
     def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
         context = self._parts.context
         if context.backend.is_closed:
             return f"<scrubjay.Memory closed: {context.index.path}>"
-        return (
-            f"<scrubjay.Memory {len(context.documents):,} documents of facts and episodes: {self.index.path}>"
-        )
+        return f"<scrubjay.Memory {len(context.documents):,} documents of facts and episodes: {context.index.path}>"

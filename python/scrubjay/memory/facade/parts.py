@@ -51,10 +51,10 @@ class Parts:
     """
 
     def __init__(self, index: Index, settings: Settings, retriever: Callable[[Index], Retriever]) -> None:
-        if isinstance(index, Index):
-            Backend.of(index).need_file("Memory")
-        if not isinstance(index, Index) or index.path is None:
-            raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
+        if not isinstance(index, Index) or not Backend.of(index).is_durable:
+            raise TypeError(
+                "index: expected an Index with a file or a database; open one with Index.open(path)"
+            )
         context = self.context = MemoryContext(index, settings)
         # ------------------------------------------------------------------ what is written
         slots = self.slots = Slots(context)
@@ -120,10 +120,13 @@ def open_parts(
         validate: key of a policy or preference -> a function that is called with each value that is proposed for
             it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
             as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
-        classify: is called with each fact and episode that is proposed without a `sensitivity`, and returns its
-            class ("personal"), or None; a finder of personal data, say. What it raises refuses the proposal.
+        classify: is called with each candidate that is proposed without a `sensitivity`, whatever its kind (all have
+            a `text`), and returns its class ("personal"), or None; a finder of personal data, say. What it raises
+            refuses the proposal.
         sweep_every: a timedelta or seconds: :meth:`MemoryAdmin.sweep` runs on a thread of this process so often, until
             the memory is closed. None: only when it is called.
+        dates: languages ("de", "fr", ...) whose relative dates get their dates before a run is distilled, beside
+            English (extra `dates`). None: that of the analyzer, where the extra is installed.
         options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
             all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
             predicates, evidence, metadata and places of records, what an episode did, events of traces, what was

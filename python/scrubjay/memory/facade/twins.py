@@ -30,6 +30,7 @@ class AsyncSession(Twinned[Session]):
     tool = loose_twin(Session.tool)
     append = twin(Session.append)
     extend = twin(Session.extend)
+    position = twin(Session.position)
     retract = twin(Session.retract)
     propose = twin(Session.propose)
     complete = twin(Session.complete)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from scrubjay._native import Scope
-from scrubjay.memory.gate.checking import content_of
+from scrubjay.memory.gate.checking import content_of, with_values
 from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import Embedded
@@ -16,15 +17,18 @@ from scrubjay.memory.ledger.schema import LIVING
 from scrubjay.memory.ledger.statements import facts_of_slot
 from scrubjay.memory.model.records import Fact
 from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
 
 __all__ = ["Asking"]
 
 # In the words of each table's index on hashes: without them SQLite reads the whole scope.
 
+_LIVES = f"SELECT hash FROM memory_fact WHERE {IN_SCOPE}AND {LIVING} AND hash IN "
 _SAYS_SO = {
-    kind: f"SELECT 1 FROM memory_{kind} WHERE {IN_SCOPE}AND hash = ? AND {living}status = 'active'"
-    for kind, living in (("fact", f"{LIVING} AND "), ("episode", ""))
+    "fact": f"SELECT hash FROM memory_fact WHERE {IN_SCOPE}AND {LIVING} AND status = 'active' AND hash IN ",
+    "episode": f"SELECT hash FROM memory_episode WHERE {IN_SCOPE}AND status = 'active' AND hash IN ",
 }
+_AT_ONCE = 200  # hashes in one statement
 
 
 class Asking:
@@ -39,16 +43,16 @@ class Asking:
 
     def embed(self, proposals: Sequence[Proposal]) -> None:
         """Embed what will probably be written, in one call of the embedder."""
-        fresh = []
+        places: dict[tuple[str, Scope], list[Proposal]] = {}
+        for one in proposals:
+            if one.kind in ("fact", "episode") and not one.unfit and one.embedded is None:
+                assert one.target is not None
+                places.setdefault((one.kind, one.target), []).append(one)
+        fresh: list[Proposal] = []
         with self._context.reading() as connection:
-            for one in proposals:
-                if one.kind in ("fact", "episode") and not one.unfit and one.embedded is None:
-                    assert one.target is not None
-                    known = connection.execute(
-                        _SAYS_SO[one.kind], (*names_of(one.target), one.hash)
-                    ).fetchone()
-                    if known is None:
-                        fresh.append(one)
+            for (kind, target), some in places.items():
+                known = _known(connection, _SAYS_SO[kind], target, [one.hash for one in some])
+                fresh += [one for one in some if one.hash not in known]
         if fresh:
             texts = [content_of(one.kind, one.candidate) for one in fresh]
             for one, embedded in zip(fresh, self._context.embed_texts(texts), strict=True):
@@ -67,7 +71,9 @@ class Asking:
             if one.kind != "fact" or one.unfit:
                 continue
             single = self._context.cardinality(one.candidate)
-            one.candidate = replace(one.candidate, single=None if single is None else bool(single))
+            is_single = None if single is None else bool(single)
+            if one.candidate.single is not is_single:
+                one.candidate = with_values(one.candidate, {"single": is_single})
             if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
                 continue
             for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:
@@ -91,3 +97,27 @@ class Asking:
             if one.contradicted[rival.id]:
                 found.append(rival.id)
         return found
+
+    def note_new(self, change: Change, proposals: Sequence[Proposal]) -> None:
+        """Note which facts of several are new to their scopes, before anything is written: those are not looked for one
+        by one."""
+        scopes: dict[Scope, Counter[bytes]] = {}
+        for one in proposals:
+            if one.kind == "fact" and one.target is not None and not one.unfit:
+                scopes.setdefault(one.target, Counter())[one.hash] += 1
+        known = {
+            scope: _known(change.connection, _LIVES, scope, list(hashes)) for scope, hashes in scopes.items()
+        }
+        for one in proposals:
+            if one.kind == "fact" and one.target is not None and not one.unfit:
+                one.is_new = scopes[one.target][one.hash] == 1 and one.hash not in known[one.target]
+
+
+def _known(connection: sqlite3.Connection, query: str, target: Scope, hashes: Sequence[bytes]) -> set[bytes]:
+    """Return those of some hashes that a query finds in exactly this scope."""
+    known: set[bytes] = set()
+    for first in range(0, len(hashes), _AT_ONCE):
+        some = hashes[first : first + _AT_ONCE]
+        statement = f"{query}({', '.join('?' * len(some))})"
+        known.update(hash for (hash,) in connection.execute(statement, (*names_of(target), *some)))
+    return known

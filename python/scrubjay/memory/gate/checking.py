@@ -10,7 +10,8 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from scrubjay import payload
 from scrubjay._native import Scope
@@ -43,7 +44,10 @@ __all__ = [
     "encoded_list",
     "resolve",
     "verify",
+    "with_values",
 ]
+
+_T = TypeVar("_T")
 
 CANDIDATES: dict[str, type[Any]] = {
     "fact": FactCandidate,
@@ -52,6 +56,7 @@ CANDIDATES: dict[str, type[Any]] = {
     "policy": PolicyCandidate,
 }
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
+_PLAIN = {*CANDIDATES.values(), Provenance}  # subclasses of theirs may have constructors of their own
 _LONG = {"content", "text", "summary", "evidence"}
 _SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title", "sensitivity"}
 
@@ -109,7 +114,7 @@ def checked_source(source: Any) -> Provenance:
         TypeError, ValueError: it is not a provenance, or names no run.
     """
     if isinstance(source, str):
-        source = Provenance(source)
+        return _source_of_run(source)
     if not isinstance(source, Provenance):
         raise TypeError(f"source: expected a Provenance or the name of a run, got {type(source).__name__}")
     named = {}
@@ -125,7 +130,30 @@ def checked_source(source: Any) -> Provenance:
             raise TypeError(f"source.{name}: expected an int, got {type(number).__name__}")
         if number is not None and not 0 <= number < 2**63:
             raise ValueError(f"source.{name}: expected 0 or more, below 2**63, got {number}")
-    return replace(source, run=named["run"] or "", author=named["author"], place=named["place"])
+    return with_values(
+        source, {"run": named["run"] or "", "author": named["author"], "place": named["place"]}
+    )
+
+
+@lru_cache(maxsize=256)  # a batch names one run
+def _source_of_run(run: str) -> Provenance:
+    return checked_source(Provenance(run))
+
+
+def with_values(given: _T, values: Mapping[str, Any]) -> _T:
+    """Return a candidate or provenance with these values: the object itself where they are its own."""
+    if all(getattr(given, name) is value for name, value in values.items()):
+        return given
+    if type(given) not in _PLAIN:
+        return replace(given, **values)  # type: ignore[type-var]
+    made = object.__new__(type(given))  # its constructor does no more than this, field by field
+    object.__setattr__(made, "__dict__", {**vars(given), **values})
+    return made
+
+
+@lru_cache(maxsize=64)
+def _names_of_texts(candidate: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(candidate) if field.name in _LONG | _SHORT)
 
 
 def verify(kind: str, candidate: Any, source: Provenance) -> Any:
@@ -135,10 +163,10 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
         Unfit: it may not be remembered; the message says why.
         TypeError, ValueError: a field is of another type.
     """
+    made_as: Any = type(candidate)
     texts = {
-        field.name: checked_str(getattr(candidate, field.name), field.name, optional=field.name == "evidence")
-        for field in fields(candidate)
-        if field.name in _LONG | _SHORT
+        name: checked_str(getattr(candidate, name), name, optional=name == "evidence")
+        for name in _names_of_texts(made_as)
     }
     for name, text in texts.items():
         longest = MAX_CHARS if name in _LONG else MAX_NAME_CHARS
@@ -165,7 +193,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
             raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
     if kind in ("fact", "episode"):
         encoded(candidate.metadata)
-    return replace(candidate, **texts)
+    return with_values(candidate, texts)
 
 
 def _verify_statement(candidate: FactCandidate) -> None:
@@ -194,6 +222,12 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
         TypeError, ValueError: the value is not JSON.
         Unfit: it is too long.
     """
+    if (
+        candidate.value is None
+        and candidate.importance is None
+        and not (candidate.entities or candidate.sensitivity)
+    ):
+        return None
     given = {
         "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
         "entities": entity_names(candidate.entities) if candidate.entities else None,
@@ -282,6 +316,9 @@ def _encoded(value: Any, name: str) -> bytes:
     return data
 
 
+_name = lru_cache(maxsize=1024)(normalised)  # of few tenants and subjects
+
+
 def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
 
@@ -301,7 +338,7 @@ def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     nobodys = scope.user is None and scope.agent is None
     if kind == "episode":
         return scope, False
-    about_tenant = normalised(candidate.subject) == normalised(scope.tenant)
+    about_tenant = _name(candidate.subject) == _name(scope.tenant)
     if nobodys and not about_tenant:
         raise Unfit(
             "scope: only a fact whose subject is the tenant itself can be the tenant's; name the user or agent"

@@ -7,7 +7,7 @@ from scrubjay.memory.gate.asking import Asking
 from scrubjay.memory.gate.checking import encoded_artifacts, encoded_list
 from scrubjay.memory.gate.proposal import Proposal, provenance_columns
 from scrubjay.memory.ledger.documents import documents_in, remove
-from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.log import drop, log_written
 from scrubjay.memory.ledger.rows import EpisodeRow, insert, new_id, rows_where
 from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
 from scrubjay.memory.model.values import kept_detail
@@ -67,5 +67,5 @@ def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
     )
     insert(connection, "memory_episode", row)
     documents_in(change).put(row, asking.embedded(one))
-    log(change, id, "written", one.source.author)
+    log_written(change, row, one.source.author)
     return Outcome("written", "episode", id)

@@ -17,7 +17,7 @@ from scrubjay.memory.gate.proposal import Proposal, provenance_columns
 from scrubjay.memory.gate.slots import Slots, next_recorded
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in, remove
-from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.log import drop, log, log_written
 from scrubjay.memory.ledger.rows import (
     IN_SCOPE,
     FactRow,
@@ -160,7 +160,7 @@ class Facts:
         )
         if not active:
             insert(connection, "memory_fact", row)
-            log(change, id, "written", one.source.author)
+            log_written(change, row, one.source.author)
             return Outcome("written", "fact", id, _PROVISIONAL, active=False)
         row, superseded = self._slots.enter(
             change, row, one.topics, partial(self._asking.contradicted, one), one.source.author
@@ -170,15 +170,18 @@ class Facts:
         if superseded is not None:
             reason = "ends what was known" if candidate.relation == "ends" else "contradicts what was known"
             return Outcome("superseded", "fact", id, reason, superseded, active=in_force)
-        return Outcome("written", "fact", id, _not_yet(row, now), active=in_force)
+        return Outcome("written", "fact", id, "" if in_force else _not_yet(row, now), active=in_force)
 
     def _living(self, change: Change, one: Proposal, scope: Scope) -> FactRow | None:
         """The living fact of this scope that says the same; one that has expired is deleted, it is not living."""
         connection, candidate, about = change.connection, one.candidate, one.topic
+        by_value = one.value_hash is not None and bool(about)
+        if one.is_new and not by_value and scope == one.target and not documents_in(change).has_changed:
+            return None
         hash = one.hash if scope == one.target else hash_in(connection, scope, candidate.content)
         marks = ", ".join("?" * len(one.topics)) or "NULL"
         same, values = (
-            f"hash = ? AND (topic IN ({marks}) OR topic = x'' OR ? = x'')",
+            f"hash = ? AND (topic IN ({marks}) OR length(topic) = 0 OR length(?) = 0)",
             [hash, *one.topics, about],
         )
         if one.value_hash is not None and about and candidate.relation == "asserts":
@@ -283,10 +286,8 @@ def _affirms(row: FactRow, said_at: int) -> bool:
 
 
 def _not_yet(row: FactRow, now: int) -> str:
-    """Why a fact that was written is not in force, if it is not."""
+    """Why a fact that was written is not in force."""
     times = holds_of(row)
-    if is_in_force(row, now):
-        return ""
     if times and times[0][0] > now:
         return "it begins later"
     return "it is over" if times else "another fact covers its time"

@@ -131,13 +131,24 @@ class Gate:
         """
         prepared = [self._prepare(*one) for one in proposals]
         revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
+        with self._context.reading() as connection:
+            for one in prepared:
+                if one.kind in ("fact", "episode") and not one.unfit:
+                    self._hash(connection, one)
         self._asking.embed(prepared)
         self._asking.judge(prepared)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
+        is_keyed = self._context.store.cipher.ring is not None
         with self._context.changing("proposing", tenants) as change:
             for id, scope, reason in revoke:
                 self._standing.revoke_in(change, id, scope, reason, None)
+            if is_keyed:
+                for one in prepared:
+                    if one.kind in ("fact", "episode") and not one.unfit:
+                        self._hash(change.connection, one)  # once more, as the tenant may be sealed since
+            if len(prepared) > 1:
+                self._asking.note_new(change, prepared)
             for one in prepared:
                 outcomes.append(self._decide(change, one))
             if raise_if_rejected and not all(outcomes):
@@ -191,6 +202,7 @@ class Gate:
         effective_until: CreatedAt | None = None,
         by: str | None = None,
         source: Provenance | str = "admin",
+        sensitivity: str = "",
     ) -> Outcome:
         """Write the next version of a policy. It is provisional; with `by`, who confirms it, it is in force at once.
 
@@ -205,12 +217,13 @@ class Gate:
             effective_from, effective_until: when it is in force; by default from now on, for good.
             by: who takes responsibility; see :meth:`confirm`.
             source: the run that it comes from.
+            sensitivity: its class, a name of yours, which reading calls can leave out (`without`).
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         scope = tenant_of(tenant)
-        candidate = policy_of(key, text, effective_from, effective_until, value, type)
+        candidate = policy_of(key, text, effective_from, effective_until, value, type, sensitivity)
         outcome = self.propose(candidate, scope=scope, source=source)
         _raised(outcome)
         if by is not None and not outcome.active and outcome.id is not None:
@@ -230,6 +243,7 @@ class Gate:
         expires_at: CreatedAt | datetime | None = None,
         ttl: float | None = None,
         provenance: Provenance | str = "direct",
+        sensitivity: str = "",
     ) -> Outcome:
         """Write a preference of a user, or, if `scope` names none, of the tenant: it holds for all users who have none
         of its key. The same as proposing a :class:`PreferenceCandidate`.
@@ -243,12 +257,15 @@ class Gate:
             confidence: 0 to 1; preferences need 0.5.
             expires_at, ttl: from when on it does not hold any more.
             provenance: the run that it comes from.
+            sensitivity: as for :meth:`policy`.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         text, value = said(text, value)
-        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl, value, type)
+        candidate = PreferenceCandidate(
+            key, text, source, confidence, expires_at, ttl, value, type, sensitivity
+        )
         return self.propose(candidate, scope=scope, source=provenance)
 
     # ------------------------------------------------------------------ before the file is locked
@@ -286,8 +303,6 @@ class Gate:
                 one.embedded = Embedded(typed.vector)
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
-            with self._context.reading() as connection:
-                self._hash(connection, one)
         return one
 
     def _check_times(self, one: Proposal) -> None:
@@ -308,7 +323,7 @@ class Gate:
 
     @staticmethod
     def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
-        """Note by what a fact or episode is known again; in the change once more, as the tenant may be sealed since."""
+        """Note by what a fact or episode is known again."""
         assert one.target is not None
         one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
         if one.kind == "fact":
@@ -321,8 +336,6 @@ class Gate:
     def _decide(self, change: Change, one: Proposal) -> Outcome:
         if one.unfit:
             return self._reject(change, one, one.unfit)
-        if one.kind in ("fact", "episode") and self._context.store.cipher.ring is not None:
-            self._hash(change.connection, one)
         try:
             if one.kind == "fact":
                 return self._facts.write(change, one)

@@ -46,10 +46,11 @@ def policy_of(
     effective_until: CreatedAt | None,
     value: Any,
     type: str,
+    sensitivity: str = "",
 ) -> PolicyCandidate:
     """Return the candidate of a policy whose text may be its value."""
     text, value = said(text, value)
-    return PolicyCandidate(key, text, effective_from, effective_until, value, type)
+    return PolicyCandidate(key, text, effective_from, effective_until, value, type, sensitivity)
 
 
 def window_of(candidate: PolicyCandidate, now: int) -> Window:
@@ -81,7 +82,9 @@ def write_policy(
 ) -> Outcome:
     """Write the next version of a policy, provisional, unless the newest one says the same for the same time."""
     given, ends_at = window
-    detail = kept_detail(value=candidate.value, type=candidate.type, mandatory=mandatory)
+    detail = kept_detail(
+        value=candidate.value, type=candidate.type, mandatory=mandatory, sensitivity=candidate.sensitivity
+    )
     latest: PolicyRow | None = next(
         rows_where(
             change.connection,
@@ -93,7 +96,8 @@ def write_policy(
     )
     if latest is not None and latest.status != "revoked":
         same_window = latest.expires_at == ends_at and given in (None, latest.begins_at)
-        if same_window and is_same(latest, candidate.text, detail):
+        is_classified = bool(candidate.sensitivity) and not getattr(record_of(latest), "sensitivity", "")
+        if same_window and not is_classified and is_same(latest, candidate.text, detail):
             active = latest.status == "active"
             return Outcome("deduplicated", "policy", latest.id, f"version {latest.version}", active=active)
     id = new_id("policy")
@@ -166,7 +170,7 @@ def write_global(
     if refused:
         raise ValueError(refused)
     window = window_of(candidate, context.clock())
-    with context.changing("writing a global policy", []) as change:
+    with context.changing("writing a global policy", of=[EVERYWHERE]) as change:
         outcome = write_policy(change, candidate, EVERYWHERE, window, source, mandatory=mandatory)
         row: Any = find_row(change.connection, outcome.id)
         return outcome if outcome.active else confirm_policy(change, row, by)
@@ -180,7 +184,7 @@ def revoke_global(context: MemoryContext, id: str, *, reason: str, by: str) -> N
         TypeError, ValueError: no reason, or no name.
     """
     reason, by = named(reason, "reason"), named(by, "by")
-    with context.changing("revoking a global policy", []) as change:
+    with context.changing("revoking a global policy", of=[EVERYWHERE]) as change:
         row: Any = find_row(change.connection, id)
         if row is None or not is_global(row) or row.status == "revoked":
             raise absent(id)

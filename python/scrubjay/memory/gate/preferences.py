@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 from scrubjay.memory.gate.proposal import Proposal, provenance_columns
 from scrubjay.memory.ledger.log import drop, log
-from scrubjay.memory.ledger.rows import PreferenceRow, insert, new_id, rows_where
+from scrubjay.memory.ledger.rows import PreferenceRow, insert, new_id, rows_where, sealed_columns
 from scrubjay.memory.model.candidates import Outcome, PreferenceCandidate
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import is_same, kept_detail
@@ -34,7 +35,7 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
     if held is not None and held.expires_at is not None and held.expires_at <= now:
         drop(change, held)
         held = None
-    detail = kept_detail(value=candidate.value, type=candidate.type)
+    detail = kept_detail(value=candidate.value, type=candidate.type, sensitivity=candidate.sensitivity)
     if held is not None:
         says_the_same = is_same(held, candidate.text, detail)
         if candidate.source == "inferred" and held.source != "inferred":
@@ -45,6 +46,7 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
             )
         same = says_the_same and held.source == candidate.source
         if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
+            _classify(change, held, candidate.sensitivity, one.source.author)
             return Outcome("deduplicated", "preference", held.id, "the same is known")
     id = new_id("preference")
     said_at = now if one.said_at is None else min(one.said_at, now)
@@ -80,6 +82,19 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
     if held is None:
         return Outcome("written", "preference", id)
     return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
+
+
+def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | None) -> None:
+    """Give a preference that has no class the one that it was said again with."""
+    detail = {} if held.detail is None else json.loads(held.detail)
+    if not sensitivity or detail.get("sensitivity"):
+        return
+    kept = sealed_columns(change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)})
+    change.connection.execute(
+        "UPDATE memory_preference SET detail = ?, updated_at = ? WHERE id = ?",
+        (kept["detail"], change.now, held.id),
+    )
+    log(change, held.id, "restated", by)
 
 
 def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:

@@ -28,6 +28,7 @@ class Proposal:
     expires_at: int | None = None
     metadata: bytes | None = None
     hash: bytes = b""  # of the content in its target
+    is_new: bool = False  # whether nothing living in its target had that hash when its change began
     topics: tuple[bytes, ...] = ()  # of its slot: as it is written now, as the predicate's own words say it
     value_hash: bytes | None = None
     detail: bytes | None = None
@@ -47,11 +48,14 @@ def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[
     """Return what a row says of its source; the policies in force are looked up if the caller does not know them."""
     version = source.policy_version
     if version is None:
+        version = change.known.get(("newest policy", tenant))
+    if version is None:
         (version,) = change.connection.execute(
             "SELECT ifnull(max(number), 0) FROM memory_policy WHERE tenant IN (?, '') AND status = 'active' "
             "AND effective_from <= ? AND (effective_until IS NULL OR effective_until > ?)",
             (tenant, change.now, change.now),
         ).fetchone()
+        change.known["newest policy", tenant] = version
     return {
         "source_run": source.run,
         "source_turn": source.turn,

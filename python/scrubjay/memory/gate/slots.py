@@ -14,7 +14,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import documents_in
-from scrubjay.memory.ledger.log import log
+from scrubjay.memory.ledger.log import log, log_written
 from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow, insert, rows_where, update_fact
 from scrubjay.memory.ledger.statements import (
     affirmed_of,
@@ -73,13 +73,14 @@ class Slots:
             rivals: list[FactRow] = []
         else:
             rivals = facts_of_slot(connection, names, topics)
-        ids = [*ids_of(row, "replaces"), *contradicted(rivals)]
-        row = row._replace(replaces=encoded_ids(ids), recorded_at=next_recorded(change, rivals))
+        if rivals or row.replaces is not None:
+            ids = [*ids_of(row, "replaces"), *contradicted(rivals)]
+            row = row._replace(replaces=encoded_ids(ids), recorded_at=next_recorded(change, rivals))
         held = projected(connection, [*rivals, row], self._context.is_single)
         row = with_held(row, held[row.id], change.now)
         ended = self.settle(change, rivals, held, row.id, by)
         insert(connection, "memory_fact", row)
-        log(change, row.id, "written", by)
+        log_written(change, row, by)
         ended += self.replace_elsewhere(change, row, {rival.id for rival in rivals}, by)
         return row, ended[0] if ended else None
 
@@ -183,8 +184,8 @@ def _stands_alone(connection: sqlite3.Connection, row: FactRow, topics: Sequence
     marks = ", ".join("?" * len(topics))
     found = connection.execute(
         f"SELECT 1 FROM memory_fact WHERE {IN_SCOPE}AND topic IN ({marks}) AND status <> 'provisional' AND NOT ("
-        "ifnull(single = 0 AND relation = 'asserts', 0) AND replaces IS NULL AND replaced_by IS NULL "
-        "AND hash <> ? AND ifnull(value_hash <> ?, 1)) LIMIT 1",
+        "ifnull(single = 0 AND relation = 'asserts', false) AND replaces IS NULL AND replaced_by IS NULL "
+        "AND hash <> ? AND ifnull(value_hash <> ?, true)) LIMIT 1",
         (row.tenant, row.user, row.agent, *topics, row.hash, row.value_hash),
     ).fetchone()
     return found is None

@@ -70,6 +70,12 @@ class Standing:
 
         What a fact had superseded is in force again.
 
+        Args:
+            id: of the record.
+            reason: why; it is kept for :meth:`Memory.why`.
+            scope: the record's exact scope.
+            by: who decided it.
+
         Raises:
             KeyError: this scope has no such record of its own (that is living).
             ValueError: no reason is given.
@@ -91,6 +97,7 @@ class Standing:
         if row.expires_at is not None and row.expires_at <= change.now:
             return False
         if isinstance(row, PolicyRow):
+            change.known.clear()
             change.connection.execute(
                 "UPDATE memory_policy SET status = 'revoked', decided_by = ?, decided_at = ? WHERE id = ?",
                 (row.decided_by or by or "nobody named", change.now, id),

@@ -35,7 +35,12 @@ _MAX_PER_WORD = 200
 
 @dataclass(frozen=True)
 class Consolidated:
-    """What a consolidation proposed: (outcome, ids of the records that it was made of) each."""
+    """What a consolidation proposed: (outcome, ids of the records that it was made of) each.
+
+    Attributes:
+        merged: facts that say the same, as one.
+        summed_up: episodes of one kind of task, as one fact.
+    """
 
     merged: tuple[tuple[Outcome, tuple[str, ...]], ...] = ()
     summed_up: tuple[tuple[Outcome, tuple[str, ...]], ...] = ()
@@ -100,7 +105,9 @@ def consolidate(
     episodes: Any = lookup.list(scope, kinds=["episode"], exact=True)
     now = as_moment(clock())
     proposals: list[tuple[str, Candidate, tuple[str, ...]]] = []
-    for group in _near_duplicates([one for one in facts if one.relation == "asserts"], likeness):
+    for group in _near_duplicates(
+        [one for one in facts if one.relation == "asserts" and one.status == "active"], likeness
+    ):
         candidate, ids = merger(group), tuple(one.id for one in group)
         if isinstance(candidate, FactCandidate):
             has_slot = bool(candidate.subject and candidate.predicate)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
@@ -27,10 +27,11 @@ from scrubjay.memory.intake.extractors import (
 )
 from scrubjay.memory.intake.stabilise import Transcript, stabilise
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.documents import place_in_run
 from scrubjay.memory.ledger.drafts import check_run_id
 from scrubjay.memory.ledger.rows import FactRow, belongs_to, kind_of, rows_where
-from scrubjay.memory.ledger.trace import Run, Traces
-from scrubjay.memory.model.candidates import FactCandidate, Provenance
+from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, TraceEvent, Traces
+from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
 from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.payload import microseconds
 from scrubjay.store.connections import translated
@@ -74,6 +75,7 @@ def distil(
     run_id: str,
     extractor: AnyExtractor,
     scope: Scope,
+    languages: Sequence[str] = (),
 ) -> Distilled:
     """Distil what a run of exactly this scope has said since it was distilled last.
 
@@ -89,29 +91,36 @@ def distil(
     if run is None:
         raise KeyError(f"run_id: this scope has no run {run_id!r}")
     with context.reading() as connection:
-        last = _last_distilled(connection, run.key)
+        last = _last_distilled(connection, scope.tenant, run.key)
     events = traces.events(scope, run_id)
     if not any(event.seq > last and event.kind != "prompt" for event in events):
-        return _recorded(traces, run)
+        return _recorded(traces, scope.tenant, run)
     through = events[-1].seq
-    transcript = stabilise(run_id, events, after=last)
+    transcript = stabilise(run_id, events, after=last, languages=languages)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
     found = _still_held(context, slots, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
     taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
     revoked = _noted_from(context, scope, run_id, taken_back)
-    proposals = [(one.candidate, scope, _source(one, transcript)) for one in found]
+    positions = _positions(events)
+    proposals = [(_placed(one, positions), scope, _source(one, transcript)) for one in found]
     outcomes: list[DistilledOne] = []
 
     def also(change: Any, results: Sequence[Any]) -> None:
+        change.lock([scope.tenant])  # which has no turn yet if nothing is proposed
         connection: sqlite3.Connection = change.connection
-        if _last_distilled(connection, run.key) != last or not _same_run(connection, run):
+        if _last_distilled(connection, scope.tenant, run.key) != last or not _same_run(
+            connection, scope.tenant, run
+        ):
             raise _Raced
         outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
         outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
         connection.execute(
-            "INSERT INTO memory_distilled VALUES (?, ?, ?, ?, ?, ?)",
-            (run.key, last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
+            INSERT_DISTILLED,
+            (
+                *(last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
+                *(scope.tenant, run.key),
+            ),
         )
 
     try:
@@ -119,7 +128,7 @@ def distil(
             proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
         )
     except _Raced:
-        return _recorded(traces, run)
+        return _recorded(traces, scope.tenant, run)
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
@@ -175,7 +184,7 @@ def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterabl
         row.id
         for seq in seqs
         for row in living  # places may be sealed, so they are compared here
-        if row.place == _place(seq) and belongs_to(row, scope)
+        if row.place == place_in_run(seq) and belongs_to(row, scope)
     ]
 
 
@@ -189,37 +198,52 @@ def _source(one: Found, transcript: Transcript) -> Provenance:
         at = transcript.utterances[-1].at if transcript.utterances else None
         return Provenance(run=transcript.run_id, turn=transcript.turn_of(None), at=at)
     return Provenance(
-        run=transcript.run_id, turn=said.turn, author=said.author, place=_place(said.seq), at=said.at
+        run=transcript.run_id, turn=said.turn, author=said.author, place=place_in_run(said.seq), at=said.at
     )
 
 
-def _place(seq: int) -> str:
-    return f"event {seq}"
+def _positions(events: Sequence[TraceEvent]) -> dict[int, int]:
+    """Number of an event -> its place among the turns of the conversation, as :meth:`Traces.position` counts them."""
+    spoken = [event.seq for event in events if event.kind in CONVERSATION]
+    return {seq: events[0].seq + place for place, seq in enumerate(spoken)}
 
 
-def _same_run(connection: sqlite3.Connection, run: Run) -> bool:
+def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
+    """The candidate; of a turn of the conversation it says which, for its neighbours (:mod:`scrubjay.turns`)."""
+    candidate, position = one.candidate, positions.get(-1 if one.seq is None else one.seq)
+    if position is None or not isinstance(candidate, (FactCandidate, EpisodeCandidate)):
+        return candidate
+    metadata = {"position": position, **(candidate.metadata or {})}
+    return replace(candidate, metadata=metadata)
+
+
+def _same_run(connection: sqlite3.Connection, tenant: str, run: Run) -> bool:
     """Whether the run was not erased meanwhile; its key and name may have been given again."""
     found = connection.execute(
-        "SELECT run, started_at, n_events FROM memory_run WHERE key = ?", (run.key,)
+        "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND key = ?", (tenant, run.key)
     ).fetchone()
     if found is None or integer(found[2], "a run's events") < run.n_events:
         return False
     return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
 
 
-def _last_distilled(connection: sqlite3.Connection, key: int) -> int:
+def _last_distilled(connection: sqlite3.Connection, tenant: str, key: int) -> int:
     (last,) = connection.execute(
-        "SELECT ifnull(max(last_seq), 0) FROM memory_distilled WHERE run = ?", (key,)
+        "SELECT ifnull(max(d.last_seq), 0) FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
+        "WHERE r.tenant = ? AND r.key = ?",
+        (tenant, key),
     ).fetchone()
     return integer(last, "memory_distilled.last_seq")
 
 
-def _recorded(traces: Traces, run: Run) -> Distilled:
+def _recorded(traces: Traces, tenant: str, run: Run) -> Distilled:
     with translated(traces.store.path, "reading what was distilled"):
         rows = (
             traces.store.reading_connection()
             .execute(
-                "SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,)
+                "SELECT d.last_seq, d.outcomes FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
+                "WHERE r.tenant = ? AND r.key = ? ORDER BY d.first_seq",
+                (tenant, run.key),
             )
             .fetchall()
         )

@@ -6,19 +6,21 @@ influence it: unknown fields of an answer are ignored, and malformed items are c
 
 from __future__ import annotations
 
-import json
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol, runtime_checkable
 
 from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
+from scrubjay.memory.gate.checking import classify
 from scrubjay.memory.intake.stabilise import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.model.projection import RELATIONS
+from scrubjay.retrieval.rewriting import json_of_answer
 
 __all__ = [
     "PROMPT",
@@ -70,26 +72,36 @@ class Extraction:
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Reads a transcript. May be slow and may raise: nothing is written then, and it can be asked again."""
+    """Reads a transcript. May be slow and may raise: nothing is written then, and it can be asked again.
+
+    One whose `extract` has a parameter `conversation` is told what was said before (:class:`Conversation`), in the form
+    in which rewriters are (:meth:`Transcript.before`).
+    """
 
     def extract(self, transcript: Transcript) -> Extraction:
         """Return what is worth remembering of it."""
         ...
 
 
-AnyExtractor = Extractor | Callable[[Transcript], Any]
-"""An :class:`Extractor`, or a function from a transcript to candidates."""
+AnyExtractor = Extractor | Callable[..., Any]
+"""An :class:`Extractor`, or a function from a transcript (and perhaps `conversation`) to candidates."""
 
 
 def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction:
     """Ask an extractor, or a function that returns an :class:`Extraction`, or candidates, or :class:`Found`.
 
+    Candidates may be texts (facts) and mappings, as the gate takes them; an answer that is a mapping as a whole is read
+    as that of a model (:func:`read_answer`).
+
     Raises:
-        TypeError: the answer is something else.
+        TypeError, ValueError: the answer is something else.
     """
-    answer = extractor.extract(transcript) if isinstance(extractor, Extractor) else extractor(transcript)
+    ask: Callable[..., Any] = extractor.extract if isinstance(extractor, Extractor) else extractor
+    answer = ask(transcript, conversation=transcript.before()) if takes_conversation(ask) else ask(transcript)
     if isinstance(answer, Extraction):
         return answer
+    if isinstance(answer, Mapping) and any(name in answer for name in _NAMES):
+        return read_answer(answer)
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
         raise TypeError(f"extractor: expected an Extraction or candidates, got {type(answer).__name__}")
     found, retracted = [], []
@@ -100,9 +112,19 @@ def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction
             found.append(one)
         elif isinstance(one, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
             found.append(Found(one))
+        elif isinstance(one, (str, Mapping)):
+            found.append(Found(classify(one)[1]))
         else:
             raise TypeError(f"extractor: expected candidates, got {type(one).__name__}")
     return Extraction(tuple(found), tuple(retracted))
+
+
+def takes_conversation(ask: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `conversation`."""
+    try:
+        return "conversation" in inspect.signature(ask).parameters
+    except (TypeError, ValueError):  # of builtins
+        return False
 
 
 def name_of(extractor: Any) -> str:
@@ -171,7 +193,9 @@ class OpenAIExtractor:
         """
         from scrubjay._http import post_json  # the HTTP client is slow to import
 
-        before = " / ".join(utterance.line for utterance in transcript.context[-20:]) or "(nothing)"
+        said_before = [utterance.line for utterance in transcript.context[-20:]]
+        summary = [f"(in short) {' '.join(transcript.summary.split())}"] if transcript.summary else []
+        before = " / ".join(summary + said_before) or "(nothing)"
         parts = self._prompt.partition(
             "{transcript}"
         )  # what the transcript holds is not looked at for places
@@ -185,7 +209,7 @@ class OpenAIExtractor:
         }
         answer = post_json(self._endpoint, body, self._timeout_s)
         try:
-            said = json.loads(answer["choices"][0]["message"]["content"])
+            said = json_of_answer(answer["choices"][0]["message"]["content"])
         except (ValueError, KeyError, TypeError, IndexError):
             said = None
         if not isinstance(said, dict):
@@ -196,13 +220,23 @@ class OpenAIExtractor:
         return f"<scrubjay.memory.OpenAIExtractor {self.name!r} at {self._url!r}>"
 
 
+_NAMES = ("facts", "memories", "preferences", "retracted", "episode")
+
+
 def read_answer(said: Mapping[str, Any]) -> Extraction:
-    """Read a model's JSON; what is not as it should be is left out and counted."""
+    """Read a model's JSON; what is not as it should be is left out and counted.
+
+    Beside the shape that :data:`PROMPT` asks for, the common ones of other projects are understood: `facts` or
+    `memories` that are all texts, and `memories` that say `memory` or `text` instead of `content`.
+
+    >>> read_answer({"memories": ["Jane sails"]}) == read_answer({"memories": [{"memory": "Jane sails"}]})
+    True
+    """
     found: list[Found] = []
     retracted: list[Retraction] = []
     n_malformed = 0
 
-    def each(name: str, read: Callable[[Mapping[str, Any]], None]) -> None:
+    def each(name: str, read: Callable[[Any], None]) -> None:
         nonlocal n_malformed
         items = said.get(name)
         for item in items if isinstance(items, list) else []:
@@ -211,7 +245,15 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
             except (TypeError, ValueError, KeyError, AttributeError):
                 n_malformed += 1
 
-    each("facts", lambda item: found.append(Found(_fact(item), _line(item))))
+    facts = said.get("facts")
+    if isinstance(facts, list) and facts and all(isinstance(item, str) for item in facts):
+        each("facts", lambda item: found.append(Found(_stated({"text": item}))))
+    else:
+        each("facts", lambda item: found.append(Found(_fact(item), _line(item))))
+    each(
+        "memories",
+        lambda item: found.append(Found(_stated(item), None if isinstance(item, str) else _line(item))),
+    )
     each("preferences", lambda item: found.append(Found(_preference(item), _line(item))))
     each(
         "retracted",
@@ -245,6 +287,21 @@ def _fact(item: Mapping[str, Any]) -> FactCandidate:
         valid_until=_day(item, "valid_until"),
         entities=_texts(item.get("entities")),
     )
+
+
+def _stated(item: Any) -> FactCandidate:
+    """A fact of another project's shape, whose model was asked for no more than a sentence."""
+    given: Mapping[str, Any] = {"text": item} if isinstance(item, str) else item
+    name = next((name for name in ("content", "memory", "text") if given.get(name)), "content")
+    said = {key: value for key, value in given.items() if key in _OF_A_FACT and value is not None}
+    made = _fact({"subject": "-", "predicate": "-", "confidence": 1.0, **said, "content": _text(given, name)})
+    has_slot = "subject" in said and "predicate" in said
+    return made if has_slot else replace(made, subject="", predicate="")
+
+
+_OF_A_FACT = frozenset(
+    "subject predicate confidence single value relation valid_from valid_until entities".split()
+)
 
 
 def _preference(item: Mapping[str, Any]) -> PreferenceCandidate:

@@ -16,6 +16,7 @@ from scrubjay.memory.intake.consolidation import Consolidated, Merger, consolida
 from scrubjay.memory.intake.distil import Distilled, distil
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested, ingest
+from scrubjay.memory.intake.relative_dates import checked_languages, language_of, usable
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.read.lookup import Lookup
@@ -39,6 +40,7 @@ class Intake:
         self._slots = slots
         self._lookup = lookup
         self._traces = traces
+        self._languages = _languages(context)
         self._background: ThreadPoolExecutor | None = None
         self._background_thread: Thread | None = None
         self._background_lock = threading.Lock()
@@ -53,19 +55,26 @@ class Intake:
 
         Args:
             run_id, scope: of the run.
-            extractor: an :class:`Extractor`, or a function from a :class:`Transcript` to candidates.
+            extractor: an :class:`Extractor`, or a function from a :class:`Transcript` to candidates. One that has a
+                parameter `conversation` is told what was said before as well (:class:`Conversation`): the last turns
+                that were distilled already, and the run's summary.
 
         Raises:
             KeyError: exactly this scope has no such run.
             Exception: what the extractor raises; nothing is written then.
         """
         checked_scope(scope)
-        return distil(self._context, self._slots, self._gate, self._traces, run_id, extractor, scope)
+        return distil(
+            self._context, self._slots, self._gate, self._traces, run_id, extractor, scope, self._languages
+        )
 
     def distil_later(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Future[Distilled]:
         """The same on a thread of its own, one run after the other; closing the memory waits for them.
 
         A run that was not distilled because the process ended can be distilled by any process later.
+
+        Args:
+            run_id, extractor, scope: as for :meth:`Memory.distil`.
         """
         checked_scope(scope)
         with self._background_lock:
@@ -147,3 +156,12 @@ class Intake:
         if background is not None:
             # An extractor may close the memory: it runs on the thread that would be waited for.
             background.shutdown(wait=self._background_thread is not current_thread())
+
+
+def _languages(context: MemoryContext) -> tuple[str, ...]:
+    """The languages of relative dates beside English: what was asked for, or that of the analyzer."""
+    asked = checked_languages(context.settings.dates)
+    if asked is not None:
+        return asked
+    found = language_of(context.backend.engine.analyzer)
+    return usable(() if found is None else (found,))

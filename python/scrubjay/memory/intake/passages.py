@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Passage", "read_passages"]
+from scrubjay.passages import split
+
+__all__ = ["Passage", "read_passages", "read_pieces"]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
@@ -46,6 +48,23 @@ def read_passages(content: str, *, markdown: bool = True, max_chars: int = _MAX_
     for headings, first, end in sections:
         for start, stop in _joined(lines, first, end, max_chars):
             yield Passage(headings, "\n".join(lines[start:stop]).strip(), start + 1, stop)
+
+
+def read_pieces(content: str, *, markdown: bool = True, max_chars: int = _MAX_CHARS) -> Iterator[Passage]:
+    """Yield the passages of a file as :func:`read_passages` does, a paragraph longer than `max_chars` in pieces:
+    whole sentences, where they fit (:func:`scrubjay.passages.split`).
+
+    >>> [piece.body for piece in read_pieces("# Trips\\n" + "By train to Riga. " * 4, max_chars=60)]
+    ['By train to Riga. By train to Riga. By train to Riga.', 'By train to Riga.']
+    """
+    for passage in read_passages(content, markdown=markdown, max_chars=max_chars):
+        if len(passage.body) <= max_chars:
+            yield passage
+            continue
+        for piece in split(passage.body, max_chars=max_chars, markdown=False):
+            first = passage.first_line + passage.body.count("\n", 0, piece.start)
+            last = first + piece.text.count("\n")
+            yield Passage(passage.headings, piece.text, first, last)
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:

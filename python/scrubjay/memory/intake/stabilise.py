@@ -1,5 +1,7 @@
 """Stabilised transcripts: retracted turns are left out, and "yesterday" becomes a date.
 
+English is known here, other languages to :mod:`scrubjay.memory.intake.relative_dates`.
+
 A turn is understood in its context; a memory is read months later. So before distillation retracted turns are left out,
 relative times get their dates beside the words, and every line names its speaker. Rules only, no model: an
 extractor may refine what is left, but retracted turns never reach it.
@@ -12,7 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from scrubjay.memory.ledger.trace import TraceEvent
+from scrubjay.memory.intake.relative_dates import WEEKDAYS, Phrase, phrases_of
+from scrubjay.memory.ledger.trace import CONVERSATION, TraceEvent
+from scrubjay.memory.read.turns import N_TURNS
+from scrubjay.retrieval.rewriting import Conversation
 
 __all__ = ["Transcript", "Utterance", "stabilise"]
 
@@ -64,17 +69,24 @@ class Utterance:
 class Transcript:
     """The turns of a run, without retracted ones.
 
-    `context` is what was distilled before, for references only; facts are to come from `utterances`.
+    `context` is what was distilled before, for references only; facts are to come from `utterances`. `summary` is that
+    of the run so far, if a prompt of it was made with one (`assemble(summarise=...)`).
     """
 
     run_id: str
     utterances: tuple[Utterance, ...]
     context: tuple[Utterance, ...] = ()
+    summary: str = ""
 
     @property
     def text(self) -> str:
         """The utterances, one a line."""
         return "\n".join(utterance.line for utterance in self.utterances)
+
+    def before(self, n: int = N_TURNS) -> Conversation:
+        """Return what was said before the utterances, as rewriters are told it: the last n turns, and the summary."""
+        turns = [(one.author, one.text) for one in self.context if one.kind in CONVERSATION]
+        return Conversation(tuple(turns[len(turns) - min(n, len(turns)) :]), self.summary)
 
     def turn_of(self, seq: int | None) -> int:
         """Return the turn of an event; that of the last utterance for a number that is not of this run."""
@@ -84,12 +96,15 @@ class Transcript:
         return self.utterances[-1].turn if self.utterances else 0
 
 
-def stabilise(run_id: str, events: Iterable[TraceEvent], *, after: int = 0) -> Transcript:
+def stabilise(
+    run_id: str, events: Iterable[TraceEvent], *, after: int = 0, languages: Sequence[str] = ()
+) -> Transcript:
     """Return what the events of a run mean.
 
     An event is left out if it was retracted (:meth:`Session.retract`), or if its speaker's next words take it back
     ("scratch that", "never mind", "I take that back" ...): then the whole turn goes, answers to it included. What
-    follows those words stays. Events up to number `after` are context.
+    follows those words stays. Events up to number `after` are context. Relative dates of `languages` get their dates
+    besides those of English.
 
     >>> from datetime import timezone
     >>> day = datetime(2023, 5, 8, tzinfo=timezone.utc)
@@ -108,19 +123,30 @@ def stabilise(run_id: str, events: Iterable[TraceEvent], *, after: int = 0) -> T
         if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
             kept = _without_last_turn(kept, author)
             text = text[taken_back.end() :]
-        text = with_dates(" ".join(text.split()), event.at.date())
+        text = with_dates(" ".join(text.split()), event.at.date(), languages)
         if text:
             kept.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
     fresh = tuple(utterance for utterance in kept if utterance.seq > after)
-    return Transcript(run_id, fresh, tuple(utterance for utterance in kept if utterance.seq <= after))
+    context = tuple(utterance for utterance in kept if utterance.seq <= after)
+    said = (event.data.get("summary") for event in reversed(events) if event.kind == "prompt")
+    return Transcript(run_id, fresh, context, next((one for one in said if one and isinstance(one, str)), ""))
 
 
-def with_dates(text: str, day: date) -> str:
+def with_dates(text: str, day: date, languages: Sequence[str] = ()) -> str:
     """Write dates behind times that only make sense on the day they were said.
+
+    Args:
+        text: in English, or in one of the languages.
+        day: on which it was said.
+        languages: further ones, such as "de" (extra `dates`).
 
     >>> with_dates("We met two weeks ago, and again last Friday.", date(2023, 5, 8))
     'We met two weeks ago (2023-04-24), and again last Friday (2023-05-05).'
     """
+    for language in languages:
+        for phrase in reversed(phrases_of(text, language)):
+            if not text.startswith(" (", phrase.end):
+                text = f"{text[: phrase.end]} ({_meant(phrase, day)}){text[phrase.end :]}"
     return _RELATIVE.sub(lambda found: f"{found[0]} ({_resolved(found, day)})", text)
 
 
@@ -151,6 +177,24 @@ def _resolved(found: re.Match[str], day: date) -> str:
         return f"week of {monday.isoformat()}" if unit == "week" else (monday + timedelta(days=5)).isoformat()
     except (OverflowError, ValueError):  # a date before the year 1 or after 9999
         return "long ago"
+
+
+def _meant(phrase: Phrase, day: date) -> str:
+    n, unit = phrase.n, phrase.unit
+    try:
+        if unit == "day":
+            return (day + timedelta(days=n)).isoformat()
+        if unit == "week":
+            return (day + timedelta(weeks=n)).isoformat() if phrase.is_counted else _week(day, n)
+        if unit == "month":
+            return _month(day, n)
+        return str(day.year + n) if unit == "year" else _weekday(day, WEEKDAYS.index(unit), n).isoformat()
+    except (OverflowError, ValueError):  # a date before the year 1 or after 9999
+        return "long ago"
+
+
+def _week(day: date, step: int) -> str:
+    return f"week of {(day - timedelta(days=day.weekday()) + timedelta(weeks=step)).isoformat()}"
 
 
 def _ago(day: date, n: int, unit: str) -> str:

@@ -24,7 +24,7 @@ from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.decoding import as_moment, decoded
 from scrubjay.store.decoding import integer, scope_of
 from scrubjay.store.reading import names_of
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import LayerStore
 
 __all__ = ["ChangeEvent", "Changes", "Hook", "Sight"]
 
@@ -69,7 +69,7 @@ class Logged(Protocol):
     """What reading the log needs of a memory's context."""
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> LayerStore:
         """The file."""
         ...
 
@@ -103,8 +103,8 @@ class Changes:
     @property
     def cursor(self) -> int:
         """The cursor of the newest change, whosever: what comes after it is new. 0: nothing was written yet."""
-        with self._context.reading() as connection:
-            return _newest(connection)
+        newest, settled = _newest(self._context, Sight(None))
+        return newest if settled is None or not newest else settled - 1
 
     def after(self, since: int, sight: Sight, limit: int) -> list[ChangeEvent]:
         """Return the changes after a cursor that are in sight, oldest first.
@@ -113,15 +113,16 @@ class Changes:
             ValueError: the cursor is of another file, or of one that was restored from an older copy.
         """
         context = self._context
+        newest, settled = _newest(context, sight)  # before the snapshot
         with context.snapshot() as connection:
-            newest = _newest(connection)
             if since > newest:
                 raise ValueError(f"since: expected a cursor of this memory, at most {newest}, got {since}")
             found: list[tuple[Any, ...]] = []
             for condition, names in sight.parts():
+                until = "" if settled is None else "number < ? AND "
                 found += connection.execute(
-                    f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number > ? ORDER BY number LIMIT ?",
-                    (*names, since, limit),
+                    f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}{until}number > ? ORDER BY number LIMIT ?",
+                    (*names, *(() if settled is None else (settled,)), since, limit),
                 ).fetchall()
             found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
             events = (self._event(row) for row in found[:limit])
@@ -205,6 +206,11 @@ class Sight:
     def __init__(self, scope: Scope | None, within: bool = False) -> None:
         self._scope, self._within = scope, within
 
+    @property
+    def is_of_one_tenant(self) -> bool:
+        """Whether all but the events of global policies are of one tenant."""
+        return self._scope is not None
+
     def parts(self) -> Iterable[tuple[str, tuple[str, ...]]]:
         """Conditions, each for other rows, with what they compare with."""
         if self._scope is None:
@@ -224,7 +230,20 @@ class _Follower:
         self.function, self.sight, self.since = function, sight, since
 
 
-def _newest(connection: sqlite3.Connection) -> int:
-    """The last number that was given, even if its row is gone."""
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
-    return 0 if found is None else integer(found[0], "the last number of memory_log")
+def _newest(context: Logged, sight: Sight) -> tuple[int, int | None]:
+    """Return the last number that was given, even if its row is gone, and the number before which nothing more comes
+    into sight (None: in a file transactions take turns).
+
+    Over PostgreSQL numbers are times of the server, and the last one is the time.
+    """
+    settled = getattr(context.store, "settled", None)
+    if settled is None:
+        with context.reading() as connection:
+            found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
+        return 0 if found is None else integer(found[0], "the last number of memory_log"), None
+    now, anybody, everybody = settled()
+    with context.reading() as connection:
+        is_empty = connection.execute("SELECT 1 FROM memory_log LIMIT 1").fetchone() is None
+    first = [everybody] if sight.is_of_one_tenant else [anybody, everybody]
+    until = min([now, *(number for number in first if number is not None)])
+    return 0 if is_empty else now, until

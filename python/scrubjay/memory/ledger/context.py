@@ -19,7 +19,7 @@ from scrubjay.memory.ledger.sealing import settle
 from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.store.connections import translated
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import LayerStore
 from scrubjay.store.together import Change
 
 __all__ = ["COLLECTION", "MemoryContext", "absent", "checked_scope"]
@@ -48,18 +48,20 @@ class MemoryContext:
         self.settings = settings
         self.documents = index.collection(COLLECTION)
         self.backend = Backend.of(self.documents, owner=True)
+        self._rows = self.backend.rows
         self.clock = settings.clock
         if settings.has_own_clock:
             self.backend.use_clock(settings.clock)
         self.judge = settings.judge
         self.changes = Changes(self)
+        self._version: tuple[object, object] = (None, None)  # a glance, and the version of the rows then
 
     # ------------------------------------------------------------------ the file
 
     @property
-    def store(self) -> SqliteStore:
-        """The file, as the collection sees it."""
-        return self.backend.store
+    def store(self) -> LayerStore:
+        """The file or database, as the collection sees it."""
+        return self.backend.rows
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -77,11 +79,33 @@ class MemoryContext:
         with store.snapshot():
             yield store.reading_connection()
 
+    def version(self) -> object | None:
+        """Return what differs whenever any row but those of traces may have changed; None: that cannot be said now.
+
+        Ask before reading what is to be kept by it: what is written meanwhile is noticed the next time.
+        """
+        store = self._rows
+        glance = store.glance()
+        if glance == self._version[0]:
+            return self._version[1]
+        version = store.rows_version()
+        if version is not None:
+            self._version = (glance, version)
+        return version
+
     @contextmanager
-    def changing(self, doing: str, tenants: Iterable[str] = ()) -> Iterator[Change]:
+    def changing(
+        self, doing: str, tenants: Iterable[str] = (), *, of: Iterable[str] | None = None
+    ) -> Iterator[Change]:
         """Begin a change that writes texts of these tenants: from its beginning they are sealed in memory, or are not.
 
         At its end the documents are written that it asked for (:func:`documents_in`).
+
+        Args:
+            doing: what is being done, for the message of an error.
+            tenants: whose texts are written.
+            of: whose rows are read and written, for which no other process writes meanwhile ("": what belongs to all);
+                None: of the same.
 
         Raises:
             EncryptionError: a tenant's key cannot be had (KeyErasedError: ever again).
@@ -89,6 +113,7 @@ class MemoryContext:
         tenants = sorted(set(tenants))
         self.store.cipher.require(tenants)
         with self.backend.changing(doing) as change:
+            change.lock(tenants if of is None else of)
             for tenant in tenants:
                 settle(change.connection, tenant)
             engine = self.backend.engine
@@ -106,7 +131,7 @@ class MemoryContext:
         checked_scope(scope)
         self.store.check_open()
         with translated(self.store.path, "reading memory"):
-            return self.store.cipher.readable(scope.tenant)
+            return bool(self.store.cipher.readable(scope.tenant))
 
     def expiry(self, expires_at: Any, ttl: Any) -> int | None:
         """Return when something expires that was given a time, or how long it holds by the memory's clock.

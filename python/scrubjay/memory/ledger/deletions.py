@@ -10,6 +10,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.model.answers import Deletion
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded, json_of
 from scrubjay.store.decoding import scope_of
@@ -40,18 +41,38 @@ def deletions_of(connection: sqlite3.Connection, tenant: str) -> list[Deletion]:
     return [decoded("a deletion event", None, partial(_deletion, tenant, row)) for row in found]
 
 
-def last_deletion(connection: sqlite3.Connection) -> int:
-    """Return the number of the last deletion event of the file, whosever; 0: there is none."""
-    return int(connection.execute("SELECT ifnull(max(number), 0) FROM memory_deletion").fetchone()[0])
+def last_deletion(connection: sqlite3.Connection, tenant: str) -> int:
+    """Return the number of the last deletion event of a tenant, or of one whose name was erased; in a file of anybody;
+    0: there is none."""
+    query = "SELECT ifnull(max(number), 0) FROM memory_deletion"
+    if is_file(connection):
+        return int(connection.execute(query).fetchone()[0])
+    asked: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("tenant = ?", (tenant,)),
+        ("tenant LIKE ?", (f"{ERASED}%",)),
+    )
+    found = [connection.execute(f"{query} WHERE {which}", values).fetchone() for which, values in asked]
+    return max(int(number) for (number,) in found)
 
 
 def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str, str, str]) -> bool:
     """Whether something was deleted after an event that a scope of these names may have seen."""
     tenant, user, agent = names
+    if not is_file(connection):
+        erased = f"{ERASED}%"  # whose name was erased may be anyone
+        of_scope = "(user IN ('', ?) OR user LIKE ?) AND (agent IN ('', ?) OR agent LIKE ?)"
+        return any(
+            connection.execute(
+                f"SELECT 1 FROM memory_deletion WHERE number > ? AND {which} AND {of_scope}",
+                (number, name, user, erased, agent, erased),
+            ).fetchone()
+            for which, name in (("tenant = ?", tenant), ("tenant LIKE ?", erased))
+        )
+    erased = f"{ERASED}*"  # whose name was erased may be anyone
     found = connection.execute(
-        "SELECT 1 FROM memory_deletion WHERE number > ?1 AND (tenant = ?2 OR tenant GLOB ?5) "
-        "AND (user IN ('', ?3) OR user GLOB ?5) AND (agent IN ('', ?4) OR agent GLOB ?5)",
-        (number, tenant, user, agent, f"{ERASED}*"),  # whose name was erased may be anyone
+        "SELECT 1 FROM memory_deletion WHERE number > ? AND (tenant = ? OR tenant GLOB ?) "
+        "AND (user IN ('', ?) OR user GLOB ?) AND (agent IN ('', ?) OR agent GLOB ?)",
+        (number, tenant, erased, user, erased, agent, erased),
     ).fetchone()
     return found is not None
 

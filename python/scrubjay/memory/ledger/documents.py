@@ -3,12 +3,13 @@
 A fact has one document for each stretch of time in which it holds (nearly all hold once), and one that never holds
 where it was corrected or revoked, so that a search can ask what was believed before. A document says in its metadata of
 which record it is and when it holds, in microseconds since 1970: `valid_from` until before `valid_until`. A search adds
-the condition for its time (:func:`holding`), so what supersedes and what is superseded change in one step.
+the condition for its time (:func:`holding`), so what supersedes and what is superseded change in one step. Where its
+source names a run, a turn and an author, the document is a turn of that conversation (:mod:`scrubjay.turns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.ledger.statements import begin_of_episode, detail_in, has_documents, holds_of
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.store.together import Change
+from scrubjay.turns import as_turn
 
 __all__ = [
     "RESERVED",
@@ -31,6 +33,7 @@ __all__ = [
     "documents_of",
     "holding",
     "ids_of_documents",
+    "place_in_run",
     "remove",
     "remove_documents",
 ]
@@ -41,6 +44,7 @@ RESERVED = (
 )  # fmt: skip
 """What a document's metadata says of its record, beside what the caller gave."""
 _NEVER = ((0, 0),)
+_EVENT = "event "
 
 
 class Embedded(NamedTuple):
@@ -55,6 +59,7 @@ class Document(NamedTuple):
 
     id: str
     payload: bytes | None
+    times: payload.Times
 
 
 def holding(moment: int) -> dict[str, Any]:
@@ -72,9 +77,15 @@ def ids_of_documents(row: FactRow | EpisodeRow) -> list[str]:
     return [first, *(f"{first}.{i}" for i in range(1, n))]
 
 
-def documents_of(row: FactRow | EpisodeRow) -> list[Document]:
-    """Return the documents that a record has."""
-    metadata = {**loaded(row.metadata), "kind": row.kind, "record": row.id}
+def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[Document]:
+    """Return the documents that a record has.
+
+    Args:
+        row: of the record.
+        with_turn: whether they say which turn of a conversation it is from; those of older versions did not.
+    """
+    own = loaded(row.metadata)
+    metadata = {**(_turn_of(row, own) if with_turn else {}), **own, "kind": row.kind, "record": row.id}
     said: dict[str, Any]
     if isinstance(row, FactRow):
         detail = detail_in(row)
@@ -99,15 +110,34 @@ def documents_of(row: FactRow | EpisodeRow) -> list[Document]:
         created_at = begin_of_episode(row)
         times = ((created_at, None),)
     metadata.update({name: value for name, value in said.items() if value})
-    expires_at = None if row.expires_at is None else as_moment(row.expires_at)
+    # All of it was checked when it was written to the row, and is JSON's own types.
+    fields: dict[str, Any] = {"metadata": metadata, "created_at": as_moment(created_at).isoformat()}
+    expires_at = row.expires_at
+    if expires_at is not None:
+        fields["expires_at"] = as_moment(expires_at).isoformat()
     made = []
     for id, (begin, end) in zip(ids_of_documents(row), times, strict=True):
         metadata["valid_from"] = begin
         metadata.pop("valid_until", None)
         if end is not None:
             metadata["valid_until"] = end
-        made.append(Document(id, payload.encode(metadata, as_moment(created_at), expires_at)))
+        made.append(Document(id, payload.encode_fields(fields), (created_at, expires_at)))
     return made
+
+
+def place_in_run(seq: int) -> str:
+    """Return the place of what was distilled from an event of its run."""
+    return f"{_EVENT}{seq}"
+
+
+def _turn_of(row: FactRow | EpisodeRow, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Which turn of a conversation a record is from, where its source says so.
+
+    A turn of a run is a question with its answers; what was distilled has a position of its own if it was spoken.
+    """
+    is_event = row.place is not None and row.place.startswith(_EVENT)
+    position = own.get("position") if is_event else row.source_turn
+    return as_turn(row.source_run, position, row.author)
 
 
 class Documents:
@@ -131,6 +161,8 @@ class Documents:
         self._rows: dict[str, FactRow | EpisodeRow] = {}
         self._embedded: dict[str, Embedded] = {}
         self._gone: dict[Scope, dict[str, str]] = {}  # id of a document -> reason
+        self.has_changed = False
+        """Whether the documents of a record that was there before were changed or deleted."""
 
     def put(
         self,
@@ -159,6 +191,7 @@ class Documents:
         self._leave(row, reason)
 
     def _leave(self, row: FactRow | EpisodeRow, reason: str) -> None:
+        self.has_changed = True
         gone = self._gone.setdefault(scope_in(row), {})
         gone.update(dict.fromkeys(ids_of_documents(row), reason))
 
@@ -175,7 +208,7 @@ class Documents:
         if fresh:
             for row, embedded in zip(fresh, self._embed([row.text for row in fresh]), strict=True):
                 self._embedded[row.id] = embedded
-        ids, texts, scopes, vectors, payloads = [], [], [], [], []
+        ids, texts, scopes, vectors, payloads, times = [], [], [], [], [], []
         for row in rows:
             scope, embedded = scope_in(row), self._embedded[row.id]
             gone = self._gone.get(scope, {})
@@ -186,6 +219,7 @@ class Documents:
                 scopes.append(scope)
                 vectors.append(embedded.vector)
                 payloads.append(payload.with_pending(document.payload, embedded.pending))
+                times.append(document.times)
         for scope, gone in self._gone.items():
             for reason in dict.fromkeys(gone.values()):
                 self._change.delete(
@@ -193,7 +227,7 @@ class Documents:
                 )
         self._gone = {}
         if ids:
-            self._change.upsert(ids, texts, scopes=scopes, vectors=vectors, payloads=payloads)
+            self._change.upsert(ids, texts, scopes=scopes, vectors=vectors, payloads=payloads, times=times)
 
 
 def documents_in(change: Change) -> Documents:

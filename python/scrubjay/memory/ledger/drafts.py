@@ -51,6 +51,19 @@ class Draft(NamedTuple):
         moment = payload.to_utc(at, "at")
         return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
 
+    @classmethod
+    def of_prompt(cls, data: Mapping[str, Any], at: int, unless_deleted_since: int) -> Draft:
+        """Make the event of a prompt of ours, whose data are JSON's own types but for what a caller's tokenizer counts.
+
+        Raises:
+            TypeError, ValueError: they are not JSON.
+        """
+        try:
+            encoded = payload.encode_fields({"metadata": data})
+        except (TypeError, ValueError):
+            encoded = _encoded(data)
+        return cls("prompt", "prompt", "", _with_utf8(encoded), at, unless_deleted_since)
+
 
 def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
     """Hold an argument to what a file can keep.
@@ -76,6 +89,10 @@ def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
         encoded = payload.encode(data, None)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("metadata", "data", 1)) from None
+    return _with_utf8(encoded)
+
+
+def _with_utf8(encoded: bytes | None) -> bytes | None:
     if encoded is not None:
         try:
             encoded.decode()

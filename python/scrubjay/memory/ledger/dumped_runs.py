@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay.memory.ledger.sealing import EVENT, Sealer, place_of_event, settle
+from scrubjay.memory.ledger.trace import INSERT_DISTILLED
 
 __all__ = ["read_runs", "write_run"]
 
@@ -27,7 +28,8 @@ def read_runs(
         run = dict(zip(_RUN, found, strict=True))
         events = []
         for row in connection.execute(
-            f"SELECT {', '.join((*_EVENT, *EVENT))} FROM memory_event WHERE run = ? ORDER BY seq", (key,)
+            f"SELECT {', '.join((*_EVENT, *EVENT))} FROM memory_event WHERE +tenant = ? AND run = ? ORDER BY seq",
+            (run["tenant"], key),
         ).fetchall():
             event = dict(zip((*_EVENT, *EVENT), row, strict=True))
             for column in EVENT:
@@ -36,7 +38,9 @@ def read_runs(
             events.append(event)
         distilled = []
         for row in connection.execute(
-            f"SELECT {', '.join(_DISTILLED)} FROM memory_distilled WHERE run = ? ORDER BY first_seq", (key,)
+            f"SELECT {', '.join(_DISTILLED)} FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
+            "WHERE r.tenant = ? AND r.key = ? ORDER BY first_seq",
+            (run["tenant"], key),
         ).fetchall():
             texts = [value.decode() if isinstance(value, bytes) else value for value in row]
             distilled.append(dict(zip(_DISTILLED, texts, strict=True)))
@@ -53,13 +57,16 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
         return False
     settle(connection, tenant)
     sealer = Sealer(store)
-    key = execute(
+    execute(
         "INSERT INTO memory_run(tenant, user, agent, run, started_at, retention) VALUES (?, ?, ?, ?, ?, ?)",
         (*names, said["started_at"], said["retention"]),
-    ).lastrowid
+    )
+    (key,) = execute(
+        "SELECT key FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?", names
+    ).fetchone()
     for event in said["events"]:
         execute(
-            "UPDATE memory_run SET n_events = ? WHERE key = ?", (event["seq"] - 1, key)
+            "UPDATE memory_run SET n_events = ? WHERE tenant = ? AND key = ?", (event["seq"] - 1, tenant, key)
         )  # what retention deleted
         author, content, data = (
             sealer.seal(tenant, place_of_event(column, int(key or 0), event["seq"]), event[column])
@@ -69,16 +76,17 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
             json.loads(data)
             data = data.encode()
         execute(
-            "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO memory_event(run, seq, turn, at, expires_at, kind, author, content, data, tenant) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (key, *(event[name] for name in _EVENT), author, content, data, tenant),
         )
     execute(
-        "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE key = ?",
-        (said["n_events"], said["n_turns"], key),
+        "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND key = ?",
+        (said["n_events"], said["n_turns"], tenant, key),
     )
     for one in said["distilled"]:
         execute(
-            "INSERT INTO memory_distilled VALUES (?, ?, ?, ?, ?, ?)",
-            (key, *(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode()),
+            INSERT_DISTILLED,
+            (*(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode(), tenant, key),
         )
     return True

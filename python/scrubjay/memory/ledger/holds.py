@@ -35,7 +35,13 @@ HELD = (
 
 @dataclass(frozen=True)
 class Hold:
-    """A legal hold on a scope and everything within it."""
+    """A legal hold on a scope and everything within it.
+
+    Attributes:
+        scope: what is held, with everything within it.
+        reason, by: why, and who ordered it.
+        at: since when.
+    """
 
     scope: Scope
     reason: str

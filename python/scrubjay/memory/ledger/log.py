@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.holds import is_held
-from scrubjay.memory.ledger.rows import Row, kind_of
+from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, kind_of
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.store.together import Change
 
-__all__ = ["drop", "log", "log_gone"]
+__all__ = ["drop", "log", "log_gone", "log_written"]
 
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
@@ -18,10 +18,11 @@ def drop(change: Change, row: Row, what: str = "expired", by: str | None = None)
     What expired and is under a legal hold stays, revoked.
     """
     if what == "expired" and is_held(change.connection)(row):
-        extra = ", withdrawn_at = :now, holds = '[]'" if row.kind == "fact" else ""
+        is_fact = row.kind == "fact"
+        extra = ", holds = '[]', withdrawn_at = ?" if is_fact else ""
         change.connection.execute(
-            f"UPDATE {KINDS[row.kind]} SET status = 'revoked', updated_at = :now{extra} WHERE id = :id",
-            {"now": change.now, "id": row.id},
+            f"UPDATE {KINDS[row.kind]} SET status = 'revoked', updated_at = ?{extra} WHERE id = ?",
+            (*[change.now] * (1 + is_fact), row.id),
         )
         log(change, row.id, "revoked", by, "expired")
         return
@@ -47,6 +48,11 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
     written = connection.execute(_LOGGED[kind], (number, change.now, what, by, kept, record))
     if written.rowcount != 1:
         raise CorruptIndexError("its row is gone", id=record)
+
+
+def log_written(change: Change, row: FactRow | EpisodeRow, by: str | None) -> None:
+    """Note that a fact or episode was written, whose row was inserted just now."""
+    log_gone(change, row.id, (row.tenant, row.user, row.agent), "written", by)
 
 
 _LOGGED = {

@@ -15,7 +15,7 @@ from scrubjay.memory.model.decoding import as_moment, decoded, json_of
 from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Record
 from scrubjay.store.decoding import shown
 
-__all__ = ["as_moment", "loaded", "record_of", "sensitivity_of"]
+__all__ = ["as_moment", "loaded", "made_again", "record_of", "sensitivity_of"]
 
 _T = TypeVar("_T")
 
@@ -39,14 +39,39 @@ def record_of(row: Row, now: int | None = None) -> Record:
     return decoded("its values", row.id, lambda: _MAKE[row.kind](row))
 
 
+def made_again(record: Record, row: Row, now: int) -> Record:
+    """Return what :func:`record_of` returned of the same row at another time between the same edges: an object of its
+    own, as far as it can be changed."""
+    if (
+        isinstance(record, Fact)
+        and not record.metadata
+        and isinstance(record.value, (str, int, float, type(None)))
+    ):
+        return _made(Fact, {**vars(record), "metadata": {}})
+    return record_of(row, now)
+
+
+def _made(cls: type[_T], fields: dict[str, Any]) -> _T:
+    """Return an object of a frozen dataclass with all of its fields, which become its own.
+
+    Its own constructor sets them one by one through `object.__setattr__`, which takes longer than all else here.
+    """
+    made = object.__new__(cls)
+    object.__setattr__(made, "__dict__", fields)
+    return made
+
+
 def _provenance(row: Row, at: datetime | None = None) -> Provenance:
-    return Provenance(
-        row.source_run,
-        row.source_turn,
-        row.author,
-        row.place,
-        row.policy_version,
-        at or as_moment(row.created_at),
+    return _made(
+        Provenance,
+        {
+            "run": row.source_run,
+            "turn": row.source_turn,
+            "author": row.author,
+            "place": row.place,
+            "policy_version": row.policy_version,
+            "at": at or as_moment(row.created_at),
+        },
     )
 
 
@@ -66,6 +91,7 @@ def _policy(row: PolicyRow) -> Policy:
         type=_of_type(detail, "type", str, ""),
         mandatory=_of_type(detail, "mandatory", bool, False),
         value_json=_value_json(detail),
+        sensitivity=_of_type(detail, "sensitivity", str, ""),
     )
 
 
@@ -85,6 +111,7 @@ def _preference(row: PreferenceRow) -> Preference:
         provenance=_provenance(row, at),
         type=_of_type(detail, "type", str, ""),
         value_json=_value_json(detail),
+        sensitivity=_of_type(detail, "sensitivity", str, ""),
     )
 
 
@@ -102,36 +129,39 @@ def _fact(row: FactRow, now: int | None) -> Fact:
         status = "planned"
     detail = detail_in(row)
     said_at = as_moment(row.created_at if row.said_at is None else row.said_at)
-    return Fact(
-        id=row.id,
-        scope=scope_in(row),
-        content=row.content,
-        subject=row.subject,
-        predicate=row.predicate,
-        confidence=row.confidence,
-        status=status,
-        created_at=as_moment(row.created_at),
-        updated_at=as_moment(row.updated_at),
-        expires_at=_moment(row.expires_at),
-        superseded_by=row.superseded_by,
-        decided_by=row.decided_by,
-        uses=row.uses,
-        last_used_at=as_moment(row.last_used_at),
-        faded=bool(row.faded),
-        evidence=row.evidence,
-        provenance=_provenance(row, said_at),
-        metadata=loaded(row.metadata),
-        value=detail.get("value"),
-        relation=row.relation or "asserts",
-        single=None if row.single is None else bool(row.single),
-        said_at=said_at,
-        recorded_at=as_moment(row.created_at if row.recorded_at is None else row.recorded_at),
-        valid_from=_moment(row.valid_from),
-        valid_until=_moment(row.valid_until),
-        holds=tuple((as_moment(begin), _moment(end)) for begin, end in holds),
-        entities=tuple(detail.get("entities", ())),
-        importance=detail.get("importance"),
-        sensitivity=_of_type(detail, "sensitivity", str, ""),
+    return _made(
+        Fact,
+        {
+            "id": row.id,
+            "scope": scope_in(row),
+            "content": row.content,
+            "subject": row.subject,
+            "predicate": row.predicate,
+            "confidence": row.confidence,
+            "status": status,
+            "created_at": as_moment(row.created_at),
+            "updated_at": as_moment(row.updated_at),
+            "expires_at": _moment(row.expires_at),
+            "superseded_by": row.superseded_by,
+            "decided_by": row.decided_by,
+            "uses": row.uses,
+            "last_used_at": as_moment(row.last_used_at),
+            "faded": bool(row.faded),
+            "evidence": row.evidence,
+            "provenance": _provenance(row, said_at),
+            "metadata": loaded(row.metadata),
+            "value": detail.get("value"),
+            "relation": row.relation or "asserts",
+            "single": None if row.single is None else bool(row.single),
+            "said_at": said_at,
+            "recorded_at": as_moment(row.created_at if row.recorded_at is None else row.recorded_at),
+            "valid_from": _moment(row.valid_from),
+            "valid_until": _moment(row.valid_until),
+            "holds": tuple([(as_moment(begin), _moment(end)) for begin, end in holds]),
+            "entities": tuple(detail.get("entities", ())),
+            "importance": detail.get("importance"),
+            "sensitivity": _of_type(detail, "sensitivity", str, ""),
+        },
     )
 
 

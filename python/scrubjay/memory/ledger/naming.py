@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 
 from scrubjay._native import Scope
+from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.registry import unguarded
 
@@ -34,16 +36,14 @@ def forget_names(
         f" AND {column} = ?" for column, name in given.items() if name is not None
     )
     person = scope.user if scope.user is not None else scope.agent
-    with unguarded(connection, [*_NAMING, "memory_log"]):
+    tables = [*_NAMING, "memory_log"]
+    with unguarded(connection, tables) if is_file(connection) else nullcontext():
         for number, said_by, *own in execute(
             f"SELECT number, by, tenant, user, agent FROM memory_deletion WHERE {condition}", names
         ).fetchall():
             if person is None and said_by is not None:
                 said_by = words.word("user", said_by)
-            execute(
-                "UPDATE memory_deletion SET by = ?, tenant = ?, user = ?, agent = ? WHERE number = ?",
-                (said_by, *words.of(*own), number),
-            )
+            _rename_deletion(connection, number, said_by, scope.tenant, words.of(*own))
         if person is None:
             execute("DELETE FROM memory_stamp WHERE tenant = ?", (scope.tenant,))
             by = None if by is None else words.word("user", by)
@@ -54,9 +54,32 @@ def forget_names(
                 execute("DELETE FROM memory_stamp WHERE tenant = ? AND user = ?", (scope.tenant, person))
             by = word if by == person else by
     execute(
-        "INSERT INTO memory_stamp VALUES ('', '', 1) ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1"
+        "INSERT INTO memory_stamp(tenant, user, version) VALUES ('', '', 1) "
+        "ON CONFLICT (tenant, user) DO UPDATE SET version = memory_stamp.version + 1"
     )
     return by
+
+
+def _rename_deletion(
+    connection: sqlite3.Connection, number: int, by: str | None, tenant: str, names: tuple[str, str, str]
+) -> None:
+    """Give a deletion event of a tenant other names. In a database another tenant's rows are elsewhere: it moves."""
+    if is_file(connection):
+        connection.execute(
+            "UPDATE memory_deletion SET by = ?, tenant = ?, user = ?, agent = ? WHERE number = ?",
+            (by, *names, number),
+        )
+        return
+    which = "WHERE tenant = ? AND number = ?"
+    at, reason, counts = connection.execute(
+        f"SELECT at, reason, counts FROM memory_deletion {which}", (tenant, number)
+    ).fetchone()
+    connection.execute(f"DELETE FROM memory_deletion {which}", (tenant, number))
+    connection.execute(
+        "INSERT INTO memory_deletion(number, at, tenant, user, agent, reason, by, counts) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (number, at, *names, reason, by, counts),
+    )
 
 
 def _replace(connection: sqlite3.Connection, tenant: str, name: str, word: str) -> None:

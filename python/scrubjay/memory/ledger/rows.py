@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
@@ -23,10 +24,11 @@ from scrubjay.memory.ledger.sealing import (
     settle,
 )
 from scrubjay.memory.model.content import digest, topic, value_digest
-from scrubjay.memory.model.decoding import checked, decoded, types_of
+from scrubjay.memory.model.decoding import RowTypes, checked, decoded
 from scrubjay.store.cipher import Cipher
+from scrubjay.store.connections import fetched
 from scrubjay.store.encryption import is_sealed
-from scrubjay.store.reading import scope_of
+from scrubjay.store.reading import names_of, scope_of
 from scrubjay.store.together import Change
 
 __all__ = [
@@ -43,10 +45,13 @@ __all__ = [
     "find_row",
     "hash_in",
     "insert",
+    "is_among",
     "is_global",
     "is_visible",
     "kind_of",
+    "names_seen",
     "new_id",
+    "opened_rows",
     "opener",
     "raw_rows_where",
     "rows_where",
@@ -228,7 +233,7 @@ _MISSING = {
     "episode": {"begins_at": "NULL"},
 }
 _SAID = {kind: row._fields.index(SEALED[KINDS[kind]][0]) for kind, row in ROWS.items()}
-TYPES = {kind: types_of(row) for kind, row in ROWS.items()}
+TYPES = {kind: RowTypes(row) for kind, row in ROWS.items()}
 SELECT = {
     kind: f"SELECT {', '.join(_MISSING[kind].get(name, name) for name in row._fields)} FROM {KINDS[kind]} "
     for kind, row in ROWS.items()
@@ -243,6 +248,7 @@ def _columns(kind: str) -> dict[int, str]:
 
 
 _COLUMNS = {table: _columns(kind) for kind, table in KINDS.items()}
+_VALUES = {table: itemgetter(*names) for table, names in _COLUMNS.items()}
 _INSERT = {
     table: f"INSERT INTO {table}({', '.join(names.values())}) VALUES ({', '.join('?' * len(names))})"
     for table, names in _COLUMNS.items()
@@ -255,7 +261,7 @@ IN_SCOPE = "tenant = ? AND user = ? AND agent = ? "
 
 def new_id(kind: str) -> str:
     """Return an id that is unique in the file, which tells its kind and nothing else; callers never choose one."""
-    return f"{kind}_{uuid.uuid4().hex}"
+    return f"{kind}_{os.urandom(16).hex()}"
 
 
 def kind_of(id: object) -> str | None:
@@ -289,8 +295,15 @@ def rows_where(
         EncryptionError: a row's key is not available.
         CorruptIndexError: something else changed a row in the file.
     """
+    yield from opened_rows(connection, kind, raw_rows_where(connection, kind, condition, values), damaged)
+
+
+def opened_rows(
+    connection: sqlite3.Connection, kind: str, found: Iterable[tuple[Any, ...]], damaged: list[str] | None
+) -> Iterator[Any]:
+    """Yield what :func:`raw_rows_where` returned as :func:`rows_where` does."""
     make, open_row = ROWS[kind]._make, opener(connection)
-    for values_of_row in raw_rows_where(connection, kind, condition, values):
+    for values_of_row in found:
         try:
             row = open_row(make(values_of_row))
         except CorruptIndexError as error:
@@ -369,7 +382,7 @@ def raw_rows_where(
     connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
 ) -> list[tuple[Any, ...]]:
     """Return the same as they are in the file, as bare tuples, their ids first; :func:`as_row` makes rows of them."""
-    return connection.execute(f"{SELECT[kind]}WHERE {condition}", values).fetchall()
+    return fetched(connection, f"{SELECT[kind]}WHERE {condition}", values)
 
 
 def as_row(kind: str, values: tuple[Any, ...]) -> Row:
@@ -391,7 +404,7 @@ def insert(connection: sqlite3.Connection, table: str, row: Row) -> None:
     if settle(connection, row.tenant):
         said = {name: getattr(row, name) for name in SEALED[table]}
         row = row._replace(**sealed_columns(connection, row, said))
-    connection.execute(_INSERT[table], [row[i] for i in _COLUMNS[table]])
+    connection.execute(_INSERT[table], _VALUES[table](row))
 
 
 def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -446,7 +459,17 @@ def is_global(row: Row) -> bool:
 
 def is_visible(row: Row, scope: Scope) -> bool:
     """Whether a search from `scope` may see what the row's scope holds; a global policy is everybody's."""
-    return is_global(row) or scope_in(row) in scope.visible()
+    return is_among(row, names_seen(scope))
+
+
+def is_among(row: Row, names: Collection[tuple[str, str, str]]) -> bool:
+    """The same for the scopes of :func:`names_seen`, where many rows are asked about."""
+    return is_global(row) or row[1:4] in names
+
+
+def names_seen(scope: Scope) -> frozenset[tuple[str, str, str]]:
+    """Return the scopes that a search from `scope` may see, as rows have them."""
+    return frozenset(map(names_of, scope.visible()))
 
 
 def belongs_to(row: Row, scope: Scope) -> bool:

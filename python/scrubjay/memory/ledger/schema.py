@@ -14,9 +14,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
-from scrubjay.memory.ledger import holds, sealing, trace
+from scrubjay.memory.ledger import holds, postgres, sealing, trace
 from scrubjay.memory.ledger.upgrade import upgrade
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import integer
@@ -236,18 +237,23 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
 KNOWN_TABLES["memory_"] = TABLES
 
 
-def is_prepared(store: SqliteStore) -> bool:
-    """Whether the file has the tables; only looks. `store` is of any of the file's collections."""
+def is_prepared(store: Any) -> bool:
+    """Whether the store has the tables; only looks. `store` is of any of its collections."""
+    if not isinstance(store, SqliteStore):
+        return bool(store.has_layer("memory_fact"))
     with translated(store.path, "reading memory"):
         return _format(store.reading_connection()) is not None
 
 
-def prepare(store: SqliteStore) -> bool:
-    """Make the tables if the file has none yet; return whether they were of an older format, and are of this one now.
+def prepare(store: Any) -> bool:
+    """Make the tables if there are none yet; return whether they were of an older format, and are of this one now.
 
     Raises:
         StoreFormatError: they are of a newer format, or the collection holds documents that are not of a memory.
     """
+    if not isinstance(store, SqliteStore):
+        postgres.prepare(store, TABLES, FORMAT)
+        return False
     with translated(store.path, "reading memory"):
         return _prepare(store, store.reading_connection())
 
@@ -323,6 +329,8 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 def missing_rules(connection: sqlite3.Connection) -> list[str]:
     """Return the names of indexes and triggers of memory that are not in the file."""
+    if not sealing.is_file(connection):
+        return postgres.missing_tables(connection)
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
     made = (statement.split("(")[0].split() for statement in TABLES)
     return [
@@ -346,6 +354,9 @@ def _format(connection: sqlite3.Connection) -> int | None:
 @contextmanager
 def erasing(connection: sqlite3.Connection) -> Iterator[None]:
     """Allow to delete from what is append-only, inside the caller's transaction."""
+    if not sealing.is_file(connection):  # where no trigger forbids it
+        yield
+        return
     connection.execute("INSERT OR IGNORE INTO memory_meta VALUES ('erasing', 1)")
     yield
     connection.execute("DELETE FROM memory_meta WHERE name = 'erasing'")

@@ -36,6 +36,7 @@ __all__ = [
     "TABLE",
     "Sealer",
     "cipher_of",
+    "is_file",
     "keyed",
     "next_number",
     "opened_cell",
@@ -160,7 +161,7 @@ def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes:
     return raw if as_bytes or raw is None else raw.decode()
 
 
-def opened_in(cipher: Cipher, tenant: str, place: str, kept: Any) -> Any:
+def opened_in(cipher: Any, tenant: str, place: str, kept: Any) -> Any:
     """Return the text of a cell outside of records, in the clear if the tenant may still be."""
     return opened_cell(cipher, tenant, place, kept, as_bytes=False, refused=cipher.refuses_plain(tenant))
 
@@ -224,9 +225,14 @@ def settle(connection: sqlite3.Connection, tenant: str) -> bool:
     return cipher is not None and cipher.current(tenant) is not None
 
 
+def is_file(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are in a file, with triggers, and may be sealed; else they are in a database."""
+    return bool(getattr(connection, "is_file", True))
+
+
 def release(connection: sqlite3.Connection, tenant: str) -> None:
     """Delete the mark that format 2 made for a tenant of which memory keeps nothing."""
-    if not _has_rows(connection, tenant):
+    if is_file(connection) and not _has_rows(connection, tenant):
         connection.execute("DELETE FROM memory_sealed WHERE tenant = ?", (tenant,))
 
 
@@ -255,7 +261,7 @@ class Sealer:
     """
 
     def __init__(self, store: Any) -> None:
-        self._cipher: Cipher | None = getattr(store, "cipher", None)
+        self._cipher: Any = getattr(store, "cipher", None)
 
     def readable(self, tenant: str) -> bool:
         """Whether the tenant's key was not destroyed: otherwise the tenant is as if erased."""
@@ -274,6 +280,17 @@ class Sealer:
         kept = self._cipher.seal(tenant, place, raw)
         return given if kept == raw else kept
 
+    def open_text(self, tenant: str, column: str, run: int, seq: int, kept: str | bytes | None) -> str | None:
+        """Return the text of a cell of an event.
+
+        Raises:
+            CorruptIndexError, EncryptionError: as :meth:`open`.
+        """
+        if kept.__class__ is str and (self._cipher is None or self._cipher.ring is None):
+            return kept
+        opened = self.open(tenant, place_of_event(column, run, seq), kept)
+        return None if opened is None else opened.decode()
+
     def open(self, tenant: str, place: str, kept: str | bytes | None) -> bytes | None:
         """Return the bytes that were given (of a str its UTF-8).
 
@@ -285,4 +302,5 @@ class Sealer:
             return raw
         if isinstance(kept, str) and self._cipher.refuses_plain(tenant):
             raise self._cipher.plain(place, tenant)
-        return self._cipher.open(tenant, place, raw)
+        opened: bytes | None = self._cipher.open(tenant, place, raw)
+        return opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -32,8 +32,10 @@ class Settings:
     validate: Validators
     """Key of a policy or preference -> what its values are held against."""
     classify: Classify | None
-    """Says the sensitivity of facts and episodes."""
+    """Says the sensitivity of candidates."""
     sweep_every_s: float | None
+    dates: Sequence[str] | None
+    """Languages of relative dates beside English, checked by who reads them; None: that of the analyzer."""
 
     @classmethod
     def checked(
@@ -46,6 +48,7 @@ class Settings:
         validate: Validators | None = None,
         classify: Classify | None = None,
         sweep_every: timedelta | float | None = None,
+        dates: Sequence[str] | None = None,
     ) -> Settings:
         """Return the settings, the defaults filled in.
 
@@ -72,6 +75,7 @@ class Settings:
             checked_validators(validate),
             checked_classifier(classify),
             seconds,
+            dates,
         )
 
 

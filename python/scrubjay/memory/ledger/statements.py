@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError
@@ -32,6 +33,7 @@ __all__ = [
     "ids_of",
     "is_in_force",
     "known_rows",
+    "next_edge",
     "projected",
     "topics_in",
     "with_held",
@@ -56,9 +58,12 @@ def holds_of(row: FactRow) -> tuple[Interval, ...]:
             return ((row.created_at, None),)
         over = row.status == "superseded" and row.created_at < row.updated_at
         return ((row.created_at, row.updated_at),) if over else ()
-    return decoded(
-        "fact.holds", row.id, lambda: tuple(_interval(one) for one in json_of(row.holds, list, "holds"))
-    )
+    return decoded("fact.holds", row.id, partial(_intervals, row.holds))
+
+
+@lru_cache(maxsize=4096)  # a record that is read asks several times
+def _intervals(kept: str) -> tuple[Interval, ...]:
+    return tuple(_interval(one) for one in json_of(kept, list, "holds"))
 
 
 def _interval(one: Any) -> Interval:
@@ -134,13 +139,14 @@ def has_documents(row: FactRow) -> bool:
 # ---------------------------------------------------------------------- the projection
 
 
-def statement_of(row: FactRow, is_single: IsSingle) -> Statement:
-    """Return a fact as the projection sees it."""
-    value = detail_in(row).get("value")
-    relation = row.relation or "asserts"
-    words = "" if relation == "ends" else normalised(row.content)
-    if value is not None:
-        words = value_words(value)
+def statement_of(row: FactRow, is_single: IsSingle, *, is_alone: bool = False) -> Statement:
+    """Return a fact as the projection sees it; of one that is alone in its slot without a value to compare."""
+    relation, words = row.relation or "asserts", ""
+    if not is_alone:
+        value = detail_in(row).get("value")
+        words = (
+            value_words(value) if value is not None else "" if relation == "ends" else normalised(row.content)
+        )
     said_at = row.created_at if row.said_at is None else row.said_at
     until, withdrawn_at = row.valid_until, row.withdrawn_at
     if row.expires_at is not None and (until is None or row.expires_at < until):
@@ -165,21 +171,34 @@ def statement_of(row: FactRow, is_single: IsSingle) -> Statement:
 
 def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
     """Return by what the statements of a slot are found: under the predicate's usual name, and under its own."""
+    if not subject or not predicate:
+        return ()
     usual = topic_in(connection, tenant, subject, canonical(predicate))
     return tuple(dict.fromkeys((usual, topic_in(connection, tenant, subject, predicate)))) if usual else ()
 
 
 def facts_of_slot(
-    connection: sqlite3.Connection, names: Sequence[str], topics: Sequence[bytes]
+    connection: sqlite3.Connection,
+    names: Sequence[str],
+    topics: Sequence[bytes],
+    *,
+    with_provisional: bool = False,
 ) -> list[FactRow]:
-    """Return the facts of exactly one scope and one slot, oldest first, without those that were never in force."""
+    """Return the facts of exactly one scope and one slot, oldest first.
+
+    Args:
+        connection: of a transaction.
+        names: of the scope: tenant, user, agent.
+        topics: of the slot.
+        with_provisional: also those that were never in force, because nobody has confirmed them.
+    """
     marks = ", ".join("?" * len(topics))
+    believed = "" if with_provisional else "AND status <> 'provisional' "
     return list(
         rows_where(
             connection,
             "fact",
-            f"tenant = ? AND user = ? AND agent = ? AND topic IN ({marks}) AND status <> 'provisional' "
-            "ORDER BY created_at, id",
+            f"tenant = ? AND user = ? AND agent = ? AND topic IN ({marks}) {believed}ORDER BY created_at, id",
             (*names, *topics),
         )
     )
@@ -208,7 +227,8 @@ def projected(
         for id in ids_of(row, "replaced_by"):
             if id not in own and id not in beside:
                 beside.update((one.id, one) for one in rows_where(connection, "fact", "id = ?", (id,)))
-    told = {row.id: statement_of(row, is_single) for row in rows}
+    is_alone = len(rows) == 1 and not beside
+    told = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
     for row in rows:
         by = told.get(row.superseded_by or "")
         if row.relation is None and by is not None:  # what the judge decided in format 1 stands
@@ -238,11 +258,44 @@ def with_held(row: FactRow, held: Held, now: int) -> FactRow:
     return row._replace(
         status="superseded" if over and held.by is not None else "active",
         superseded_by=held.by,
-        holds=json.dumps([list(one) for one in held.intervals], separators=(",", ":")),
+        holds=encoded_intervals(held.intervals),
     )
 
 
+def encoded_intervals(intervals: Iterable[Interval]) -> str:
+    """Return what is kept of when a fact holds, in JSON.
+
+    >>> encoded_intervals([(1, 2), (3, None)])
+    '[[1,2],[3,null]]'
+    """
+    each = (f"[{begin},{'null' if end is None else end}]" for begin, end in intervals)
+    return f"[{','.join(each)}]"
+
+
+def believed_rows(
+    connection: sqlite3.Connection, rows: Sequence[FactRow], known_at: int, is_single: IsSingle
+) -> list[FactRow]:
+    """Return the rows of one subject and predicate as they were believed at a time, without those that came later."""
+    slots: dict[bytes, list[FactRow]] = {}
+    for row in rows:
+        slots.setdefault(row.topic, []).append(row)
+    held: dict[str, Held] = {}
+    for some in slots.values():
+        held.update(projected(connection, some, is_single, known_at=known_at))
+    return [_believed(row, held[row.id], known_at) for row in rows if row.id in held]
+
+
+def _believed(row: FactRow, held: Held, known_at: int) -> FactRow:
+    over = all(end is not None and end <= known_at for _, end in held.intervals)
+    status = "superseded" if over and held.by is not None else "active"
+    if row.status == "revoked" and not held.intervals:
+        status = "revoked"
+    return row._replace(status=status, superseded_by=held.by, holds=encoded_intervals(held.intervals))
+
+
 # ---------------------------------------------------------------------- what is in force
+
+_NEVER = 1 << 62
 
 
 def begin_of_episode(row: EpisodeRow) -> int:
@@ -262,6 +315,14 @@ def is_in_force(row: Row, now: int) -> bool:
     if isinstance(row, FactRow):
         return row.status == "active" and holds_at(row, now)
     return row.status == "active" and (row.begins_at is None or row.begins_at <= now)
+
+
+def next_edge(row: Row, now: int) -> int:
+    """Return the next time at which a record comes into force, or goes out of it, by time alone."""
+    edges = [row.begins_at, row.expires_at]
+    if isinstance(row, FactRow):
+        edges += [edge for times in holds_of(row) for edge in times]
+    return min((edge for edge in edges if edge is not None and edge > now), default=_NEVER)
 
 
 def known_rows(

@@ -22,15 +22,17 @@ from scrubjay.memory.ledger.deletions import deleted_since, last_deletion
 from scrubjay.memory.ledger.drafts import Draft, check_text
 from scrubjay.memory.ledger.holds import HELD
 from scrubjay.memory.ledger.sealing import EVENT as _SEALED
-from scrubjay.memory.ledger.sealing import Sealer, settle
+from scrubjay.memory.ledger.sealing import Sealer, is_file, settle
 from scrubjay.memory.ledger.sealing import place_of_event as _place
 from scrubjay.memory.model.decoding import as_moment, decoded
-from scrubjay.store.connections import translated
+from scrubjay.store.connections import fetched, translated
 from scrubjay.store.decoding import integer, shown
 from scrubjay.store.reading import names_of
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import LayerStore
 
 __all__ = [
+    "CONVERSATION",
+    "INSERT_DISTILLED",
     "RETENTION_DAYS",
     "TABLES",
     "Run",
@@ -42,6 +44,9 @@ __all__ = [
 
 RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
 """Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
+
+CONVERSATION = ("user", "model")
+"""Kinds of events that are turns of the conversation; output of tools stays in the trace."""
 
 _DAY_US = 86_400_000_000
 
@@ -137,42 +142,48 @@ class Traces:
         clock: microseconds since 1970.
     """
 
-    def __init__(self, store: SqliteStore, clock: Callable[[], int]) -> None:
+    def __init__(self, store: LayerStore, clock: Callable[[], int]) -> None:
         self.store = store
         self.clock = clock
         self._sealer = Sealer(store)
 
     def append(
-        self, scope: Scope, run_id: str, drafts: Sequence[Draft], retention: str = "standard"
+        self,
+        scope: Scope,
+        run_id: str,
+        drafts: Sequence[Draft],
+        retention: str = "standard",
+        n_unseen: int = 0,
     ) -> list[TraceEvent]:
-        """Append events in one transaction, all or none; the first makes the run. Return them with their numbers.
+        """Append events in one transaction, all or none; the first makes the run. Return them with their numbers, all
+        but the first `n_unseen`.
 
         A draft that says `unless_deleted_since` is left out where that holds.
         `retention` counts for these events; see :data:`RETENTION_DAYS`.
         """
         names = names_of(scope)
         self._sealer.require(scope.tenant)
-        with self.store.writing("appending to a trace") as transaction:
+        with self.store.writing("appending to a trace", is_log=True) as transaction:
+            transaction.lock([scope.tenant])
             execute = transaction.connection.execute
             settle(transaction.connection, scope.tenant)
             now = self.clock()
             days = RETENTION_DAYS[retention]
             expires_at = None if days is None else now + days * _DAY_US
-            execute(
-                "INSERT OR IGNORE INTO memory_run(tenant, user, agent, run, started_at, retention) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (*names, run_id, now, retention),
-            )
-            found = execute(
-                "SELECT key, n_events, n_turns FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
-                (*names, run_id),
-            ).fetchone()
+            found = execute(_RUN, (*names, run_id)).fetchone()
+            if found is None:
+                execute(
+                    "INSERT OR IGNORE INTO memory_run(tenant, user, agent, run, started_at, retention) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (*names, run_id, now, retention),
+                )
+                found = execute(_RUN, (*names, run_id)).fetchone()
             if found is None:
                 raise CorruptIndexError(f"run {run_id!r} was not kept: its index is damaged")
             key = found[0]
             seq, turn = integer(found[1], "a run's events"), integer(found[2], "a run's turns")
             events = []
-            for draft in drafts:
+            for number, draft in enumerate(drafts):
                 if draft.unless_deleted_since is not None and deleted_since(
                     transaction.connection, draft.unless_deleted_since, names
                 ):
@@ -186,16 +197,22 @@ class Traces:
                     for column, text in zip(_SEALED, texts, strict=True)
                 ]
                 execute(
-                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    _INSERT_EVENT,
                     (key, seq, turn, at, expires_at, draft.kind, *sealed, scope.tenant),
                 )
-                events.append(_event((seq, turn, at, draft.kind), *texts))
+                if number >= n_unseen:
+                    events.append(_event((seq, turn, at, draft.kind), *texts))
+            if seq > found[1] and not is_file(transaction.connection):  # where a trigger did it
+                execute(
+                    "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND key = ? AND n_events <> ?",
+                    (seq, turn, scope.tenant, key, seq),
+                )
         return events
 
-    def last_deletion(self) -> int:
-        """Return the number of the last deletion event of the file, whosever."""
+    def last_deletion(self, tenant: str) -> int:
+        """Return the number of the last deletion event of a tenant."""
         with self._reading() as connection:
-            return last_deletion(connection)
+            return last_deletion(connection, tenant)
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
         """Return a run of exactly this scope; None if it does not exist, or the tenant's key was destroyed."""
@@ -227,20 +244,35 @@ class Traces:
         Events past their retention are left out, whether or not they were swept.
         """
         with self._reading() as connection:
-            found = connection.execute(
-                _EVENTS + "AND e.seq > ? ORDER BY e.seq", (*names_of(scope), run_id, self.clock(), after)
-            ).fetchall()
+            values = (*names_of(scope), run_id, self.clock(), after)
+            found = fetched(connection, _EVENTS + "AND e.seq > ? ORDER BY e.seq", values)
             return self._opened(scope.tenant, found)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first, however long the run is."""
         marks = ", ".join("?" * len(kinds))
         with self._reading() as connection:
-            found = connection.execute(
-                _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?",
-                (*names_of(scope), run_id, self.clock(), *kinds, n),
-            ).fetchall()
+            values = (*names_of(scope), run_id, self.clock(), *kinds, n)
+            found = fetched(
+                connection, _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?", values
+            )
             return self._opened(scope.tenant, reversed(found))
+
+    def position(self, scope: Scope, run_id: str, seq: int) -> int:
+        """Return the place of event `seq` among the turns of its conversation; turns beside each other differ by 1.
+
+        Prompts and the output of tools are not counted, but where retention has deleted: there positions leap.
+        """
+        marks = ", ".join("?" * len(CONVERSATION))
+        with self._reading() as connection:
+            first, n_spoken = connection.execute(
+                f"SELECT min(e.seq), count(CASE WHEN e.kind IN ({marks}) THEN 1 END) "
+                "FROM memory_run r JOIN memory_event e ON e.run = r.key "
+                "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? AND e.seq <= ?",
+                (*CONVERSATION, *names_of(scope), run_id, seq),
+            ).fetchone()
+        n_deleted = 0 if first is None else integer(first, "an event's number") - 1
+        return n_deleted + integer(n_spoken, "a number of turns")
 
     def find(
         self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
@@ -286,13 +318,16 @@ class Traces:
             integer(turn, "its turn")
             if not isinstance(kind, str):
                 raise CorruptIndexError(f"its kind is {shown(kind)}")
-            author, content, data = (
-                self._sealer.open(tenant, _place(column, key, seq), kept)
-                for column, kept in zip(_SEALED, sealed, strict=True)
+            author, content = (
+                self._sealer.open_text(tenant, column, key, seq, kept)
+                for column, kept in zip(_SEALED[:2], sealed[:2], strict=True)
             )
             if author is None or content is None:
                 raise CorruptIndexError("its author or content is gone")
-            return _event((seq, turn, at, kind), author.decode(), content.decode(), data)
+            data = sealed[2]
+            if data is not None:
+                data = self._sealer.open(tenant, _place(_SEALED[2], key, seq), data)
+            return _event((seq, turn, at, kind), author, content, data)
 
         return decoded(f"event {shown(seq)} of a trace", None, opened)
 
@@ -302,6 +337,16 @@ class Traces:
             yield self.store.reading_connection()
 
 
+_RUN = "SELECT key, n_events, n_turns FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?"
+_INSERT_EVENT = (
+    "INSERT INTO memory_event(run, seq, turn, at, expires_at, kind, author, content, data, tenant) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_DISTILLED = (
+    "INSERT INTO memory_distilled(run, first_seq, last_seq, at, extractor, outcomes) "
+    "SELECT key, ?, ?, ?, ?, ? FROM memory_run WHERE tenant = ? AND key = ?"
+)
+"""Notes what was distilled of a run, for (first, last, at, extractor, outcomes, tenant, key)."""
 _EVENTS = (
     "SELECT e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
     "FROM memory_run r JOIN memory_event e ON e.run = r.key "
@@ -310,12 +355,17 @@ _EVENTS = (
 )
 
 
-def sweep_traces(connection: sqlite3.Connection, now: int, away: Collection[str] = ()) -> int:
+def sweep_traces(
+    connection: sqlite3.Connection, now: int, away: Collection[str] = (), tenant: str | None = None
+) -> int:
     """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers.
 
-    Those of tenants who are `away` stay, and what is under a legal hold.
+    Those of tenants who are `away` stay, and what is under a legal hold; with `tenant` those of all others.
     """
     others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
+    whose, given = ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))
+    others += whose
+    away = (*away, *given)
     held = HELD.format(row="memory_run", user="memory_run.user", agent="memory_run.agent")
     others += f" AND run NOT IN (SELECT key FROM memory_run WHERE {held})"
     due = f"SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?{others}"
@@ -325,7 +375,7 @@ def sweep_traces(connection: sqlite3.Connection, now: int, away: Collection[str]
     n_deleted = connection.execute(
         f"DELETE FROM memory_event WHERE expires_at <= ?{others}", (now, *away)
     ).rowcount
-    connection.execute("UPDATE memory_run SET erasing = 0 WHERE erasing = 1")
+    connection.execute(f"UPDATE memory_run SET erasing = 0 WHERE erasing = 1{whose}", given)
     return int(n_deleted)
 
 
@@ -343,10 +393,10 @@ def erase_traces(
             values.append(name)
     execute = connection.execute
     execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)
-    gone = "run IN (SELECT key FROM memory_run WHERE erasing = 1)"
-    n_deleted = execute(f"DELETE FROM memory_event WHERE {gone}").rowcount
-    execute(f"DELETE FROM memory_distilled WHERE {gone}")
-    execute("DELETE FROM memory_run WHERE erasing = 1")
+    gone, whose = "run IN (SELECT key FROM memory_run WHERE erasing = 1 AND tenant = ?)", (tenant,)
+    n_deleted = execute(f"DELETE FROM memory_event WHERE {gone}", whose).rowcount
+    execute(f"DELETE FROM memory_distilled WHERE {gone}", whose)
+    execute("DELETE FROM memory_run WHERE erasing = 1 AND tenant = ?", whose)
     return int(n_deleted)
 
 
@@ -363,4 +413,16 @@ def _run(row: Sequence[Any]) -> Run:
 
 def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
     seq, turn, at, kind = head
-    return TraceEvent(seq, turn, as_moment(at), kind, author, content, payload.decode(data)[0])
+    event = object.__new__(
+        TraceEvent
+    )  # its constructor does the same field by field, and takes four times as long
+    fields = {
+        "seq": seq,
+        "turn": turn,
+        "at": as_moment(at),
+        "kind": kind,
+        "author": author,
+        "content": content,
+    }
+    object.__setattr__(event, "__dict__", {**fields, "data": payload.decode(data)[0]})
+    return event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scrubjay import payload
@@ -14,6 +15,8 @@ from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, rows_where, scope_i
 from scrubjay.memory.ledger.schema import missing_rules
 from scrubjay.memory.ledger.statements import has_documents
 from scrubjay.store.decoding import is_id, scope_of
+from scrubjay.store.protocol import StoredRow
+from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["Consistency"]
 
@@ -39,10 +42,11 @@ class Consistency:
         """Return what is wrong between the records and the documents that are searched; empty: nothing.
 
         They are always written together. What was done to the file past the memory (an index that erased or dropped
-        documents, an export that was read in) is what this finds, and :meth:`reindex` repairs.
+        documents, an export that was read in) is what this finds, and :meth:`reindex` repairs. Documents of older
+        versions, which do not say which turn of a conversation they are from, are no fault; reindexing renews them.
         """
         with self._context.snapshot() as connection:
-            found = self._compare(connection, self._context.clock())
+            found = self._compare(connection, self._context.clock(), admits_older=True)
             rules = missing_rules(connection)
         return [
             *(f"{name}: an index or rule of the tables is gone" for name in rules),
@@ -67,7 +71,8 @@ class Consistency:
             if texts
             else {}
         )
-        with self._context.changing("reindexing memory") as change:
+        tenants = {scope_in(row).tenant for row in found.missing} | {scope.tenant for scope, _ in found.stray}
+        with self._context.changing("reindexing memory", of=tenants) as change:
             found = self._compare(change.connection, change.now)
             if found.stray:
                 scopes, ids = zip(*found.stray, strict=True)
@@ -83,27 +88,14 @@ class Consistency:
         found = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
         return found is not None and found.text == row.text
 
-    def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:
-        t, cipher = self._context.store.tables, self._context.store.cipher
+    def _compare(self, connection: sqlite3.Connection, now: int, *, admits_older: bool = False) -> _Found:
         documents: dict[tuple[Scope, Any], tuple[str, bytes | None]] = {}
-        openers: dict[Scope, Any] = {}
-        for *row, tenant, user, agent in connection.execute(
-            f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent FROM {t.document} d "
-            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.expires_at IS NULL OR d.expires_at > ?",
-            (now,),
-        ).fetchall():
-            scope = scope_of(tenant, user, agent)
-            if scope not in openers:  # None: the tenant's key was destroyed
-                openers[scope] = (
-                    self._context.store.row_opener(scope) if cipher.readable(scope.tenant) else None
-                )
-            if openers[scope] is not None:
-                document = openers[scope](row)
-                if not is_id(document.id, "str"):
-                    raise CorruptIndexError("a document's id cannot be read", id=document.id)
-                whole = document.damage is None
-                said = payload.with_pending(document.payload, False) if whole else None
-                documents[scope, document.id] = (document.text, said) if whole else ("", None)
+        for document, scope in self._documents(connection, now):
+            if not is_id(document.id, "str"):
+                raise CorruptIndexError("a document's id cannot be read", id=document.id)
+            whole = document.damage is None
+            said = payload.with_pending(document.payload, False) if whole else None
+            documents[scope, document.id] = (document.text, said) if whole else ("", None)
         missing: list[FactRow | EpisodeRow] = []
         for kind, status in (("fact", "<> 'provisional'"), ("episode", "= 'active'")):
             condition = f"status {status} AND (expires_at IS NULL OR expires_at > ?)"
@@ -112,6 +104,29 @@ class Consistency:
                     continue
                 expected = [(one.id, (row.text, one.payload)) for one in documents_of(row)]
                 there = [(id, documents.pop((scope_in(row), id), None)) for id, _ in expected]
-                if expected != there:
+                if expected == there:
+                    continue
+                older = documents_of(row, with_turn=False) if admits_older else []
+                if there != [(one.id, (row.text, one.payload)) for one in older]:
                     missing.append(row)
         return _Found(missing, sorted(documents))
+
+    def _documents(self, connection: sqlite3.Connection, now: int) -> Iterator[tuple[StoredRow, Scope]]:
+        """Yield the documents of all tenants whose keys were not destroyed."""
+        store = self._context.store
+        if not isinstance(store, SqliteStore):
+            for scope in store.living_scopes(None, now=now):
+                yield from store.rows_in([scope], now=now, newest=False)
+            return
+        t = store.tables
+        openers: dict[Scope, Any] = {}
+        for *row, tenant, user, agent in connection.execute(
+            f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent FROM {t.document} d "
+            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.expires_at IS NULL OR d.expires_at > ?",
+            (now,),
+        ).fetchall():
+            scope = scope_of(tenant, user, agent)
+            if scope not in openers:  # None: the tenant's key was destroyed
+                openers[scope] = store.row_opener(scope) if store.cipher.readable(scope.tenant) else None
+            if openers[scope] is not None:
+                yield openers[scope](row), scope

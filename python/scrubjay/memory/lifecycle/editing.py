@@ -73,7 +73,7 @@ _CHANGEABLE = {
         "expires_at",
         "ttl",
     ),
-    "preference": ("text", "value", "type", "source", "confidence", "expires_at", "ttl"),
+    "preference": ("text", "value", "type", "source", "confidence", "expires_at", "ttl", "sensitivity"),
 }
 
 
@@ -252,7 +252,9 @@ class Editing:
                 text=candidate.text,
                 source=candidate.source,
                 confidence=candidate.confidence,
-                detail=kept_detail(value=candidate.value, type=candidate.type),
+                detail=kept_detail(
+                    value=candidate.value, type=candidate.type, sensitivity=candidate.sensitivity
+                ),
             )
         if isinstance(row, (FactRow, EpisodeRow)):
             _make_room(change, row, values["hash"], values.get("topic"))
@@ -299,7 +301,15 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
             text = ""
     elif value is None and changes.get("value") is not None:
         text = text if "text" in changes else ""
-    return PreferenceCandidate(row.key, text, row.source, row.confidence, value=value, type=held.type)
+    return PreferenceCandidate(
+        row.key,
+        text,
+        row.source,
+        row.confidence,
+        value=value,
+        type=held.type,
+        sensitivity=held.sensitivity,
+    )
 
 
 def _time_of(given: CreatedAt | None) -> int | None:

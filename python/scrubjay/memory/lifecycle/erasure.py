@@ -7,7 +7,7 @@ documents of all collections of the file. What remains is an event with the coun
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,20 +32,26 @@ from scrubjay.memory.ledger.rows import (
     scope_in,
 )
 from scrubjay.memory.ledger.schema import KINDS, erasing
-from scrubjay.memory.ledger.sealing import release
+from scrubjay.memory.ledger.sealing import is_file, release
 from scrubjay.memory.ledger.trace import erase_traces
 from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.read.rules import Rules
-from scrubjay.store.files import ErasureReport
+from scrubjay.store.erased import ErasureReport
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.reading import names_of, scope_of
 
 __all__ = ["Erasure", "Forgotten", "MemoryErasure"]
 
+_AT_ONCE = 500  # ids in one statement
+
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was erased: records of each kind, events of traces, documents of all collections (`documents`)."""
+    """What was erased: records of each kind, events of traces, documents of all collections (`documents`).
+
+    Attributes:
+        counts: what -> how many.
+    """
 
     counts: dict[str, int]
 
@@ -57,8 +63,8 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class MemoryErasure:
-    """What is left of a scope: rows by table, and what a search of the files' bytes found (None: nothing was given to
-    look for)."""
+    """What is left of a scope: rows by table, and what a search of files or of a database's rows found (None: nothing
+    was given to look for)."""
 
     rows: dict[str, int]
     files: ErasureReport | None
@@ -88,12 +94,17 @@ class Erasure:
 
         What a fact had superseded is in force again, as if it had not been said. A deletion event says that there was
         something.
+
+        Args:
+            id: of the record.
+            scope: the record's exact scope.
+            reason, by: why and by whom, for the deletion event.
         """
         checked_scope(scope)
         reason = checked_str(reason, "reason") or "delete"
         if by is not None:
             checked_str(by, "by")
-        with self._context.changing("deleting") as change:
+        with self._context.changing("deleting", of=[scope.tenant]) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 return False
@@ -101,7 +112,9 @@ class Erasure:
                 check_hold(change.connection, scope_in(row), within=False)
             drop(change, row, "forgotten", by)
             if isinstance(row, FactRow):
-                change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
+                change.connection.execute(
+                    "DELETE FROM memory_observation WHERE tenant = ? AND fact = ?", (row.tenant, id)
+                )
             remove_documents(change, row, reason)
             if isinstance(row, FactRow):
                 self._slots.project_slot_of(change, row, by)
@@ -162,20 +175,23 @@ class Erasure:
         words = Pseudonyms(scope) if names else None
         if self._context.store.cipher.ring is not None:
             self._context.store.cipher.openable(scope.tenant)
-        with self._context.changing("forgetting") as change:
+        # The stamp of all tenants says that names are gone.
+        with self._context.changing("forgetting", of=[scope.tenant, *([""] if names else [])]) as change:
             connection = change.connection
             check_hold(connection, scope, within=True)
             with erasing(connection):
-                connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
-                connection.execute("DELETE FROM temp.gone")
-                _gather(connection, scope)
-                shared = (
-                    raw_rows_where(  # of the tenant's own: the user's scope does not hold their documents
-                        connection, "fact", "id IN (SELECT id FROM temp.gone) AND user = '' AND agent = ''"
+                gone = _gather(connection, scope)
+                shared = [  # of the tenant's own: the user's scope does not hold their documents
+                    found
+                    for some in _some(gone["memory_fact"])
+                    for found in raw_rows_where(
+                        connection,
+                        "fact",
+                        f"tenant = ? AND user = '' AND agent = '' AND id IN ({_marks(some)})",
+                        (scope.tenant, *some),
                     )
-                )
-                counts.update(_erase_rows(connection, scope))
-                connection.execute("DELETE FROM temp.gone")
+                ]
+                counts.update(_erase_rows(connection, scope, gone))
             if scope.user is not None:
                 for found in shared:
                     log_gone(change, found[0], (scope.tenant, "", ""), "forgotten")
@@ -204,7 +220,7 @@ class Erasure:
         names: Iterable[str] = (),
     ) -> MemoryErasure:
         """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
-        of any collection, and, in the bytes of the files, texts, vectors and names (see
+        of any collection, and, in the bytes of the files or all rows of a database, texts, vectors and names (see
         :meth:`scrubjay.Admin.verify_erased`). Run :meth:`MemoryAdmin.compact` first.
         """
         checked_scope(scope)
@@ -220,34 +236,62 @@ class Erasure:
                     f"SELECT count(*) FROM {table} WHERE {condition}", values
                 ).fetchone()
                 rows[table] = n
-            numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
-            for suffix in ["", *(f"_{number}" for number in numbers)]:
-                condition, values = _of(scope, f"scope{suffix}")
-                (n,) = connection.execute(
-                    f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
-                ).fetchone()
+            for suffix, n in documents_within(connection, scope):
                 rows[f"document{suffix}"] = n
         report = self._context.index.admin.verify_erased(*sought) if any(sought) else None
         return MemoryErasure({table: n for table, n in rows.items() if n}, report)
 
 
-def _gather(connection: sqlite3.Connection, scope: Scope) -> None:
-    """Note the ids of all records that go."""
+def documents_within(connection: sqlite3.Connection, scope: Scope) -> list[tuple[str, int]]:
+    """Return of each collection the suffix of its tables and how many documents it has within a scope."""
+    if not is_file(connection):
+        counted: list[tuple[str, int]] = connection.documents_within(scope)  # type: ignore[attr-defined]
+        return counted
+    counted = []
+    numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
+    for suffix in ["", *(f"_{number}" for number in numbers)]:
+        condition, values = _of(scope, f"scope{suffix}")
+        (n,) = connection.execute(
+            f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
+        ).fetchone()
+        counted.append((suffix, n))
+    return counted
+
+
+def _some(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield ids as many at a time as a statement takes."""
+    for first in range(0, len(ids), _AT_ONCE):
+        yield ids[first : first + _AT_ONCE]
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]]:
+    """Return the ids of all records that go, by table."""
+    gone: dict[str, list[str]] = {}
     for table in KINDS.values():
         condition, values = _of(scope, table)
+        found: list[Any] = []
         if condition is not None:
-            connection.execute(f"INSERT INTO temp.gone SELECT id FROM {table} WHERE {condition}", values)
+            found = connection.execute(f"SELECT id FROM {table} WHERE {condition}", values).fetchall()
+        gone[table] = [id for (id,) in found]
     if scope.user is not None:  # unconfirmed facts of the tenant that only this user observed
-        connection.execute(
-            "INSERT OR IGNORE INTO temp.gone SELECT id FROM memory_fact f WHERE tenant = ? "
+        found = connection.execute(
+            "SELECT id FROM memory_fact f WHERE tenant = ? "
             "AND user = '' AND agent = '' AND decided_by IS NULL AND EXISTS (SELECT 1 FROM memory_observation o "
             "WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user = ?) AND NOT EXISTS ("
             "SELECT 1 FROM memory_observation o WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user <> ?)",
             (scope.tenant, scope.user, scope.user),
-        )
+        ).fetchall()
+        gone["memory_fact"] = list(dict.fromkeys([*gone["memory_fact"], *(id for (id,) in found)]))
+    return gone
 
 
-def _erase_rows(connection: sqlite3.Connection, scope: Scope) -> dict[str, int]:
+def _erase_rows(
+    connection: sqlite3.Connection, scope: Scope, gone: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
     counts: dict[str, int] = {}
     if scope.user is not None:  # remaining observers are not told who the other was
         connection.execute(
@@ -263,11 +307,17 @@ def _erase_rows(connection: sqlite3.Connection, scope: Scope) -> dict[str, int]:
             (scope.user, scope.tenant),
         )
     for kind, table in KINDS.items():
-        counts[kind] = connection.execute(f"DELETE FROM {table} WHERE id IN (SELECT id FROM gone)").rowcount
-    connection.execute("DELETE FROM memory_log WHERE record IN (SELECT id FROM gone)")
+        counts[kind] = 0
+        for some in _some(gone[table]):
+            which, given = f"IN ({_marks(some)})", (scope.tenant, *some)
+            counts[kind] += connection.execute(
+                f"DELETE FROM {table} WHERE tenant = ? AND id {which}", given
+            ).rowcount
+            connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)
+            if kind == "fact":
+                connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", given)
     condition, values = _of(scope, "memory_log")  # what is gone already: one event says it of all
     connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
-    connection.execute("DELETE FROM memory_observation WHERE fact IN (SELECT id FROM gone)")
     for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
         condition, values = _of(scope, table)
         if condition is not None:

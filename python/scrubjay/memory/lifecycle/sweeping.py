@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from scrubjay.memory.ledger.rows import (
     scope_in,
 )
 from scrubjay.memory.ledger.schema import KINDS, erasing
+from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.ledger.statements import is_in_force
 from scrubjay.memory.ledger.trace import sweep_traces
 from scrubjay.memory.read.rules import Rules
@@ -68,27 +70,55 @@ class Sweeping:
 
         Searches and look-ups leave out what has expired anyway. Revoked records, superseded preferences and rejections
         are kept for `retention_days`, superseded facts and those whose time is over for `history_days`, traces as long
-        as their class says. One transaction. What is kept of an encrypted tenant
+        as their class says. One transaction, over PostgreSQL one for each tenant. What is kept of an encrypted tenant
         whose key cannot be had now stays until it can.
         """
+        with self._context.reading() as connection:
+            is_one = is_file(connection)
+            tenants = [] if is_one else self._due(connection)
+        parts = [self._sweep(None)] if is_one else [self._sweep(tenant) for tenant in tenants]
+        self._rules.clear()
+        return Swept(*(sum(counts) for counts in zip(*parts, strict=True))) if parts else Swept(0, 0, 0, 0)
+
+    def _due(self, connection: sqlite3.Connection) -> list[str]:
+        """Return the tenants of which a sweep may find something, in alphabetical order."""
+        settings, now = self._context.settings, self._context.clock()
+        before = now - int(settings.retention_days * _DAY_US)
+        past = now if settings.history_days is None else now - int(settings.history_days * _DAY_US)
+        old = "expires_at <= ? OR status <> 'active' AND updated_at < ?"
+        found = connection.execute(
+            f"SELECT tenant FROM memory_preference WHERE {old} UNION SELECT tenant FROM memory_episode WHERE {old} "
+            f"UNION SELECT tenant FROM memory_fact WHERE {old} OR valid_until < ? OR confidence < ? "
+            "UNION SELECT tenant FROM memory_rejection WHERE at < ? "
+            "UNION SELECT tenant FROM memory_event WHERE expires_at <= ? ORDER BY tenant",
+            (*(now, before) * 2, now, max(before, past), past, settings.decay.keep_from, before, now),
+        ).fetchall()
+        return [tenant for (tenant,) in found]
+
+    def _sweep(self, tenant: str | None) -> tuple[int, int, int, int]:
+        """Sweep one tenant, or all; return what :class:`Swept` says."""
         away = self._context.store.tenants_without_key()
-        with self._context.changing("sweeping memory") as change:
+        with self._context.changing("sweeping memory", of=[] if tenant is None else [tenant]) as change:
             with erasing(change.connection):
-                expired = self._expire(change, away)
-                faded = self._age(change, expired)
-                let_go = self._let_go(change, away)
-                n_traces = sweep_traces(change.connection, change.now, away)
+                expired = self._expire(change, away, tenant)
+                faded = self._age(change, expired, tenant)
+                let_go = self._let_go(change, away, tenant)
+                n_traces = sweep_traces(change.connection, change.now, away, tenant)
             for names, counts in expired.items():
                 note_deletion(change, scope_of(*names), "expired", None, counts)
-        self._rules.clear()
         n_expired = sum(sum(counts.values()) for counts in expired.values())
-        return Swept(n_expired, let_go, faded, n_traces)
+        return n_expired, let_go, faded, n_traces
 
-    def _expire(self, change: Change, away: Collection[str]) -> dict[tuple[str, str, str], dict[str, int]]:
+    def _expire(
+        self, change: Change, away: Collection[str], tenant: str | None
+    ) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
         held = is_held(change.connection)
+        whose, given = _of_tenant(tenant)
         for kind in ("preference", "fact", "episode"):
-            for found in raw_rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
+            for found in raw_rows_where(
+                change.connection, kind, f"expires_at <= ?{whose}", (change.now, *given)
+            ):
                 row: Any = as_row(kind, found)
                 if not isinstance(row.expires_at, int):
                     raise CorruptIndexError(f"{kind}.expires_at cannot be read", id=row.id)
@@ -109,13 +139,16 @@ class Sweeping:
         counts = expired.setdefault((row.tenant, row.user, row.agent), {})
         counts[row.kind] = counts.get(row.kind, 0) + 1
 
-    def _age(self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]]) -> int:
+    def _age(
+        self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]], tenant: str | None
+    ) -> int:
         decay, n_faded, held = self._context.settings.decay, 0, is_held(change.connection)
+        whose, given = _of_tenant(tenant)
         weak = raw_rows_where(
             change.connection,
             "fact",
-            "status = 'active' AND confidence < ? AND last_used_at < ?",
-            (decay.keep_from, change.now - _DAY_US),
+            f"status = 'active' AND confidence < ? AND last_used_at < ?{whose}",
+            (decay.keep_from, change.now - _DAY_US, *given),
         )
         for found in weak:
             row: Any = as_row("fact", found)
@@ -141,11 +174,11 @@ class Sweeping:
     def _has_key(self, tenant: str) -> bool:
         """Whether a tenant's rows can be read now; the ones of others age when they can."""
         try:
-            return self._context.store.cipher.openable(tenant)
+            return bool(self._context.store.cipher.openable(tenant))
         except EncryptionError:
             return False
 
-    def _let_go(self, change: Change, away: Collection[str]) -> int:
+    def _let_go(self, change: Change, away: Collection[str], tenant: str | None) -> int:
         """Delete what was kept to be asked about, once its time is over."""
         before = change.now - int(self._context.settings.retention_days * _DAY_US)
         gone = [
@@ -159,10 +192,11 @@ class Sweeping:
                 ("fact", "status = 'superseded' AND updated_at < ?", past),
                 ("fact", "status = 'active' AND valid_until < ?", past),
             ]
-        others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
+        whose, given = _of_tenant(tenant)
+        others = (f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else "") + whose
         execute, n, held = change.connection.execute, 0, is_held(change.connection)
         for kind, condition, limit in gone:
-            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away)):
+            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away, *given)):
                 row: Any = as_row(kind, found)
                 if held(row):
                     continue
@@ -174,11 +208,18 @@ class Sweeping:
                 n += 1
         table = "memory_rejection"
         spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"
-        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away)).rowcount
+        n += execute(
+            f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away, *given)
+        ).rowcount
         return n
 
     def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
         """Note that a fact or episode was of use (or was not): what is used does not fade.
+
+        Args:
+            id: of the record.
+            used: whether it was of use.
+            scope: who asks; the record may be shared with it.
 
         Raises:
             KeyError: `scope` sees no such record in force.
@@ -186,7 +227,7 @@ class Sweeping:
         checked_scope(scope)
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__}")
-        with self._context.changing("noting use") as change:
+        with self._context.changing("noting use", of=[scope.tenant]) as change:
             row = find_row(change.connection, id)
             if (
                 not isinstance(row, (FactRow, EpisodeRow))
@@ -196,7 +237,8 @@ class Sweeping:
                 raise absent(id)
             if not used:
                 change.connection.execute(
-                    f"UPDATE {KINDS[row.kind]} SET uses = max(uses - 1, 0) WHERE id = ?", (id,)
+                    f"UPDATE {KINDS[row.kind]} SET uses = CASE WHEN uses > 0 THEN uses - 1 ELSE 0 END WHERE id = ?",
+                    (id,),
                 )
                 return
             change.connection.execute(
@@ -207,3 +249,8 @@ class Sweeping:
                 change.connection.execute("UPDATE memory_fact SET faded = 0 WHERE id = ?", (id,))
                 documents_in(change).put(row._replace(faded=0), before=row)
                 log(change, id, "revived")
+
+
+def _of_tenant(tenant: str | None) -> tuple[str, tuple[str, ...]]:
+    """What a condition says further of whose rows are swept."""
+    return ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))

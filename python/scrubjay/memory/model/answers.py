@@ -19,6 +19,12 @@ class Event:
 
     `what` is "written", "superseded", "limited" (by a fact that begins later), "resumed", "confirmed", "promoted",
     "revoked", "updated", "restated", "faded" or "revived".
+
+    Attributes:
+        at: when.
+        record: the id of the record.
+        by: who did it, if it is known.
+        detail: such as the id of the successor.
     """
 
     at: datetime
@@ -30,7 +36,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Why:
-    """Why a record is known: itself, what happened to it, what it took the place of, which runs observed it."""
+    """Why a record is known: itself, what happened to it, what it took the place of, which runs observed it.
+
+    Attributes:
+        record: the record.
+        events: what happened to it, oldest first.
+        supersedes: ids of those whose place it took.
+        superseded_by: the id of the one that took its place.
+        observed_in: the runs that said so.
+    """
 
     record: Record
     events: tuple[Event, ...]
@@ -61,7 +75,16 @@ class Why:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A proposal that the gate refused."""
+    """A proposal that the gate refused.
+
+    Attributes:
+        at: when.
+        scope: for whom it was proposed.
+        kind: "fact", "episode", "policy" or "preference".
+        reason: why it was refused.
+        content: what was proposed.
+        run, turn, author: of its source.
+    """
 
     at: datetime
     scope: Scope
@@ -75,7 +98,14 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Deletion:
-    """A deletion event: when, which scope, why, by whom, how many of each kind; never the content."""
+    """A deletion event: when, which scope, why, by whom, how many of each kind; never the content.
+
+    Attributes:
+        at: when.
+        scope: what was deleted from.
+        reason, by: why, and by whom.
+        counts: kind -> how many.
+    """
 
     at: datetime
     scope: Scope

@@ -96,6 +96,11 @@ class FactCandidate:
     vector: Any = None
     sensitivity: str = ""
 
+    @property
+    def text(self) -> str:
+        """The content."""
+        return self.content
+
 
 @dataclass(frozen=True)
 class PreferenceCandidate:
@@ -109,6 +114,8 @@ class PreferenceCandidate:
         expires_at, ttl: from when on it does not hold any more.
         value: any JSON value for programs (25, {"allow_personalization": True}); None: the text.
         type: what sort of preference it is.
+        sensitivity: its class, as of a :class:`FactCandidate`; prompts and look-ups can leave classes out
+            (`without`).
     """
 
     key: str
@@ -119,6 +126,7 @@ class PreferenceCandidate:
     ttl: timedelta | float | None = None
     value: Any = None
     type: str = ""
+    sensitivity: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,11 @@ class EpisodeCandidate:
     completed_at: CreatedAt | None = None
     sensitivity: str = ""
 
+    @property
+    def text(self) -> str:
+        """The summary."""
+        return self.summary
+
 
 @dataclass(frozen=True)
 class PolicyCandidate:
@@ -162,6 +175,7 @@ class PolicyCandidate:
         effective_from, effective_until: when it is in force; by default from now on, for good.
         value: any JSON value for programs ({"max_auto_approve_usd": 500}); None: the text.
         type: what sort of policy it is ("compliance", "guardrail", "approval").
+        sensitivity: its class, as of a :class:`PreferenceCandidate`.
     """
 
     key: str
@@ -170,6 +184,7 @@ class PolicyCandidate:
     effective_until: CreatedAt | None = None
     value: Any = None
     type: str = ""
+    sensitivity: str = ""
 
 
 Candidate = FactCandidate | PreferenceCandidate | EpisodeCandidate | PolicyCandidate

@@ -6,6 +6,8 @@ import hashlib
 import json
 import math
 import unicodedata
+from collections.abc import Sequence
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from scrubjay._native import Scope
@@ -18,6 +20,7 @@ __all__ = [
     "as_kept",
     "checked_str",
     "digest",
+    "digest_in",
     "named",
     "normalised",
     "number_in",
@@ -40,14 +43,25 @@ def normalised(text: str) -> str:
     >>> normalised("Lives in Oslo?") == normalised("Lives in Oslo")
     False
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    folded = " ".join(folded.split())
+    if text.isascii():  # its own compatibility form
+        folded = text.lower()
+    else:
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if folded.isprintable() and folded.isascii() and "  " not in folded:  # as nearly all are
+        folded = folded.strip(" ")
+    else:
+        folded = " ".join(folded.split())
     return folded.rstrip(".!… ") or folded
 
 
 def digest(scope: Scope, text: str) -> bytes:
     """Return the SHA-256 of a scope and the normalised text."""
-    return _sha256(*names_of(scope), normalised(text))
+    return digest_in(names_of(scope), text)
+
+
+def digest_in(names: Sequence[str], text: str) -> bytes:
+    """Return the same for a scope as a row has it: tenant, user and agent, '' where there is none."""
+    return _sha256(*names, normalised(text))
 
 
 def topic(subject: str, predicate: str) -> bytes:
@@ -71,7 +85,9 @@ def value_digest(value: Any) -> bytes:
 
 
 def _sha256(*parts: str) -> bytes:
-    return hashlib.sha256(json.dumps(parts).encode()).digest()
+    """Of the texts as a JSON array, written as `json.dumps` does, which makes an encoder for each call."""
+    array = f"[{', '.join(map(encode_basestring_ascii, parts))}]"
+    return hashlib.sha256(array.encode()).digest()
 
 
 def checked_str(value: Any, name: str, *, optional: bool = False) -> str:

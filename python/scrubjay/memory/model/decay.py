@@ -49,12 +49,23 @@ class Decay:
             )
 
     def strength(self, confidence: float, *, uses: int, idle_days: float) -> float:
-        """Return how strong a fact is, 0 to 1."""
+        """Return how strong a fact is, 0 to 1.
+
+        Args:
+            confidence: of the fact, 0 to 1.
+            uses: how often it was of use.
+            idle_days: since it was last used, said or written.
+        """
         share: float = 2.0 ** -(max(idle_days, 0.0) / (self.half_life_days * (1 + max(uses, 0))))
         return confidence * share
 
     def strength_now(self, confidence: float, uses: int, last_used_at: int, now: int) -> float:
-        """The same with times in microseconds; 1 for a fact that is kept anyway."""
+        """The same with times in microseconds; 1 for a fact that is kept anyway.
+
+        Args:
+            confidence, uses: as for :meth:`Decay.strength`.
+            last_used_at, now: microseconds since 1970.
+        """
         if confidence >= self.keep_from:
             return 1.0
         return self.strength(confidence, uses=uses, idle_days=(now - last_used_at) / _DAY_US)

@@ -9,18 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from scrubjay import payload
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.model.content import digest
+from scrubjay.memory.model.content import digest_in
 from scrubjay.store.decoding import scope_of, shown
 
-__all__ = ["are_texts", "as_moment", "checked", "decoded", "json_of", "moment_of", "types_of"]
+__all__ = ["RowTypes", "are_texts", "as_moment", "checked", "decoded", "json_of", "moment_of"]
 
 _T = TypeVar("_T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FIRST_US = (datetime.min.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
+_LAST_US = (datetime.max.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(microseconds=1)
 _TIMES = frozenset(
     """begins_at expires_at created_at updated_at last_used_at completed_at
     said_at recorded_at valid_from valid_until withdrawn_at""".split()
@@ -48,9 +52,14 @@ def as_moment(microseconds: Any) -> datetime:
     datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
     """
     try:
-        return _EPOCH + timedelta(microseconds=microseconds)
+        return _moment_at(microseconds)
     except (OverflowError, TypeError, ValueError):
         raise CorruptIndexError(f"expected a time in microseconds, got {shown(microseconds)}") from None
+
+
+@lru_cache(maxsize=4096)  # a record has several times, most of them the same
+def _moment_at(microseconds: Any) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def moment_of(value: Any, name: str) -> int | None:
@@ -101,33 +110,64 @@ def json_of(data: Any, kind: type[_T] | tuple[type[_T], ...], what: str) -> _T:
     return value
 
 
-def types_of(row: type[Any]) -> dict[str, tuple[type, ...]]:
-    """Return the types that the columns of a kind of row may have; their annotations say so."""
-    annotations: dict[str, str] = {
-        name: str(getattr(one, "__forward_arg__", one)) for name, one in row.__annotations__.items()
-    }
-    return {name: _CLASSES[annotations[name]] for name in row._fields}
+class RowTypes:
+    """The types that the columns of a kind of row may have, and which columns are times. Thread-safe.
+
+    Args:
+        row: the class of the kind; its annotations say so.
+    """
+
+    def __init__(self, row: type[Any]) -> None:
+        annotations = {
+            name: str(getattr(one, "__forward_arg__", one)) for name, one in row.__annotations__.items()
+        }
+        self.classes = tuple(_CLASSES[annotations[name]] for name in row._fields)
+        self.times = tuple(i for i, name in enumerate(row._fields) if name in _TIMES)
+        self._times_in: Callable[[Any], tuple[Any, ...]] = itemgetter(*self.times)  # each kind has several
+        self._right: set[tuple[type, ...]] = set()  # a few: each optional column is either there or not
+
+    def check(self, row: Any) -> None:
+        """Check the types and times of a row.
+
+        Raises:
+            CorruptIndexError: one is not what was written; the message names record and column.
+        """
+        given = tuple(map(type, row))
+        if given not in self._right:
+            for name, classes, value in zip(row._fields, self.classes, row, strict=True):
+                if value.__class__ not in classes:
+                    raise CorruptIndexError(
+                        f"{row.kind}.{name}: {shown(value)} is not what was written", id=row.id
+                    )
+            self._right.add(given)
+        for i, moment in zip(self.times, self._times_in(row), strict=True):
+            if moment is not None and not _FIRST_US <= moment <= _LAST_US:
+                what = f"{row.kind}.{row._fields[i]}: expected a time in microseconds, got {shown(moment)}"
+                raise CorruptIndexError(what, id=row.id)
 
 
-def checked(row: Any, types: dict[str, tuple[type, ...]], *, in_the_clear: bool) -> Any:
+def checked(row: Any, types: RowTypes, *, in_the_clear: bool) -> Any:
     """Return a row that is what was written.
 
     Raises:
         CorruptIndexError: it is not; the message names record and column.
     """
-    for (name, classes), value in zip(types.items(), row, strict=True):
-        if value.__class__ not in classes:
-            raise CorruptIndexError(f"{row.kind}.{name}: {shown(value)} is not what was written", id=row.id)
-        if name in _TIMES and value is not None:
-            decoded(f"{row.kind}.{name}", row.id, lambda moment=value: as_moment(moment))  # type: ignore[misc]
+    types.check(row)
     if getattr(row, "slot", None) == "":
         raise CorruptIndexError(f"{row.kind}.slot: '' is not what was written", id=row.id)
     if row.status not in _STATUSES:
         raise CorruptIndexError(f"{row.kind}.status: {shown(row.status)} is not what was written", id=row.id)
     if row.kind == "policy" and row.tenant == "":  # global: it has no scope
         return row
-    scope = decoded("scope", row.id, lambda: scope_of(row.tenant, row.user, row.agent))
-    if in_the_clear and row.kind in ("fact", "episode") and row.hash != digest(scope, row.text):
+    try:
+        scope = scope_of(row.tenant, row.user, row.agent)
+    except CorruptIndexError as error:
+        raise error.located(id=row.id) from None
+    if (
+        in_the_clear
+        and row.kind in ("fact", "episode")
+        and row.hash != digest_in((row.tenant, row.user, row.agent), row.text)
+    ):
         raise CorruptIndexError("its content or scope is not what was written", id=row.id, scope=scope)
     return row
 

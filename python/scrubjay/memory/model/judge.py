@@ -22,7 +22,7 @@ class Judge(Protocol):
     """
 
     def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
-        """Whether both cannot hold, so that the new one takes the place of the known one."""
+        """Whether both cannot hold, so that `candidate` takes the place of `known`."""
         ...
 
 
@@ -63,5 +63,5 @@ class DefaultJudge:
         return is_single(candidate.predicate, candidate.content, single=self.single, several=self.several)
 
     def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
-        """Whether the contents differ, in more than spelling, and the predicate has one value at a time."""
+        """Whether `known` and `candidate` differ in more than spelling, and the predicate has one value at a time."""
         return self.is_single(candidate) and normalised(known.content) != normalised(candidate.content)

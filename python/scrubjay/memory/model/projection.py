@@ -98,7 +98,7 @@ def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | 
 
 
 def project(
-    statements: Iterable[Statement], *, known_at: int | None = None, others: Iterable[Statement] = ()
+    statements: Iterable[Statement], *, known_at: int | None = None, others: Sequence[Statement] = ()
 ) -> dict[str, Held]:
     """Return when each statement of one slot holds, as was known at a time (None: by all that is known).
 
@@ -110,6 +110,8 @@ def project(
         others: statements of other slots that replace some of these.
     """
     told = [one for one in statements if known_at is None or one.recorded_at <= known_at]
+    if len(told) == 1 and told[0].relation == "asserts" and not told[0].affirmed and not others:
+        return {told[0].id: _alone(told[0], known_at)}
     told.sort(key=lambda one: (one.said_at, one.recorded_at, one.id))
     alive = [one for one in told if not _is_withdrawn(one, known_at)]
     closed: dict[str, str] = {}
@@ -135,6 +137,12 @@ def project(
         elif one.id in plans and (one.id in spans or one.valid_from is None):
             held[one.id] = _with_plan(plans[one.id], held[one.id])
     return held
+
+
+def _alone(one: Statement, known_at: int | None) -> Held:
+    """When a statement holds that no other one concerns."""
+    span = (_begin(one), one.valid_until)
+    return Held((span,)) if _is_span(span) and not _is_withdrawn(one, known_at) else Held()
 
 
 def _claims(one: Statement, span: Interval, known_at: int | None) -> list[_Claim]:

@@ -17,7 +17,19 @@ __all__ = ["Episode", "Fact", "Known", "Policy", "Preference", "Record"]
 
 @dataclass(frozen=True)
 class Policy:
-    """One version of a rule of a tenant, or of all of them. `status` is "provisional", "active" or "revoked"."""
+    """One version of a rule of a tenant, or of all of them. `status` is "provisional", "active" or "revoked".
+
+    Attributes:
+        id: of this version.
+        key: what the rule is looked up by.
+        version: counted from 1 for each key.
+        text: what a prompt shows.
+        effective_from, effective_until: when it applies; None: without an end.
+        provenance: where it comes from: run, turn, author, place.
+        decided_by: who confirmed or revoked it.
+        type: a name of yours, such as "compliance".
+        sensitivity: a class of yours, such as "personal".
+    """
 
     id: str
     tenant: str | None
@@ -35,6 +47,7 @@ class Policy:
     """Whether a global policy goes before tenants' policies of its key."""
     value_json: str | None = None
     """The value as JSON; None: none was given."""
+    sensitivity: str = ""
 
     kind = "policy"
 
@@ -51,7 +64,21 @@ class Policy:
 
 @dataclass(frozen=True)
 class Preference:
-    """A wish of a user, or of a tenant (its scope has no user). `status` is "active", "superseded" or "revoked"."""
+    """A wish of a user, or of a tenant (its scope has no user). `status` is "active", "superseded" or "revoked".
+
+    Attributes:
+        id: of the record.
+        scope: whose wish it is.
+        key: what it is looked up by.
+        text: what a prompt shows.
+        source: "user_stated", "inferred" or "admin_set".
+        confidence: how sure the source is, 0 to 1.
+        created_at, expires_at: when it was written and when it ends; None: never.
+        superseded_by: the id of the preference that took its place.
+        provenance: where it comes from: run, turn, author, place.
+        type: a name of yours.
+        sensitivity: a class of yours.
+    """
 
     id: str
     scope: Scope
@@ -67,6 +94,7 @@ class Preference:
     type: str = ""
     value_json: str | None = None
     """The value as JSON; None: none was given."""
+    sensitivity: str = ""
 
     kind = "preference"
 
@@ -91,6 +119,23 @@ class Fact:
             what was corrected or revoked.
         superseded_by: the id of the fact that ended, cut or covers it.
         faded: a faded fact sinks in rankings.
+        id: of the record.
+        scope: whose fact it is.
+        content: the statement as text.
+        subject, predicate: the slot: what it is about and which property it states.
+        value: the property's value, if one was given.
+        confidence: how sure the source is, 0 to 1.
+        updated_at, expires_at: when it last changed and when it ends; None: never.
+        decided_by: who confirmed or revoked it.
+        uses, last_used_at: how often and when it was last of use (`feedback`).
+        evidence: the words that it was taken from.
+        provenance: where it comes from: run, turn, author, place.
+        metadata: the caller's.
+        relation: "asserts", "ends", "corrects" or "plans".
+        single: whether the slot has one value at a time; None: the judge decides.
+        entities: who and what it is about.
+        importance: 0 to 1, of the caller's.
+        sensitivity: a class of yours, such as "personal".
     """
 
     id: str
@@ -131,13 +176,29 @@ class Fact:
         return self.content
 
     def at(self, moment: datetime) -> bool:
-        """Whether it is so at a time, by all that is known."""
+        """Whether it is so at `moment`, by all that is known."""
         return any(begin <= moment and (end is None or moment < end) for begin, end in self.holds)
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A task that was completed. `status` is "active" or "revoked"."""
+    """A task that was completed. `status` is "active" or "revoked".
+
+    Attributes:
+        id: of the record.
+        scope: whose task it was.
+        title, summary: a few words, and what was done.
+        outcome: how it ended, such as "success".
+        task_type: a name that alike tasks share.
+        steps: what was done, in order.
+        artifacts: what came of it: texts, objects, or one object.
+        created_at, updated_at, expires_at: when it was written, last changed, and ends; None: never.
+        completed_at: when the task was completed.
+        uses, last_used_at: how often and when it was last of use (`feedback`).
+        provenance: where it comes from: run, turn, author, place.
+        metadata: the caller's.
+        sensitivity: a class of yours.
+    """
 
     id: str
     scope: Scope

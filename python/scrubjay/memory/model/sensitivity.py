@@ -1,21 +1,24 @@
-"""Sensitivity: the class of a fact or episode, given with it or found by a hook of the caller's.
+"""Sensitivity: the class of a record, given with it or found by a hook of the caller's.
 
 A hook that finds personal data fits here: it sees every candidate before anything is written, and may refuse it.
+Reading calls can leave classes out (`without`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scrubjay.memory.model.content import MAX_NAME_CHARS
+from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 from scrubjay.memory.model.refusal import Unfit
 
 __all__ = [
     "Classify",
     "checked_classifier",
+    "checked_without",
     "classified",
+    "not_of",
 ]
 
 Classify = Callable[[Any], "str | None"]
@@ -52,3 +55,33 @@ def classified(classify: Classify | None, candidate: Any) -> Any:
             f"classify: expected a str of at most {MAX_NAME_CHARS} characters, got {type(found).__name__}"
         )
     return replace(candidate, sensitivity=found)
+
+
+def checked_without(without: Sequence[str]) -> frozenset[str]:
+    """Return the classes that a call leaves out.
+
+    Raises:
+        TypeError: they are not a sequence of str.
+        ValueError: one is empty: records without a class cannot be left out.
+
+    >>> sorted(checked_without(["secret", "health"]))
+    ['health', 'secret']
+    """
+    if isinstance(without, (str, bytes)) or not isinstance(without, (Sequence, set, frozenset)):
+        raise TypeError(f"without: expected a sequence of classes, got {type(without).__name__}")
+    classes = frozenset(checked_str(one, f"without[{i}]") for i, one in enumerate(without))
+    if "" in classes:
+        raise ValueError("without: expected names of classes, got an empty one")
+    return classes
+
+
+def not_of(classes: frozenset[str], filter: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return a filter that leaves classes out besides.
+
+    >>> not_of(frozenset({"secret"}), None)
+    {'$not': {'sensitivity': {'$in': ['secret']}}}
+    """
+    if not classes:
+        return filter
+    left: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
+    return left if filter is None else {"$and": [filter, left]}

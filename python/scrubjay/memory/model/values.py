@@ -2,7 +2,8 @@
 
 The text is what was given, or else the value as JSON on one line. A record whose value was not given has its text as
 its value. What no query asks for is kept as one JSON object in the column `detail`: `value`, `type` and `mandatory` of
-a policy, `value` and `type` of a preference, `title` of an episode; NULL if there is nothing to keep.
+a policy, `value` and `type` of a preference, `title` of an episode, and the `sensitivity` of each; NULL if there is
+nothing to keep.
 """
 
 from __future__ import annotations
@@ -91,12 +92,23 @@ def kept_detail(**fields: Any) -> bytes | None:
 
 
 def is_same(held: Any, text: str, detail: bytes | None) -> bool:
-    """Whether a row says this text and keeps this detail; `1`, `1.0` and `true` differ, the order of keys does not."""
-    return normalised(held.text) == normalised(text) and _canonical(held.detail) == _canonical(detail)
+    """Whether a row says this text and keeps this detail; `1`, `1.0` and `true` differ, the order of keys does not.
+
+    A class that is not told again is still that of the row; one that the row lacks is nothing new that is said.
+    """
+    before, again = _loaded(held.detail), _loaded(detail)
+    classes = before.pop("sensitivity", ""), again.pop("sensitivity", "")
+    if all(classes) and classes[0] != classes[1]:
+        return False
+    return normalised(held.text) == normalised(text) and _canonical(before) == _canonical(again)
 
 
-def _canonical(detail: bytes | None) -> str | None:
-    return None if detail is None else json.dumps(json.loads(detail), sort_keys=True)
+def _loaded(detail: bytes | None) -> dict[str, Any]:
+    return {} if detail is None else dict(json.loads(detail))
+
+
+def _canonical(detail: dict[str, Any]) -> str:
+    return json.dumps(detail, sort_keys=True)
 
 
 def checked_validators(validate: Any) -> Validators:

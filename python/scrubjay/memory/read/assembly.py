@@ -221,7 +221,11 @@ class Assembled:
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def ids(self, name: str) -> tuple[str, ...]:
-        """Return the ids of the records in one block, in their order; empty if there is no such block."""
+        """Return the ids of the records in one block, in their order; empty if there is no such block.
+
+        Args:
+            name: of the block: "policies", "preferences", "memories".
+        """
         return next((block.ids for block in self.blocks if block.name == name), ())
 
     def __repr__(self) -> str:

@@ -51,11 +51,12 @@ class Note:
 
 
 class Ranked(NamedTuple):
-    """A hit in a ranking of facts and notes: itself, whether it is a note, and the score that ordered it."""
+    """A hit in a ranking of facts and notes: itself, whether it is a note, and the score that ordered it (None: its
+    own)."""
 
     hit: RetrievedHit
     is_note: bool
-    score: float
+    score: float | None = None
 
 
 class IndexNotes:
@@ -120,7 +121,7 @@ class IndexNotes:
         found = self.search(text, scope, k, filter, query, conversation)
         notes = [hit for hit in found if _is_readable(hit)]
         fresh = [hit for hit in facts if not hit.metadata.get("faded")]
-        faded = [Ranked(hit, False, hit.score) for hit in facts[len(fresh) :]]
+        faded = [Ranked(hit, False) for hit in facts[len(fresh) :]]
         ranked = [*merged(fresh, notes), *faded][:k]
         return joined(before, found, [one.hit for one in ranked]), ranked, len(found) - len(notes)
 

@@ -5,26 +5,38 @@ To a caller, an unknown id and an id of another scope are the same.
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import cast
+from typing import Any, NamedTuple, cast
 
+from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.making import record_of
-from scrubjay.memory.ledger.rows import FactRow, Row, find_row, is_visible, rows_where
+from scrubjay.memory.ledger.rows import (
+    FactRow,
+    Row,
+    as_row,
+    find_row,
+    is_visible,
+    opened_rows,
+    raw_rows_where,
+    rows_where,
+)
 from scrubjay.memory.ledger.schema import KINDS
-from scrubjay.memory.ledger.statements import facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, is_in_force, topics_in
 from scrubjay.memory.model.content import checked_str, normalised
-from scrubjay.memory.model.records import Fact, Record
-from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
+from scrubjay.memory.model.records import Fact, Policy, Record
+from scrubjay.memory.model.sensitivity import checked_without
+from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force, would_be_in_force
 from scrubjay.payload import CreatedAt
-from scrubjay.store.listing import warn_of
+from scrubjay.store.listing import checked_count, warn_of
 from scrubjay.store.reading import names_of
 
-__all__ = ["Lookup"]
+__all__ = ["Lookup", "Place", "created_at"]
 
 
 class Lookup:
@@ -64,23 +76,32 @@ class Lookup:
                 return None
             return record_of(row, self._context.clock())
 
-    def history(self, subject: str, predicate: str, scope: Scope) -> list[Fact]:
+    def history(
+        self, subject: str, predicate: str, scope: Scope, known_at: CreatedAt | None = None
+    ) -> list[Fact]:
         """Return all facts of one slot that `scope` sees, whatever their status, in the order of the times at which
         they begin, or were said: what was so when, by all that is known (`Fact.holds`), and why (`superseded_by`).
 
         Args:
             subject, predicate: what they are about; synonyms of the predicate count as the same.
             scope: who asks.
+            known_at: as it was believed then (datetime, ISO 8601, seconds since 1970): `Fact.holds`, `status` and
+                `superseded_by` are those of that time, and what was recorded later is left out. None: by all that is
+                known.
         """
         checked_scope(scope)
         subject, predicate = checked_str(subject, "subject"), checked_str(predicate, "predicate")
         found: list[Fact] = []
-        now = self._context.clock()
+        moment = moment_asked(self._context.clock, None, known_at)
+        then = None if moment is None else moment.known_at
+        now = self._context.clock() if then is None else then
         with self._context.snapshot() as connection:
             for one in scope.visible():
                 topics = topics_in(connection, one.tenant, subject, predicate)
                 if topics and self._context.is_readable(one):
                     rows = facts_of_slot(connection, names_of(one), topics)
+                    if then is not None:
+                        rows = believed_rows(connection, rows, then, self._context.is_single)
                     found += [cast(Fact, record_of(row, now)) for row in rows]
 
         def begins(fact: Fact) -> tuple[datetime, datetime, str]:
@@ -101,13 +122,19 @@ class Lookup:
         run: str | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
+        without: Sequence[str] = (),
+        after: Place | None = None,
     ) -> list[Record]:
         """Return the records that `scope` sees, kind by kind, oldest first.
+
+        A tenant's facts that still wait for a second source or a confirmation are listed, too, as long as nothing
+        later in their slot says otherwise: their `status` is "provisional". `recall` and prompts leave them out.
 
         Args:
             scope: who asks.
             kinds: which, in this order.
-            hidden: also those that are provisional, superseded, revoked, expired or not in force at the time.
+            hidden: also those that are superseded, revoked, expired or not in force at the time, and policies that
+                nobody has confirmed.
             exact: only those of exactly this scope (a tenant's policies are those of its scope without a user; global
                 policies are of no scope).
             limit: how many at most.
@@ -115,6 +142,10 @@ class Lookup:
             run: only what comes from this run (`Provenance.run`).
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
+            without: classes of sensitivity that are left out.
+            after: the last record of the page before, as (kind, :func:`created_at` in microseconds, id): the listing
+                begins behind that place, whether the record is still there or not. With `limit` it reads about as many
+                rows as it returns, not all of the scope.
 
         Records that are damaged in the file are left out, and named in a
         :class:`~scrubjay.CorruptDataWarning`.
@@ -125,51 +156,132 @@ class Lookup:
         for kind in kinds:
             if kind not in KINDS:
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
-            raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
-        is_wanted = _selection(subject, run)
+        most = None if limit is None else checked_count(limit, "limit")
+        is_wanted, classes = _selection(subject, run), checked_without(without)
         seen = [scope] if exact else scope.visible()
+        kinds = tuple(dict.fromkeys(kinds))
+        begins = None if after is None else _checked_place(after, kinds)
+        if begins is not None:
+            kinds = kinds[kinds.index(begins.kind) :]
         moment = moment_asked(self._context.clock, as_of, known_at)
         now = self._context.clock()
         found: list[Record] = []
         damaged: list[str] = []
         with self._context.snapshot() as connection:
-            for kind in dict.fromkeys(kinds):
-                rows: list[Row] = []
-                for one in seen:
-                    tenant, user, agent = names_of(one)
-                    if kind == "policy":
-                        if not user and not agent:
-                            owners = "tenant = ?" if exact else "tenant IN ('', ?)"
-                            rows += rows_where(connection, kind, owners, (tenant,), damaged=damaged)
-                    elif kind == "preference":
-                        if not agent:
-                            rows += rows_where(
-                                connection, kind, "tenant = ? AND user = ?", (tenant, user), damaged=damaged
-                            )
-                    else:
-                        rows += rows_where(
-                            connection,
-                            kind,
-                            "tenant = ? AND user = ? AND agent = ?",
-                            (tenant, user, agent),
-                            damaged=damaged,
-                        )
-                rows.sort(key=lambda row: (row.created_at, row.id))
-                for row in rows:
+            for kind in kinds:
+                place = begins if begins is not None and begins.kind == kind else None
+                for row in _in_order(connection, kind, seen, exact, place, most, damaged):
+                    if len(found) == most:
+                        break
                     try:
-                        if is_wanted(row) and (hidden or self._is_asked_for(connection, row, moment)):
-                            found.append(record_of(row, now))
+                        if is_wanted(row) and (hidden or self._is_listed(connection, row, moment)):
+                            record = record_of(row, now)
+                            if record.sensitivity not in classes:
+                                found.append(record)
                     except CorruptIndexError as error:
                         damaged.append(f"{kind} {row.id!r}: {error.what}")
         warn_of(damaged, self._context.store.path)
-        return found if limit is None else found[: max(limit, 0)]
+        return found
+
+    def _is_listed(self, connection: sqlite3.Connection, row: Row, moment: Moment | None) -> bool:
+        """Whether a record is in force at the time that is asked for, or would be if it were confirmed."""
+        if isinstance(row, FactRow) and row.status == "provisional":
+            if moment is None:
+                now = self._context.clock()
+                moment = Moment(now, now, None)
+            return would_be_in_force(connection, row, moment, self._context.is_single)
+        return self._is_asked_for(connection, row, moment)
 
     def _is_asked_for(self, connection: sqlite3.Connection, row: Row, moment: Moment | None) -> bool:
         """Whether a record is in force at the time that is asked for."""
         if moment is None:
             return is_in_force(row, self._context.clock())
         return was_in_force(connection, row, moment, self._context.is_single)
+
+
+class Place(NamedTuple):
+    """Where a page of a listing ended: behind which record."""
+
+    kind: str
+    created_at: int
+    """Microseconds since 1970."""
+    id: str
+
+
+def created_at(record: Record) -> int:
+    """Return when a record was written, in microseconds since 1970: records of a kind are listed in this order."""
+    at = record.provenance.at if isinstance(record, Policy) else record.created_at
+    assert at is not None
+    return payload.microseconds(at)
+
+
+def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
+    if not isinstance(given, tuple) or len(given) != 3:
+        raise TypeError("after: expected the kind, time and id of a record")
+    place = Place(*given)
+    if place.kind not in kinds:
+        raise ValueError(f"after: expected a record of {', '.join(kinds)}, got a {place.kind!r}")
+    if type(place.created_at) is not int or not isinstance(place.id, str):
+        raise TypeError("after: expected the kind, time and id of a record")
+    return place
+
+
+def _in_order(
+    connection: sqlite3.Connection,
+    kind: str,
+    seen: Sequence[Scope],
+    exact: bool,
+    after: Place | None,
+    limit: int | None,
+    damaged: list[str],
+) -> Iterator[Row]:
+    """Yield the rows of a kind that some scopes have, oldest first, behind a place; in parts, if there is a limit."""
+    parts = []
+    for one in seen:
+        tenant, user, agent = names_of(one)
+        if kind == "policy" and not user and not agent:
+            owners = "tenant = ?" if exact else "tenant IN ('', ?)"
+            parts.append(_rows_of(connection, kind, owners, (tenant,), after, limit, damaged))
+        elif kind == "preference" and not agent:
+            owner = "tenant = ? AND user = ?"
+            parts.append(_rows_of(connection, kind, owner, (tenant, user), after, limit, damaged))
+        elif kind not in ("policy", "preference"):
+            owner = "tenant = ? AND user = ? AND agent = ?"
+            parts.append(_rows_of(connection, kind, owner, (tenant, user, agent), after, limit, damaged))
+    return heapq.merge(*parts, key=lambda row: (row.created_at, row.id))
+
+
+def _rows_of(
+    connection: sqlite3.Connection,
+    kind: str,
+    owner: str,
+    names: tuple[str, ...],
+    after: Place | None,
+    limit: int | None,
+    damaged: list[str],
+) -> Iterator[Row]:
+    """Yield the rows of one owner in their order."""
+    if limit is None and after is None:
+        rows: list[Row] = [*rows_where(connection, kind, owner, names, damaged=damaged)]
+        rows.sort(key=lambda row: (row.created_at, row.id))
+        yield from rows
+        return
+    at, id, most = (-(1 << 62), "", _PART) if after is None else (after.created_at, after.id, _PART)
+    if limit is not None:
+        most = min(_PART, limit + 1)
+    while True:
+        condition = (
+            f"{owner} AND (created_at > ? OR (created_at = ? AND id > ?)) ORDER BY created_at, id LIMIT ?"
+        )
+        found = raw_rows_where(connection, kind, condition, (*names, at, at, id, most))
+        yield from opened_rows(connection, kind, found, damaged)
+        if len(found) < most:
+            return
+        place = as_row(kind, found[-1])
+        at, id, most = place.created_at, place.id, _PART
+
+
+_PART = 256
 
 
 def _selection(subject: str | None, run: str | None) -> Callable[[Row], bool]:

@@ -16,7 +16,7 @@ from scrubjay.memory.ledger.statements import IsSingle, begin_of_episode, facts_
 from scrubjay.memory.model.decoding import moment_of
 from scrubjay.payload import CreatedAt
 
-__all__ = ["Moment", "moment_asked", "was_in_force"]
+__all__ = ["Moment", "moment_asked", "was_in_force", "would_be_in_force"]
 
 
 class Moment(NamedTuple):
@@ -77,6 +77,18 @@ def _fact_was(connection: sqlite3.Connection, row: FactRow, moment: Moment, is_s
         return row.status != "revoked" and holds_at(row, moment.as_of)
     names = (row.tenant, row.user, row.agent)
     slot = facts_of_slot(connection, names, (row.topic,)) if row.topic else [row]
+    held = projected(connection, slot, is_single, known_at=moment.known_at)
+    return row.id in held and held[row.id].at(moment.as_of)
+
+
+def would_be_in_force(
+    connection: sqlite3.Connection, row: FactRow, moment: Moment, is_single: IsSingle
+) -> bool:
+    """Whether a tenant's provisional fact would be in force at a time if it, and all of its slot, were confirmed."""
+    if row.expires_at is not None and row.expires_at <= moment.now:
+        return False
+    names = (row.tenant, row.user, row.agent)
+    slot = facts_of_slot(connection, names, (row.topic,), with_provisional=True) if row.topic else [row]
     held = projected(connection, slot, is_single, known_at=moment.known_at)
     return row.id in held and held[row.id].at(moment.as_of)
 

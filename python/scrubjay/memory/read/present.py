@@ -8,24 +8,22 @@ is cached by its filter stays of use.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from typing import NamedTuple
 
-from scrubjay.store.connections import translated
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.memory.ledger.context import MemoryContext
 
 __all__ = ["Present"]
 
 _MAX_TENANTS = 10_000
 _LASTS_US = 60_000_000  # what a clock that was set back has hidden is seen by then
 _EDGES = (
-    "SELECT valid_from FROM memory_fact WHERE tenant = ?1 AND valid_from > ?2 "
-    "UNION SELECT valid_until FROM memory_fact WHERE tenant = ?1 AND valid_until > ?2"
+    "SELECT valid_from FROM memory_fact WHERE tenant = ? AND valid_from > ? "
+    "UNION SELECT valid_until FROM memory_fact WHERE tenant = ? AND valid_until > ?"
 )
 
 
 class _Known(NamedTuple):
-    glance: object  # of the file: while it is the same nothing was written
+    version: object  # of the rows: while it is the same none was written
     since: int
     edges: list[int]  # times after `since` at which facts begin or end by themselves
 
@@ -34,26 +32,26 @@ class Present:
     """The present of each tenant in one file, in microseconds since 1970. Thread-safe.
 
     Args:
-        store: of the file.
-        clock: microseconds since 1970.
+        context: of the memory.
     """
 
-    def __init__(self, store: SqliteStore, clock: Callable[[], int]) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
         self._known: dict[str, _Known] = {}
 
     def moment(self, tenant: str) -> int:
         """Return a time at which the same is in force as now."""
-        now, glance = (
-            self._clock(),
-            self._store.glance(),
-        )  # before looking: what is written meanwhile is noticed later
+        now, version = self._context.clock(), self._context.version()
         known = self._known.get(tenant)
-        if known is None or known.glance != glance or not known.since <= now < known.since + _LASTS_US:
-            with translated(self._store.path, "reading memory"):
-                found = self._store.reading_connection().execute(_EDGES, (tenant, now)).fetchall()
-            known = _Known(glance, now, sorted(edge for (edge,) in found if type(edge) is int))
+        if (
+            version is None
+            or known is None
+            or known.version != version
+            or not known.since <= now < known.since + _LASTS_US
+        ):
+            with self._context.reading() as connection:
+                found = connection.execute(_EDGES, (tenant, now) * 2).fetchall()
+            known = _Known(version, now, sorted(edge for (edge,) in found if type(edge) is int))
             if len(self._known) >= _MAX_TENANTS:
                 self._known = {}
             self._known[tenant] = known

@@ -58,6 +58,7 @@ class Prompts:
         summarise: Callable[[Sequence[Turn]], str] | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
+        without: Sequence[str] = (),
         **options: Any,
     ) -> Assembled:
         """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns.
@@ -84,6 +85,8 @@ class Prompts:
                 (author, text), to one text. Of one that is over `turn_tokens` the first sentences are taken. If it
                 raises, the turns stand there, and `trace.degraded` says so.
             as_of, known_at: the time that is asked for, as in :meth:`recall`; None: now.
+            without: classes of sensitivity that are left out, of policies and preferences, too; these are in
+                `trace.dropped` as "sensitive".
 
         The prompt begins with the same bytes as long as policies and preferences are the same (`.prefix`), and is no
         longer for a long conversation than for a short one. `.trace` says what went in, and what did not.
@@ -98,37 +101,55 @@ class Prompts:
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
         given = turns if isinstance(turns, (list, tuple)) else list(turns)
         said = as_turns(given if summarise is not None else given[-N_TURNS:])
-        reserved = self._reserve(scope, as_of, known_at)
+        reserved, withheld = self._reserve(scope, as_of, known_at, without)
         summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
         if said:
             heard = Conversation(tuple((turn.author, turn.text) for turn in said[-N_TURNS:]), summary or "")
             options.setdefault("conversation", heard)
         recalled = self._recall.recall(
-            text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, **options
+            text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, without=without, **options
         )
         fitting, below = over_floor(recalled, least)
         overridden = overriding(fitting, self._context.is_single)
         ranked = [Piece(hit.kind, hit.id, _line_of(line, hit, overridden.get(hit.id))) for hit in fitting]
         made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary)
-        dropped = (*made.trace.dropped, *((hit.id, "below_floor") for hit in below))
+        dropped = (
+            *made.trace.dropped,
+            *((hit.id, "below_floor") for hit in below),
+            *((id, "sensitive") for id in withheld),
+        )
         trace = replace(made.trace, query=text, recalled=recalled, dropped=dropped, reasons=reasons)
         return replace(made, trace=trace)
 
-    def _reserve(self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None) -> Reserved:
-        """Lay out what is known; again only if it changed."""
-        known = self._rules.known(scope, as_of=as_of, known_at=known_at)
+    def _reserve(
+        self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None, without: Sequence[str]
+    ) -> tuple[Reserved, list[str]]:
+        """Lay out what is known, again only if it changed; and say what is left out by its class."""
+        everything = self._rules.known(scope, as_of=as_of, known_at=known_at)
+        if not isinstance(without, tuple) or without:
+            known = self._rules.known(scope, as_of=as_of, known_at=known_at, without=without)
+            if known is not everything:
+                ids = {one.id for one in known}
+                return _laid_out(known), [one.id for one in everything if one.id not in ids]
+        return self._kept(scope, everything), []
+
+    def _kept(self, scope: Scope, known: Known) -> Reserved:
         key = (scope.tenant, scope.user)
         kept = self._reserved.get(key)
         if kept is not None and kept[0] is known:
             return kept[1]
-        reserved = Reserved(
-            tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
-            tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
-        )
+        reserved = _laid_out(known)
         if len(self._reserved) >= _MAX_RESERVED:
             self._reserved.clear()
         self._reserved[key] = (known, reserved)
         return reserved
+
+
+def _laid_out(known: Known) -> Reserved:
+    return Reserved(
+        tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
+        tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
+    )
 
 
 def _line_of(line: Line, hit: RecalledHit, overridden_by: str | None) -> str:

@@ -64,8 +64,8 @@ class ProvenanceReader:
                 ).fetchall()
             if isinstance(row, FactRow):
                 observed = connection.execute(
-                    "SELECT DISTINCT run FROM memory_observation WHERE tenant = ? AND (fact = ? OR hash = ?) "
-                    "ORDER BY at, run",
+                    "SELECT run FROM memory_observation WHERE tenant = ? AND (fact = ? OR hash = ?) "
+                    "GROUP BY run ORDER BY min(at), run",
                     (row.tenant, id, row.hash),
                 ).fetchall()
             return decoded("its history", id, lambda: self._why(row, scope, found, superseded, observed))
@@ -91,7 +91,12 @@ class ProvenanceReader:
         )
 
     def rejections(self, scope: Scope, limit: int = 100) -> list[Rejection]:
-        """Return what the gate refused in exactly this scope, newest first."""
+        """Return what the gate refused in exactly this scope, newest first.
+
+        Args:
+            scope: whose proposals.
+            limit: how many at most.
+        """
         checked_scope(scope)
         checked_count(limit, "limit")
         if not self._context.is_readable(scope):

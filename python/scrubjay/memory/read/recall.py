@@ -7,20 +7,23 @@ the search asks for a time. A hit's kind and id come from the document; its reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay._native import Filter, Scope
+from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index.relevance import TIERS, checked_tier, reaches
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import holding, ids_of_documents
 from scrubjay.memory.ledger.making import record_of
-from scrubjay.memory.ledger.rows import is_visible, rows_where
-from scrubjay.memory.ledger.statements import is_in_force, known_rows
+from scrubjay.memory.ledger.rows import rows_where
+from scrubjay.memory.ledger.statements import known_rows
 from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
+from scrubjay.memory.read.kept import KeptRecords
 from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.read.present import Present
 from scrubjay.memory.read.recalled import FoundRows, Recalled, RecalledHit
@@ -50,7 +53,8 @@ class Recall:
         self._context = context
         self.retriever = retriever
         self._notes = notes
-        self._present = Present(context.store, context.clock)
+        self._present = Present(context)
+        self.kept = KeptRecords(context)
 
     def recall(
         self,
@@ -65,6 +69,7 @@ class Recall:
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
         conversation: Conversation | None = None,
+        without: Sequence[str] = (),
     ) -> Recalled:
         """Return the k facts, episodes and notes in force that have most to do with a question.
 
@@ -84,8 +89,8 @@ class Recall:
             known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
                 first. See :mod:`scrubjay.memory.read.moments`. Of notes those count for an earlier time that say that
                 they were created by then.
-
             conversation: what was said before the question, for a retriever's rewriter that takes it.
+            without: classes of sensitivity that are left out; of notes, those whose metadata say `sensitivity`.
 
         Facts that have faded (:meth:`MemoryAdmin.sweep`) come after all others. Facts and notes are searched apart,
         with the statistics of their own collections, and merged by similarity and BM25
@@ -96,11 +101,16 @@ class Recall:
         """
         checked_scope(scope)
         admitted = None if relevance is None else _admitting(relevance)
+        if not isinstance(without, tuple) or without:
+            filter = not_of(checked_without(without), filter)
         moment = moment_asked(self._context.clock, as_of, known_at)
         conditions = [*_conditions(kinds, task_type, filter)]
+        compiled: FilterLike | None = None
         n_asked = k
         if moment is None:
-            conditions.append(holding(self._present.moment(scope.tenant)))
+            now = self._present.moment(scope.tenant)
+            compiled = None if conditions else _holding(now)
+            conditions.append(holding(now))
         elif moment.known_at is None:
             conditions.append(holding(moment.as_of))
         else:
@@ -110,58 +120,56 @@ class Recall:
         options: dict[str, Any] = {"query": query, "explain": True, "conversation": conversation}
 
         def search(*more: Mapping[str, Any]) -> Retrieved:
-            wanted = [*conditions, *more]
-            return self.retriever.search(
-                text,
-                scope=scope,
-                k=n_asked,
-                filter=wanted[0] if len(wanted) == 1 else {"$and": wanted},
-                **options,
-            )
+            wanted: FilterLike = {"$and": [*conditions, *more]}
+            if not more:
+                wanted = compiled or (conditions[0] if len(conditions) == 1 else wanted)
+            return self.retriever.search(text, scope=scope, k=n_asked, filter=wanted, **options)
 
         found = Retrieved([], "none", (), Trace()) if set(kinds) == {"note"} else search()
         hits: Sequence[RetrievedHit]
-        hits, n_damaged = _readable(found)
-        faded = [hit for hit in hits if hit.metadata.get("faded")]
+        hits, n_damaged, may_have_faded = _readable(found)
+        faded = [hit for hit in hits if hit.metadata.get("faded")] if may_have_faded else []
         if faded:  # rare: one more search, so that they do not displace facts that have not faded
             hits = [*_readable(search(_FRESH))[0], *faded]
         if n_asked != k:
             hits = list({hit.metadata["record"]: hit for hit in reversed(hits)}.values())[::-1]
         hits = hits[:k]
-        ranked = [Ranked(hit, False, hit.score) for hit in hits]
+        ranked: list[Ranked] | None = None
         if "note" in kinds and self._notes.any(scope):
             found, ranked, n_lost = self._notes.beside(
                 found, hits, text, scope, k, notes_of(filter, moment), query, conversation
             )
             n_damaged += n_lost
-        if admitted is not None:
-            ranked = [one for one in ranked if admitted(one.hit)]
+            hits = [one.hit for one in ranked if not one.is_note]
         if n_damaged:
             reason = (
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        rows = FoundRows(self._context, ranked)
+        rows = FoundRows(self.kept, hits, scope)
 
         def find(hit: RecalledHit) -> Fact | Episode | Note | None:
-            if hit.kind == "note":
+            if hit.is_note:
                 return self._notes.note(hit.hit)
-            return self._in_force(rows, hit.id, scope, moment)
+            return rows.record(hit.id) if moment is None else self._then(rows, hit.id, moment)
 
-        return Recalled(found, [RecalledHit(one, find) for one in ranked])
+        recalled = (
+            [RecalledHit(find, hit) for hit in hits]
+            if ranked is None
+            else [RecalledHit(find, *one) for one in ranked]
+        )
+        if admitted is not None:
+            recalled = [one for one in recalled if admitted(one.hit)]
+        return Recalled(found, recalled)
 
-    def _in_force(
-        self, rows: FoundRows, id: str, scope: Scope, moment: Moment | None
-    ) -> Fact | Episode | None:
+    def _then(self, rows: FoundRows, id: str, moment: Moment) -> Fact | Episode | None:
+        """The record of a hit, if it was in force at another time."""
         row = rows.row(id)
-        if row is None or not is_visible(row, scope):
+        if row is None:
             return None
         now = self._context.clock()
-        if moment is None:
-            there = is_in_force(row, now)
-        else:
-            with self._context.snapshot() as connection:
-                there = was_in_force(connection, row, moment, self._context.is_single)
+        with self._context.snapshot() as connection:
+            there = was_in_force(connection, row, moment, self._context.is_single)
         return record_of(row, now) if there else None  # type: ignore[return-value]
 
     def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
@@ -193,19 +201,31 @@ class Recall:
         self._notes.close()
 
 
-def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:
-    """Return the hits whose metadata can be read, and how many cannot."""
-    readable, n_damaged = [], 0
+@lru_cache(maxsize=1024)  # the present of a tenant lasts for many questions
+def _holding(moment: int) -> Filter:
+    """The condition for what holds at a time, compiled."""
+    return Filter(holding(moment))
+
+
+def _readable(found: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, bool]:
+    """Return the hits whose metadata can be read, how many cannot, and whether any may have faded.
+
+    Nothing is parsed: what is damaged does not begin as metadata do, and a name that a value holds has its quotes
+    escaped.
+    """
+    readable, may_have_faded = [], False
     for hit in found:
-        try:
-            whole = {"record", "kind"} <= hit.metadata.keys()
-        except CorruptIndexError:
-            whole = False
-        if whole:
+        payload = hit.payload
+        # `find`, as `in` tries first whether what is looked for is one byte
+        if (
+            payload
+            and payload.startswith(b"{")
+            and payload.find(b'"record":') > 0
+            and payload.find(b'"kind":') > 0
+        ):
             readable.append(hit)
-        else:
-            n_damaged += 1
-    return readable, n_damaged
+            may_have_faded = may_have_faded or payload.find(b'"faded":') > 0
+    return readable, len(found) - len(readable), may_have_faded
 
 
 def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
@@ -230,6 +250,10 @@ def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
 def _conditions(
     kinds: Sequence[str], task_type: str | None, filter: Mapping[str, Any] | None
 ) -> Iterator[Mapping[str, Any]]:
+    if kinds is KINDS and task_type is None:  # as nearly always
+        if filter is not None:
+            yield filter
+        return
     if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds:
         raise TypeError(f"kinds: expected some of {', '.join(KINDS)}, got {kinds!r}")
     for kind in kinds:

@@ -8,37 +8,75 @@ from typing import Any, overload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.relevance import best_of
-from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.rows import Row, find_row, kind_of, rows_where
+from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet
+from scrubjay.memory.ledger.rows import Row, is_among, names_seen
 from scrubjay.memory.model.records import Episode, Fact
-from scrubjay.memory.read.index_notes import Note, Ranked
-from scrubjay.retrieval.result import Retrieved
+from scrubjay.memory.read.index_notes import Note
+from scrubjay.memory.read.kept import KeptRecords
+from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.trace import Trace
 
 __all__ = ["FoundRows", "Recalled", "RecalledHit"]
 
-_AT_ONCE = 500  # values in one statement
+_NAME = b'"record":"'
+
+
+def record_in(hit: RetrievedHit) -> str | None:
+    """Return the id of a hit's record as its metadata say it, without decoding them; None where that has to be done.
+
+    A name that a text holds has its quotes escaped. What the caller gave may hold such names within: then there are
+    several.
+    """
+    payload = hit.payload
+    at = -1 if payload is None else payload.find(_NAME)
+    if payload is None or at < 0 or payload.find(_NAME, at + 1) > 0:
+        return None
+    begin = at + len(_NAME)
+    found = payload[begin : payload.find(b'"', begin)]
+    return found.decode() if found.startswith((b"fact_", b"episode_")) and found.isascii() else None
 
 
 class RecalledHit:
     """One fact, episode or note that was found."""
 
-    __slots__ = ("_find", "_is_note", "_score", "hit")
+    __slots__ = ("_find", "_record", "_score", "_tier", "hit", "is_note")
 
-    def __init__(self, ranked: Ranked, find: Callable[[RecalledHit], Fact | Episode | Note | None]) -> None:
-        self.hit, self._is_note, self._score = ranked
-        """The hit as the retrieval has it, with its ranks and similarity."""
+    def __init__(
+        self,
+        find: Callable[[RecalledHit], Fact | Episode | Note | None],
+        hit: RetrievedHit,
+        is_note: bool = False,
+        score: float | None = None,
+    ) -> None:
         self._find = find
+        self.hit = hit
+        """The hit as the retrieval has it, with its ranks and similarity."""
+        self.is_note = is_note
+        """Whether it is a note."""
+        self._score = score
+        self._tier: str | None = None  # once it was weighed
+        self._record: str | None = (
+            None  # its id, once that was asked for; '' where metadata have to be decoded
+        )
 
     @property
     def id(self) -> str:
         """The record's id; a note's is unique within its scope."""
-        return str(self.hit.id) if self._is_note else self._said("record")
+        if self.is_note:
+            return str(self.hit.id)
+        return self._named() or self._said("record")
 
     @property
     def kind(self) -> str:
         """ "fact", "episode" or "note"."""
-        return "note" if self._is_note else self._said("kind")
+        if self.is_note:
+            return "note"
+        return self._named().partition("_")[0] or self._said("kind")
+
+    def _named(self) -> str:
+        if self._record is None:
+            self._record = record_in(self.hit) or ""
+        return self._record
 
     def _said(self, name: str) -> str:
         said = self.hit.metadata.get(name)
@@ -51,11 +89,20 @@ class RecalledHit:
         """A fact's content, an episode's summary, a note's text."""
         return self.hit.text
 
+    def snippet(self, width: int = DEFAULT_WIDTH) -> Snippet:
+        """Return the part of the text that answers the question, of at most `width` characters (see
+        :meth:`scrubjay.Hit.snippet`)."""
+        return self.hit.snippet(width)
+
+    def highlights(self) -> list[tuple[int, int]]:
+        """Return the words of the text that the question asks for (see :meth:`scrubjay.Hit.highlights`)."""
+        return self.hit.highlights()
+
     @property
     def score(self) -> float:
         """The score that ordered it, comparable within one answer. Among facts and notes it is what both have in
         common (see :func:`scrubjay.memory.read.index_notes.merged`), otherwise that of the retrieval."""
-        return self._score
+        return self.hit.score if self._score is None else self._score
 
     @property
     def scope(self) -> Scope:
@@ -77,12 +124,14 @@ class RecalledHit:
     def relevance(self) -> str:
         """How much speaks for it in absolute terms: "high", "standard", "low" or "none" (see
         :mod:`scrubjay.index.relevance`; ``hit.hit.relevance_parts`` says why)."""
-        return self.hit.relevance
+        if self._tier is None:
+            self._tier = self.hit.relevance
+        return self._tier
 
     @property
     def tier(self) -> str:
         """The same as :attr:`relevance`."""
-        return self.hit.relevance
+        return self.relevance
 
     @property
     def record(self) -> Fact | Episode | Note | None:
@@ -149,51 +198,46 @@ class Recalled(Sequence[RecalledHit]):
 
 
 class FoundRows:
-    """The rows of an answer's records as they are now: all are read when the first is asked for, and again when
-    anything was written to the file since.
+    """The rows and records of an answer as they are now: all are read when the first is asked for.
 
     Args:
-        context: of the memory whose rows they are.
-        ranked: the answer.
+        kept: the records of the memory.
+        hits: those of the answer that are records.
+        scope: who asked.
     """
 
-    def __init__(self, context: MemoryContext, ranked: Sequence[Ranked]) -> None:
-        self._context = context
-        self._ranked = ranked
-        self._read: tuple[object, dict[str, Row]] | None = None  # what the file looked like before
+    __slots__ = ("_hits", "_kept", "_scope", "_seen")
+
+    def __init__(self, kept: KeptRecords, hits: Sequence[RetrievedHit], scope: Scope) -> None:
+        self._kept = kept
+        self._hits = hits
+        self._scope = scope
+        self._seen: frozenset[tuple[str, str, str]] | None = None  # what it may see, once that is asked
 
     def row(self, id: str) -> Row | None:
-        """Return the row of one record, whatever its status, or None.
+        """Return the row of one record, whatever its status; None if there is none that the scope may see.
 
         Raises:
             CorruptIndexError, EncryptionError: this row cannot be read.
         """
-        store = self._context.store
-        if store.cipher.ring is None:  # a key may be destroyed without a trace in the file
-            glance = store.glance()  # before reading: what is written meanwhile is noticed the next time
-            if self._read is None or self._read[0] != glance:
-                self._read = (glance, self._all())
-            if id in self._read[1]:
-                return self._read[1][id]
-        with self._context.snapshot() as connection:
-            return find_row(connection, id)
+        row = self._kept.row(id, self._ids)
+        if row is None:
+            return None
+        if self._seen is None:
+            self._seen = names_seen(self._scope)
+        return row if is_among(row, self._seen) else None
 
-    def _all(self) -> dict[str, Row]:
-        """Read all that can be read, one query a kind."""
-        ids: dict[str, list[str]] = {}
-        for hit, is_note, _ in self._ranked:
-            record = hit.metadata.get("record")
-            if is_note or not isinstance(record, str) or not record.isascii():
-                continue
-            if (kind := kind_of(record)) is not None:
-                ids.setdefault(kind, []).append(record)
-        rows: dict[str, Row] = {}
-        with self._context.snapshot() as connection:
-            for kind, wanted in ids.items():
-                for first in range(0, len(wanted), _AT_ONCE):
-                    some = wanted[first : first + _AT_ONCE]
-                    condition = f"id IN ({', '.join('?' * len(some))})"
-                    rows.update(
-                        (row.id, row) for row in rows_where(connection, kind, condition, some, damaged=[])
-                    )
-        return rows
+    def record(self, id: str) -> Fact | Episode | None:
+        """Return one record; None if it is not in force now, or there is none that the scope may see.
+
+        Raises:
+            CorruptIndexError, EncryptionError: it cannot be read.
+        """
+        row = self.row(id)
+        return None if row is None else self._kept.record(row)  # type: ignore[return-value]
+
+    def _ids(self) -> Iterator[str]:
+        for hit in self._hits:
+            record = record_in(hit) or hit.metadata.get("record")
+            if isinstance(record, str) and record.isascii():
+                yield record

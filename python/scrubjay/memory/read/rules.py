@@ -20,6 +20,7 @@ from scrubjay.memory.ledger.rows import Row, as_row, opener, raw_rows_where, row
 from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.model.records import Known, Policy, Record
 from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
+from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
 from scrubjay.payload import CreatedAt
 
@@ -39,7 +40,7 @@ _STAMPS = (
 
 
 class _Kept(NamedTuple):
-    glance: object  # of the file: while it is the same nothing was written at all
+    version: object  # of the rows: while it is the same none was written at all
     stamps: list[tuple[str, str, int]]
     since: int  # clocks may be set back
     until: int
@@ -61,7 +62,12 @@ class Rules:
         renew_in_children(self, "_kept_lock")
 
     def known(
-        self, scope: Scope, *, as_of: CreatedAt | None = None, known_at: CreatedAt | None = None
+        self,
+        scope: Scope,
+        *,
+        as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None,
+        without: Sequence[str] = (),
     ) -> Known:
         """Return all policies in force for the tenant and all preferences of the user, each in the order of its keys.
 
@@ -73,10 +79,14 @@ class Rules:
             scope: who asks.
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
+            without: classes of sensitivity that are left out. What would hold instead of such a record does not come
+                in its place.
 
         Raises:
-            TypeError, ValueError: `scope` is not a Scope, or a time is none.
+            TypeError, ValueError: `scope` is not a Scope, a time is none, or `without` no sequence of classes.
         """
+        if not isinstance(without, tuple) or without:
+            return _without(self.known(scope, as_of=as_of, known_at=known_at), checked_without(without))
         checked_scope(scope)
         if as_of is not None or known_at is not None:
             return self._known_then(scope, moment_asked(self._context.clock, as_of, known_at))
@@ -85,21 +95,21 @@ class Rules:
         if store.cipher.ring is not None and not self._context.is_readable(scope):
             self.clear(scope.tenant)
             return Known((), ())
-        glance = store.glance()  # before looking: what is written meanwhile is noticed the next time
+        version = self._context.version()
         kept = self._kept.get(key)
         if kept is not None and kept.since <= now < kept.until:
-            if kept.glance == glance:
+            if version is not None and kept.version == version:
                 return kept.known
             with self._context.reading() as connection:
                 if connection.execute(_STAMPS, key).fetchall() == kept.stamps:
-                    self._kept[key] = kept._replace(glance=glance)
+                    self._kept[key] = kept._replace(version=version)
                     return kept.known
         with self._context.snapshot() as connection:
             stamps = connection.execute(_STAMPS, key).fetchall()
             known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
         if len(self._kept) >= _MAX_KEPT:
             self.clear()
-        self._kept[key] = _Kept(glance, stamps, now, until, known, made)
+        self._kept[key] = _Kept(version, stamps, now, until, known, made)
         return known
 
     def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
@@ -141,6 +151,15 @@ class Rules:
         with self._context.reading() as connection:
             found = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
             return [record_of(row) for row in found]  # type: ignore[misc]
+
+
+def _without(known: Known, classes: frozenset[str]) -> Known:
+    """What is known without what is of some classes; the same object if there is none of them."""
+    policies = tuple(one for one in known.policies if one.sensitivity not in classes)
+    preferences = tuple(one for one in known.preferences if one.sensitivity not in classes)
+    if len(policies) + len(preferences) == len(known):
+        return known
+    return Known(policies, preferences)
 
 
 def _look_up(

@@ -40,6 +40,10 @@ class Runs:
     def replay(self, run_id: str, scope: Scope) -> Replay:
         """Return a run from its trace: its events, and each of its prompts made again.
 
+        Args:
+            run_id: of the run.
+            scope: its exact scope.
+
         Raises:
             KeyError: exactly this scope has no such run.
         """
@@ -57,7 +61,14 @@ class Runs:
     def find_in_traces(
         self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100
     ) -> list[tuple[str, TraceEvent]]:
-        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
+        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics.
+
+        Args:
+            text: looked for as it stands.
+            scope: exactly this one's runs.
+            run_id: only of this run.
+            limit: how many at most.
+        """
         checked_scope(scope)
         if isinstance(limit, bool) or not isinstance(limit, int):
             raise TypeError(f"limit: expected an int, got {type(limit).__name__}")

@@ -16,7 +16,7 @@ from scrubjay.errors import StoreError
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.drafts import Draft, check_run_id
-from scrubjay.memory.ledger.trace import RETENTION_DAYS, TraceEvent, Traces
+from scrubjay.memory.ledger.trace import CONVERSATION, RETENTION_DAYS, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.read.assembly import Assembled
 from scrubjay.memory.read.turns import N_TURNS
@@ -25,8 +25,6 @@ from scrubjay.store.listing import checked_count
 
 __all__ = ["CONVERSATION", "Remembering", "Session", "prompt_data"]
 
-CONVERSATION = ("user", "model")
-"""Kinds of events that are turns of the conversation; output of tools stays in the trace."""
 _OURS = ("prompt", "retraction")
 _FIELDS = ("kind", "content", "author", "data", "at")
 
@@ -110,15 +108,30 @@ class Session:
     # ------------------------------------------------------------------ events in
 
     def user(self, content: str, **options: Any) -> TraceEvent:
-        """Append what the user said; it begins the next turn."""
+        """Append what the user said; it begins the next turn.
+
+        Args:
+            content: what was said.
+            options: `author`, `data` and `at` of :meth:`append`.
+        """
         return self.append("user", content, **options)
 
     def model(self, content: str, **options: Any) -> TraceEvent:
-        """Append what the model said."""
+        """Append what the model said.
+
+        Args:
+            content: what was said.
+            options: `author`, `data` and `at` of :meth:`append`.
+        """
         return self.append("model", content, **options)
 
     def tool(self, content: str, **options: Any) -> TraceEvent:
-        """Append what a tool was asked or answered; name it with `author`."""
+        """Append what a tool was asked or answered; name it with `author`.
+
+        Args:
+            content: what was said.
+            options: `author`, `data` and `at` of :meth:`append`.
+        """
         return self.append("tool", content, **options)
 
     def append(
@@ -155,6 +168,10 @@ class Session:
     def retract(self, seq: int, why: str = "") -> TraceEvent:
         """Take an event back: it stays in the trace, and is left out of prompts to come and of what is distilled.
 
+        Args:
+            seq: the number of the event.
+            why: a reason, kept in the trace.
+
         Raises:
             TypeError, ValueError: this run has no such event.
         """
@@ -178,17 +195,29 @@ class Session:
             self._is_writing = True
             try:
                 written = self._memory.traces.append(
-                    self.scope, self.run_id, [*pending, *drafts], self._retention
+                    self.scope, self.run_id, [*pending, *drafts], self._retention, len(pending)
                 )
             finally:
                 self._is_writing = False
             del self._pending[: len(pending)]
-        return written[len(written) - len(drafts) :]
+        return written
+
+    def position(self, event: TraceEvent) -> int:
+        """Return the place of an event among the turns of the conversation, which prompts and tools are not counted in.
+
+        Args:
+            event: of this run.
+        """
+        return self._memory.traces.position(self.scope, self.run_id, event.seq)
 
     # ------------------------------------------------------------------ memories out
 
     def propose(self, candidate: Candidate | Mapping[str, Any] | str) -> Outcome:
-        """Propose something to remember, with this run and turn as its source; see `Memory.propose`."""
+        """Propose something to remember, with this run and turn as its source; see `Memory.propose`.
+
+        Args:
+            candidate: as for :meth:`scrubjay.Memory.propose`.
+        """
         source = Provenance(run=self.run_id, turn=self.turn)
         return self._memory.propose(candidate, scope=self.scope, source=source)
 
@@ -201,7 +230,15 @@ class Session:
         steps: Sequence[str] = (),
         artifacts: Sequence[str] = (),
     ) -> Outcome:
-        """Note that a task was completed: an episode, with this run as its source."""
+        """Note that a task was completed: an episode, with this run as its source.
+
+        Args:
+            summary: what was done.
+            outcome: how it ended.
+            task_type: a name that alike tasks share.
+            steps: what was done, in order.
+            artifacts: what came of it.
+        """
         return self.propose(EpisodeCandidate(summary, outcome, task_type, tuple(steps), tuple(artifacts)))
 
     # ------------------------------------------------------------------ prompts out
@@ -236,7 +273,7 @@ class Session:
             ValueError: there is no query, because the user has not said anything.
             BudgetError: policies and preferences alone are over the budget.
         """
-        deletion = self._memory.traces.last_deletion()  # before anything is read
+        deletion = self._memory.traces.last_deletion(self.scope.tenant)  # before anything is read
         turns = self.recent()
         if query is None:
             query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
@@ -269,8 +306,7 @@ class Session:
 
 
 def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
-    draft = Draft.of("prompt", "", data=prompt_data(made, seqs))
-    return draft._replace(at=at, unless_deleted_since=deletion)
+    return Draft.of_prompt(prompt_data(made, seqs), at, deletion)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:

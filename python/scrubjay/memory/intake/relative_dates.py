@@ -1,0 +1,332 @@
+"""Relative dates in other languages than English: "vor zwei Wochen" gets its date, "guten Morgen" gets none.
+
+The library `dateparser` (extra `dates`) says what a phrase means: its locales translate "vorige Woche" to "1 week ago".
+Nothing else of it is used. What it would take for a date in running text is mostly none ("je", which is short for
+jeudi, "im Mai", numbers), so a phrase counts only if its translation is, as a whole, a number of days, weeks, months or
+years ago, or the next one of them; or a weekday's whole name beside a word for "last" or "next". What is said of the
+future with a number ("in 3 Tagen") is left alone: it means "within 3 days" as often.
+
+The tables below hold what the library's locales lack, and what would mislead it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from scrubjay.errors import MissingExtraError
+
+__all__ = ["LANGUAGES", "WEEKDAYS", "Phrase", "checked_languages", "language_of", "phrases_of", "usable"]
+
+LANGUAGES: Mapping[str, str] = {
+    "danish": "da",
+    "dutch": "nl",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "hungarian": "hu",
+    "italian": "it",
+    "norwegian": "nb",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "spanish": "es",
+    "swedish": "sv",
+    "turkish": "tr",
+}
+"""Analyzer, by the name that Snowball gives its language -> the language of its texts."""
+
+_MOST_WORDS = 5
+_TOKEN = re.compile(r"[^\W_]+")
+_BETWEEN = re.compile(r"[ '’\-]")
+_MEANT = re.compile(r"(?:(?P<future>in) )?(?P<n>\d{1,3}) (?P<unit>day|week|month|year)s?(?: ago)?")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What the library does not know of a language."""
+
+    numbers: str = ""
+    """From one on, in order; forms of one number are divided by a slash."""
+    last: str = ""
+    next: str = ""
+    """Words that stand before or behind a weekday."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further phrases, and what they mean."""
+    not_after: str = ""
+    """Words behind which no phrase of one word begins: "guten Morgen"."""
+    noun: str = ""
+    """Words that are nouns, and no dates, where they have a capital in the middle of a sentence."""
+    idioms: str = ""
+    """Phrases with such words that mean no date, divided by a slash."""
+
+
+_WORDS: Mapping[str, _Words] = {
+    "de": _Words(
+        "ein/eine/einem/einer/einen zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "letzten letzter letzte letztes letztem vergangenen vergangene vergangener vorigen voriger",
+        "nächsten nächster nächste nächstem kommenden kommender kommende",
+        {"vorvorgestern": "3 day ago", "letzte nacht": "1 day ago"},
+        "guten gutem schönen jeden jedem heute gestern vorgestern frühen nächsten diesem diesen",
+        "morgen",
+        "von heute auf morgen",
+    ),
+    "fr": _Words(
+        "un/une deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dernier dernière passé",
+        "prochain prochaine",
+        {"hier soir": "1 day ago", "la nuit dernière": "1 day ago", "après demain": "in 2 day"},
+    ),
+    "es": _Words(
+        "un/una/uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "pasado último",
+        "próximo siguiente",
+        {
+            "anoche": "1 day ago",
+            "pasado mañana": "in 2 day",
+            "antes de ayer": "2 day ago",
+            "antier": "2 day ago",
+        },
+        "la una cada buena esta misma",
+        idioms="hoy en día",
+    ),
+    "it": _Words(
+        "un/una/uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "scorso scorsa passato",
+        "prossimo prossima",
+        {
+            "dopodomani": "in 2 day",
+            "ieri sera": "1 day ago",
+            "ieri notte": "1 day ago",
+            "stasera": "0 day ago",
+        },
+        "un il del",
+    ),
+    "pt": _Words(
+        "um/uma dois/duas três quatro cinco seis sete oito nove dez onze doze",
+        "passado passada último última",
+        "próximo próxima",
+        {
+            "depois de amanhã": "in 2 day",
+            "ontem à noite": "1 day ago",
+            "mês passado": "1 month ago",
+            "próximo mês": "in 1 month",
+            "mês que vem": "in 1 month",
+            "semana que vem": "in 1 week",
+            "ano que vem": "in 1 year",
+        },
+        "o do",
+        idioms="hoje em dia",
+    ),
+    "nl": _Words(
+        "een/één twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        "afgelopen vorige verleden",
+        "volgende komende aanstaande",
+        {"gisteravond": "1 day ago", "vannacht": "0 day ago", "vanavond": "0 day ago"},
+        "goede goeden de elke s deze",
+        idioms="vandaag de dag/vandaag of morgen",
+    ),
+    "ru": _Words(
+        "один/одну/одна два/две три четыре пять шесть семь восемь девять десять",
+        "прошлый прошлую прошлое прошлая прошлой прошлом",
+        "следующий следующую следующее следующая следующей следующем",
+        {"вчера вечером": "1 day ago"},
+    ),
+    "pl": _Words("jeden/jedną dwa/dwie trzy cztery pięć sześć siedem osiem dziewięć dziesięć"),
+}
+_NO_WORDS = _Words()
+
+
+class Phrase(NamedTuple):
+    """A relative date in a text: where it stands, and what it means."""
+
+    start: int
+    end: int
+    n: int
+    """How many units, negative for the past."""
+    unit: str
+    """ "day", "week", "month", "year", or the English name of a weekday, of which it is the last or next one."""
+    is_counted: bool
+    """Whether the number was said ("vor einer Woche" is a day), not a name ("vorige Woche" is a week)."""
+
+
+def language_of(analyzer: str) -> str | None:
+    """Return the language of an analyzer's texts; None: English, or no language.
+
+    >>> language_of("german-1"), language_of("english-1"), language_of("plain-1")
+    ('de', None, None)
+    """
+    return LANGUAGES.get(analyzer.rpartition("-")[0] or analyzer)
+
+
+def checked_languages(dates: Any) -> tuple[str, ...] | None:
+    """Return the languages that were asked for; None: that of the analyzer.
+
+    Raises:
+        TypeError, ValueError: they are not a sequence of codes such as "de" that the library knows.
+        MissingExtraError: the library is not installed.
+    """
+    if dates is None:
+        return None
+    if isinstance(dates, (str, bytes)) or not isinstance(dates, Sequence):
+        raise TypeError(f'dates: expected a sequence of languages such as ["de"], got {type(dates).__name__}')
+    for one in dates:
+        if not isinstance(one, str):
+            raise TypeError(f"dates: expected languages as str, got {type(one).__name__}")
+        if one != "en":
+            _locale(one)
+    return tuple(dict.fromkeys(one for one in dates if one != "en"))
+
+
+def phrases_of(text: str, language: str) -> list[Phrase]:
+    """Return the relative dates of a text, in order; longer phrases go before shorter ones within them.
+
+    >>> [text[a:b] for text in ["Wir waren vor zwei Wochen da"] for a, b, *_ in phrases_of(text, "de")]
+    ['vor zwei Wochen']
+    """
+    words = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
+    joined = [  # whether a word stands right behind the one before it
+        at > 0 and bool(_BETWEEN.fullmatch(text[words[at - 1][1] : words[at][0]])) for at in range(len(words))
+    ]
+    found: list[Phrase] = []
+    at = 0
+    while at < len(words):
+        length = 1
+        while length < _MOST_WORDS and at + length < len(words) and joined[at + length]:
+            length += 1
+        at += _read(language, text, words, at, length, found)
+    return found
+
+
+def _read(
+    language: str,
+    text: str,
+    words: Sequence[tuple[int, int]],
+    at: int,
+    length: int,
+    found: list[Phrase],
+) -> int:
+    """Note the longest phrase that begins with a word, if there is one; return how many words were read."""
+
+    def meaning(first: int, last: int) -> tuple[int, str, bool] | None:
+        phrase = text[words[first][0] : words[last][1]]
+        return _meaning(language, " ".join(phrase.split()).replace("\u2019", "'"))
+
+    idioms = _WORDS.get(language, _NO_WORDS).idioms.split("/")
+    for last in range(at + length - 1, at - 1, -1):
+        if text[words[at][0] : words[last][1]].casefold() in idioms:
+            return last - at + 1
+        meant = meaning(at, last)
+        if meant is None or (last > at and meaning(at, last - 1) == meant):
+            continue  # none, or one with a word behind it that the library passes over
+        first = at
+        while first < last and meaning(first + 1, last) == meant:
+            first += 1
+        if first == last and _misleads(language, text, words, first):
+            continue
+        found.append(Phrase(words[first][0], words[last][1], *meant))
+        return last - at + 1
+    return 1
+
+
+def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: int) -> bool:
+    """Whether a single word is something else here."""
+    known = _WORDS.get(language, _NO_WORDS)
+    start, end = words[at]
+    if at > 0:
+        a, b = words[at - 1]
+        stands_alone = text[b:start].isspace() and text[a - 1 : a] != "-"  # unlike the "o" of "vi-o ontem"
+        if stands_alone and text[a:b].casefold() in known.not_after.split():
+            return True
+    begins = re.search(r"(?:^|[.!?:\"„“»«(\n])\s*$", text[:start]) is not None
+    return text[start].isupper() and not begins and text[start:end].casefold() in known.noun.split()
+
+
+@lru_cache(maxsize=4096)
+def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
+    """How many of what a phrase means, and whether its number was said; None: it is no relative date."""
+    known, said = _WORDS.get(language, _NO_WORDS), phrase.casefold()
+    numbered = _numbered(language, said)
+    is_counted = any(letter.isdigit() for letter in numbered)
+    translated = known.more.get(said) or _translated(language, numbered)
+    if translated is None:
+        return None
+    meant = _MEANT.fullmatch(translated)
+    if meant is not None:
+        is_past = meant["future"] is None
+        if not translated.startswith("0 ") and is_past != translated.endswith("ago"):
+            return None  # "3 Tage", which is no date
+        if is_counted and not is_past:
+            return None
+        return (-1 if is_past else 1) * int(meant["n"]), meant["unit"], is_counted
+    return _of_weekday(known, language, said)
+
+
+def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool] | None:
+    """The last or next weekday of a name beside a word that says which."""
+    parts = said.split(" ")
+    last, next = set(known.last.split()), set(known.next.split())
+    for which, name in ((parts[0], parts[1:]), (parts[-1], parts[:-1])):
+        if len(parts) < 2 or which not in last | next:
+            continue
+        day = _translated(language, " ".join(name))
+        if day in WEEKDAYS and len(name[0]) > 3:  # "vi" and "je" are short for weekdays, and words as well
+            return -1 if which in last else 1, day, False
+    return None
+
+
+def _numbered(language: str, said: str) -> str:
+    """A phrase with figures for its numbers."""
+    numbers = _numbers(language)
+    return " ".join(str(numbers.get(word, word)) for word in said.split(" "))
+
+
+@lru_cache(maxsize=64)
+def _numbers(language: str) -> Mapping[str, int]:
+    known = _WORDS.get(language, _NO_WORDS).numbers.split()
+    return {form: n for n, forms in enumerate(known, 1) for form in forms.split("/")}
+
+
+def _translated(language: str, said: str) -> str | None:
+    """What the library's locale makes of a phrase, in English words."""
+    settings: Any = _settings()
+    try:
+        made: str = _locale(language).translate(said, settings=settings)
+    except (ValueError, TypeError, IndexError, AttributeError, re.error):  # of a library that reads anything
+        return None
+    return " ".join(made.split())
+
+
+@lru_cache(maxsize=64)
+def _locale(language: str) -> Any:
+    try:
+        from dateparser.languages.loader import LocaleDataLoader
+    except ImportError:
+        raise MissingExtraError("dates", "dates", "dateparser") from None
+    try:
+        return LocaleDataLoader().get_locale(language)
+    except (ValueError, KeyError, ImportError):
+        raise ValueError(f"dates: expected languages that dateparser knows, got {language!r}") from None
+
+
+@lru_cache(maxsize=1)
+def _settings() -> Any:
+    from dateparser.conf import Settings
+
+    return Settings()
+
+
+def usable(languages: Iterable[str]) -> tuple[str, ...]:
+    """Return the languages whose dates can be read here: none without the library."""
+    found = tuple(languages)
+    if not found:
+        return found
+    try:
+        import dateparser  # noqa: F401
+    except ImportError:
+        return ()
+    return found

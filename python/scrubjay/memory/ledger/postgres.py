@@ -1,0 +1,65 @@
+"""Memory's tables in PostgreSQL: those of a file (:mod:`scrubjay.memory.ledger.schema`), as that database has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError, StoreFormatError, UnsupportedError
+
+__all__ = ["NUMBERED", "missing_tables", "prepare"]
+
+_WITHOUT = ("memory_meta", "memory_sealed")  # the format is elsewhere, nothing is erased or sealed by marks
+NUMBERED = {
+    "memory_policy": "number",
+    "memory_log": "number",
+    "memory_rejection": "number",
+    "memory_deletion": "number",
+    "memory_run": "key",
+}
+"""Table -> its column that is numbered: in a file for all tenants together, in a database for each."""
+_RECORDS = {
+    "memory_policy": ("''", "''"),
+    "memory_preference": ("user", "''"),
+    "memory_fact": ("user", "agent"),
+    "memory_episode": ("user", "agent"),
+}
+
+
+def prepare(store: Any, tables: Sequence[str], format: int) -> None:
+    """Make the tables if the database has none yet.
+
+    Args:
+        store: the collection of memory's documents.
+        tables: the statements that make them in a file.
+        format: of these.
+
+    Raises:
+        UnsupportedError: the store takes no tables.
+        StoreFormatError: they are of another format, or the collection holds documents that are not of a memory.
+    """
+    if not hasattr(store, "make_layer"):
+        raise UnsupportedError("Memory", store.place)
+    from scrubjay.store.postgres.dialect import Layer, made  # needs the extra
+
+    if not store.has_layer("memory_fact") and store.count(None, now=0):
+        raise StoreFormatError(
+            f"path: expected the collection {store.collection!r} to be empty, it is where memory keeps its documents: "
+            f"{store.place}"
+        )
+    stamped = frozenset(("memory_policy", "memory_preference"))
+    layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp")
+    found = store.make_layer(layer, made(tables, _WITHOUT), format)
+    if found != format:
+        raise StoreFormatError(
+            f"path: expected memory of format {format}, got format {found} of another Scrubjay: {store.place}"
+        )
+    if store.identity().id_kind == "int":
+        raise CorruptIndexError(
+            f"the collection {store.collection!r} is not that of a memory: its ids are numbers"
+        )
+
+
+def missing_tables(connection: Any) -> list[str]:
+    """Return the names of tables and indexes of memory that are not in the database."""
+    return list(connection.missing())

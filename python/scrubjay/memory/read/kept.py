@@ -1,0 +1,119 @@
+"""Records of facts and episodes that were read, kept until something may have changed them.
+
+An agent asks about the same things again and again, and writes traces in between: what was read once is not read again
+as long as nobody wrote anything but traces (:meth:`scrubjay.store.seam.LayerStore.rows_version`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.making import made_again, record_of
+from scrubjay.memory.ledger.rows import Row, find_row, kind_of, rows_where
+from scrubjay.memory.ledger.statements import is_in_force, next_edge
+from scrubjay.memory.model.records import Record
+
+__all__ = ["KeptRecords"]
+
+_MAX_KEPT = 4096
+_AT_ONCE = 500  # values in one statement
+
+
+class _Made(NamedTuple):
+    """A row, and its record from one time until before another, between which time alone changes nothing."""
+
+    row: Row
+    record: Record | None
+    """None: it is not in force then."""
+    since: int
+    until: int
+
+
+class _State(NamedTuple):
+    version: object  # of the rows
+    rows: dict[str, Row]
+    made: dict[str, _Made]
+
+
+class KeptRecords:
+    """The records of one memory that were read. Thread-safe.
+
+    Rows of encrypted files are not kept: a key may be destroyed without a trace in the file.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
+        self._store = context.store
+        self._state = _State(None, {}, {})
+
+    def row(self, id: str, beside: Callable[[], Iterable[str]]) -> Row | None:
+        """Return the row of a record as it is now, whatever its status; None if there is none.
+
+        Args:
+            id: of the record.
+            beside: returns the ids that will be asked for next: if this one has to be read, they are read with it.
+
+        Raises:
+            CorruptIndexError, EncryptionError: this row cannot be read.
+        """
+        state = self._now()
+        if state is not None:
+            row = state.rows.get(id)
+            if row is None and not self._store.is_writing_here():  # what is read there may be taken back
+                self._read(state, beside())
+                row = state.rows.get(id)
+            if row is not None:
+                return row
+        with self._context.snapshot() as connection:
+            return find_row(connection, id)
+
+    def record(self, row: Row) -> Record | None:
+        """Return the record of a row that :meth:`row` returned just now; None if it is not in force now.
+
+        Raises:
+            CorruptIndexError: its values are not what was written.
+        """
+        now, made = self._context.clock(), self._state.made
+        known = made.get(row.id)
+        if known is None or known.row is not row or not known.since <= now < known.until:
+            record = record_of(row, now) if is_in_force(row, now) else None
+            made[row.id] = _Made(row, record, now, next_edge(row, now))
+        else:
+            record = known.record
+        return None if record is None else made_again(record, row, now)
+
+    def _now(self) -> _State | None:
+        """Return what is kept, if it is so now; an empty state if something was written."""
+        if self._store.cipher.ring is not None:
+            return None
+        version, state = self._context.version(), self._state
+        if version is None:
+            return None
+        if version != state.version or len(state.rows) >= _MAX_KEPT:
+            state = self._state = _State(version, {}, {})
+        return state
+
+    def _read(self, state: _State, ids: Iterable[str]) -> None:
+        """Read what can be read of these rows, one query a kind."""
+        wanted: dict[str, list[str]] = {}
+        for id in ids:
+            kind = kind_of(id)
+            if kind is not None and id not in state.rows:
+                wanted.setdefault(kind, []).append(id)
+        some = [
+            (kind, each[first : first + _AT_ONCE])
+            for kind, each in wanted.items()
+            for first in range(0, len(each), _AT_ONCE)
+        ]
+        is_one = len(some) == 1  # query, which is its own snapshot
+        with self._context.reading() if is_one else self._context.snapshot() as connection:
+            for kind, each in some:
+                condition = f"id IN ({', '.join('?' * len(each))})"
+                state.rows.update(
+                    (row.id, row) for row in rows_where(connection, kind, condition, each, damaged=[])
+                )
