@@ -28,8 +28,9 @@ def similarity(hit: Hit, metric: str) -> float:
 def worth(hit: Hit) -> float:
     """Return what the matching words of a hit of an explained search are worth: 1 for a verbatim identifier, otherwise
     sqrt(share of the query's terms) * BM25 / (BM25 + 2)."""
-    if not hit.bm25:
+    bm25 = hit.bm25
+    if not bm25:
         return 0.0
     if hit.identifier:
         return 1.0
-    return math.sqrt(hit.coverage or 0.0) * hit.bm25 / (hit.bm25 + _HALF_BM25)
+    return math.sqrt(hit.coverage or 0.0) * bm25 / (bm25 + _HALF_BM25)

@@ -25,6 +25,7 @@ from scrubjay.memory.intake.stabilise import Transcript
 from scrubjay.memory.read.assembly import Assembled
 from scrubjay.memory.read.lines import dated
 from scrubjay.memory.runs.session import Session
+from scrubjay.turns import as_turn
 
 __all__ = [
     "NOTED",
@@ -137,16 +138,23 @@ class TurnMemory:
         drafts = [{"kind": one.kind, "author": one.author, "content": one.text} for one in said]
         events = session.extend(drafts)
         now = datetime.now(timezone.utc)
+        noted = [
+            (one, event)
+            for one, event in zip(said, events, strict=True)
+            if one.kind in self._noted and not (one.kind == "user" and only_asks(one.text))
+        ]
         notes = [
             {
                 "id": f"{session.run_id}:{event.seq}",
                 "text": one.text,
                 "scope": session.scope,
-                "metadata": {SESSION: session.run_id, _SPEAKER: one.author},
+                "metadata": {
+                    SESSION: session.run_id,
+                    **as_turn(session.run_id, session.position(event), one.author),
+                },
                 "created_at": now,
             }
-            for one, event in zip(said, events, strict=True)
-            if one.kind in self._noted and not (one.kind == "user" and only_asks(one.text))
+            for one, event in noted
         ]
         if notes:
             self.memory.index.upsert_many(notes, progress=False)

@@ -6,7 +6,7 @@ import base64
 import json
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from scrubjay._native import Scope
 from scrubjay.backend import Backend
@@ -17,6 +17,7 @@ from scrubjay.memory import Memory
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.ledger.schema import KINDS, is_prepared
 from scrubjay.memory.model.records import Record
+from scrubjay.memory.read.lookup import Place, created_at
 
 __all__ = ["LazyMemory", "UnknownRecordError", "known_record", "page"]
 
@@ -47,7 +48,7 @@ class LazyMemory:
     """A memory over an index that is open. Thread-safe; the file gets memory's tables when something is to be written.
 
     Args:
-        index: with a file; it stays open.
+        index: with a file or a database; it stays open.
         read_only: never write to the file, not even what Memory would keep ready.
     """
 
@@ -60,7 +61,7 @@ class LazyMemory:
     def find(self) -> Memory | None:
         """Return the memory; None if the file has none yet, or is read only and was not finished."""
         with self._lock:
-            if self._opened is None and is_prepared(Backend.of(self._index).store):
+            if self._opened is None and is_prepared(Backend.of(self._index).rows):
                 if self._read_only and COLLECTION not in self._index.admin.collections():
                     raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
                 self._opened = Memory(self._index)
@@ -93,55 +94,43 @@ def page(
     limit: int,
     cursor: str | None = None,
     kinds: Sequence[str] = tuple(KINDS),
+    statuses: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[list[Record], str | None]:
     """Return `limit` records of :meth:`Memory.list`, and the cursor of the next page (None: it was the last one).
 
-    A page begins behind the last record of the page before, wherever that stands now; if it is gone, at its number. It
-    costs what listing the kinds that are left costs.
+    A page begins behind the last record of the page before, whether that is still there or not, and costs what is read
+    for it. `statuses` leaves out records of other statuses; None: none.
 
     Raises:
         CursorError: the cursor was made for other kinds, or is damaged.
     """
     kinds = tuple(dict.fromkeys(kinds))
     at = None if cursor is None else _position(cursor, kinds)
-    left = kinds if at is None else kinds[kinds.index(at.kind) :]
     found: list[Record] = []
-    last: _Position | None = None
-    for kind in left:
-        records = memory.list(scope, kinds=[kind], **options)
-        start = 0 if at is None or at.kind != kind else _after(records, at)
-        for number, record in enumerate(records[start:], start + 1):
-            if len(found) == limit:
-                return found, None if last is None else _cursor(last)
-            found.append(record)
-            last = _Position(kind, record.id, number)
-    return found, None
+    while True:
+        wanted = limit + 1 - len(found)
+        records = memory.list(scope, kinds=kinds, limit=wanted, after=at, **options)
+        found += records if statuses is None else [one for one in records if one.status in statuses]
+        if len(found) > limit:
+            last = found[limit - 1]
+            return found[:limit], _cursor(Place(last.kind, created_at(last), last.id))
+        if len(records) < wanted:
+            return found, None
+        at = Place(records[-1].kind, created_at(records[-1]), records[-1].id)
 
 
-class _Position(NamedTuple):
-    """The last record of a page: its kind, its id, and its number among those of its kind, from 1."""
-
-    kind: str
-    id: str
-    number: int
-
-
-def _after(records: Sequence[Record], at: _Position) -> int:
-    places = [place for place, record in enumerate(records, 1) if record.id == at.id]
-    return places[0] if places else at.number - 1
-
-
-def _cursor(at: _Position) -> str:
+def _cursor(at: Place) -> str:
     said = json.dumps(at, separators=(",", ":"))
     return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
 
-def _position(cursor: str, kinds: Sequence[str]) -> _Position:
+def _position(cursor: str, kinds: Sequence[str]) -> Place:
     try:
-        kind, id, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if kind in kinds and isinstance(id, str) and type(number) is int and number > 0:
-            return _Position(kind, id, number)
+        kind, at, id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if kind in kinds and type(at) is int and abs(at) < 1 << 62 and isinstance(id, str) and len(id) < 200:
+            id.encode()
+            return Place(kind, at, id)
     except (ValueError, TypeError):
         pass
     raise CursorError("cursor: expected one that this listing returned; begin again without one")

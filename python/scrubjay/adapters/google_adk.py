@@ -85,7 +85,14 @@ class ScrubjayMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep further events. `custom_metadata` comes back with each."""
+        """Keep further events. `custom_metadata` comes back with each.
+
+        Args:
+            app_name, user_id: whose.
+            events: of a session.
+            session_id: of the session.
+            custom_metadata: JSON values.
+        """
         scope = Scope(app_name, user_id)
         rows = _rows_of(events, session_id or _NO_SESSION, custom_metadata)
         await asyncio.to_thread(self._write, scope, rows)
@@ -98,7 +105,13 @@ class ScrubjayMemoryService(BaseMemoryService):
         memories: Sequence[Any],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep memories as they are given; one that has no id gets one."""
+        """Keep memories as they are given; one that has no id gets one.
+
+        Args:
+            app_name, user_id: whose.
+            memories: ADK's entries.
+            custom_metadata: JSON values that come back with each.
+        """
         scope = Scope(app_name, user_id)
         rows = []
         for memory in memories:
@@ -110,7 +123,12 @@ class ScrubjayMemoryService(BaseMemoryService):
         await asyncio.to_thread(self._write, scope, rows)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
-        """Return what fits a question best of what this user of this application sees."""
+        """Return what fits a question best of what this user of this application sees.
+
+        Args:
+            app_name, user_id: whose.
+            query: the question.
+        """
         scope = Scope(app_name, user_id)
         if not query.strip():
             return SearchMemoryResponse()
@@ -118,7 +136,12 @@ class ScrubjayMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete one of the user's memories; a no-op for an unknown id."""
+        """Delete one of the user's memories; a no-op for an unknown id.
+
+        Args:
+            app_name, user_id: whose.
+            memory_id: of the memory; None: nothing is deleted.
+        """
         if memory_id:
             await asyncio.to_thread(self._delete, Scope(app_name, user_id), memory_id)
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend import as_query, lease
+from scrubjay.backend import NOBODY, Documents
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
@@ -32,7 +32,6 @@ except ImportError:
 
 __all__ = ["ScrubjaySession"]
 
-NOBODY = "."
 _IS_ITEM = {"item": {"$exists": True}}  # others may have written to the collection, too
 
 
@@ -71,9 +70,7 @@ class ScrubjaySession(SessionABC):
         self.session_id = session_id
         self.session_settings = session_settings
         self._scope = Scope(tenant, NOBODY if user is None else user, session_id)
-        self._query = as_query(query)
-        self._lease = lease(where, collection=collection, embedder=embedder, **options)
-        self._index = self._lease.index
+        self._documents = Documents(where, collection=collection, embedder=embedder, query=query, **options)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the latest `limit` items in the order of the conversation; None: all, or what the settings say.
@@ -97,11 +94,10 @@ class ScrubjaySession(SessionABC):
             TypeError, ValueError: the message names the item's position and what is wrong with it.
         """
         rows = [
-            {"id": uuid.uuid4().hex, "text": _text_of(item), "scope": self._scope, "metadata": {"item": item}}
-            for item in items
+            {"id": uuid.uuid4().hex, "text": _text_of(item), "metadata": {"item": item}} for item in items
         ]
         if rows:
-            await asyncio.to_thread(self._index.upsert_many, rows, progress=False)
+            await asyncio.to_thread(self._documents.upsert_many, rows, scope=self._scope)
 
     async def pop_item(self) -> Any | None:
         """Remove the latest item and return it, or None. No other caller gets the same one."""
@@ -109,36 +105,40 @@ class ScrubjaySession(SessionABC):
 
     def _pop(self) -> Any | None:
         while latest := self._latest(1):
-            if self._index.delete(latest[0].id, scope=self._scope, reason="pop_item"):
+            if self._documents.delete_many([latest[0].id], scope=self._scope, reason="pop_item"):
                 return (latest[0].metadata or {})["item"]
         return None
 
     def _latest(self, limit: int | None) -> list[Record]:
         """Return the latest items, newest first."""
-        found = self._index.list(self._scope, exact=True, limit=limit)
+        found = self._documents.list(scope=self._scope, exact=True, limit=limit)
         if all("item" in (record.metadata or {}) for record in found):
             return found
-        return self._index.list(self._scope, exact=True, filter=_IS_ITEM, limit=limit)
+        return self._documents.list(scope=self._scope, exact=True, filter=_IS_ITEM, limit=limit)
 
     async def clear_session(self) -> None:
         """Delete all items of this session."""
-        await asyncio.to_thread(self._index.erase, self._scope, exact=True, reason="clear_session")
+        await asyncio.to_thread(self._documents.erase, self._scope, reason="clear_session")
 
     async def search(self, query: str, limit: int = 10) -> list[Any]:
-        """Return the items of this session that fit a question, best first. (Not of the SDK's interface.)"""
-        hits = await self._index.asearch(
-            query, scope=self._scope, k=limit, filter=_IS_ITEM, query=self._query
-        )
+        """Return the items of this session that fit a question, best first. (Not of the SDK's interface.)
+
+        Args:
+            query: the question.
+            limit: how many at most.
+        """
+        index, asked = self._documents.index, self._documents.query
+        hits = await index.asearch(query, scope=self._scope, k=limit, filter=_IS_ITEM, query=asked)
         return [hit.metadata["item"] for hit in hits]
 
     def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it."""
-        self._lease.close()
+        self._documents.close()
 
     def __repr__(self) -> str:
         user = "nobody" if self._scope.user == NOBODY else f"user {self._scope.user!r}"
         whose = f"{self.session_id!r} of {user} of {self._scope.tenant!r}"
-        return f"<scrubjay.adapters.openai_agents.ScrubjaySession {whose}: {self._lease.place(self._index)}>"
+        return f"<scrubjay.adapters.openai_agents.ScrubjaySession {whose}: {self._documents.place}>"
 
 
 def _text_of(item: Any) -> str:

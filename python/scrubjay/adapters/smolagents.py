@@ -48,7 +48,11 @@ def memory_tools(memory: Memory, *, scope: Scope, k: int = 10, run: str = "agent
 
 
 class RememberTool(Tool):
-    """Remembers a fact; made by :func:`memory_tools`."""
+    """Remembers a fact; made by :func:`memory_tools`.
+
+    Args:
+        remembering: the memory and scope behind the tool.
+    """
 
     name = "remember"
     description = REMEMBER
@@ -60,12 +64,16 @@ class RememberTool(Tool):
         self._remembering = remembering
 
     def forward(self, content: str) -> str:
-        """Remember a fact and return what became of it."""
+        """Remember the fact `content` and return what became of it."""
         return self._remembering.remember(content)
 
 
 class RecallTool(Tool):
-    """Searches what is remembered; made by :func:`memory_tools`."""
+    """Searches what is remembered; made by :func:`memory_tools`.
+
+    Args:
+        remembering: the memory and scope behind the tool.
+    """
 
     name = "recall"
     description = RECALL
@@ -77,12 +85,16 @@ class RecallTool(Tool):
         self._remembering = remembering
 
     def forward(self, query: str) -> str:
-        """Return what has to do with a question, a line each."""
+        """Return what has to do with the question `query`, a line each."""
         return self._remembering.recall(query)
 
 
 class ForgetTool(Tool):
-    """Forgets a memory; made by :func:`memory_tools`."""
+    """Forgets a memory; made by :func:`memory_tools`.
+
+    Args:
+        remembering: the memory and scope behind the tool.
+    """
 
     name = "forget"
     description = FORGET
@@ -94,5 +106,5 @@ class ForgetTool(Tool):
         self._remembering = remembering
 
     def forward(self, id: str) -> str:
-        """Forget a memory and say so."""
+        """Forget the memory `id` and say so."""
         return self._remembering.forget(id)

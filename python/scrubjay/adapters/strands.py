@@ -79,7 +79,12 @@ class ScrubjayMemoryStore:
         self._index = self._lease.index
 
     async def search(self, query: str, options: Mapping[str, Any] | None = None) -> list[Any]:
-        """Return the memories that fit a question, best first; the score of each is in its metadata."""
+        """Return the memories that fit a question, best first; the score of each is in its metadata.
+
+        Args:
+            query: the question.
+            options: Strands': `max_search_results` is how many at most.
+        """
         asked = _checked_limit((options or {}).get("max_search_results"))
         k = asked or self.max_search_results or 10
         if not query.strip():
@@ -91,6 +96,10 @@ class ScrubjayMemoryStore:
 
     async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> str:
         """Keep a text and return its id. The same text again is the same memory, so writes may be repeated.
+
+        Args:
+            content: the text.
+            metadata: JSON values that come back with it.
 
         Raises:
             ValueError: the store is not writable, or the text is empty.

@@ -5,10 +5,13 @@
 :class:`ScopeMap`     the framework's names (`user_id`, `app_name`) as scopes; :func:`joined` for paths and namespaces
 :class:`Native`,      filters: what the index checks itself, and what Python checks memory by memory, under
 :class:`Test`         :class:`All`, :class:`Either` and :class:`Not`; both before anything is ranked
+:class:`Field`        what filters ask of a field, natively where the index compares as Python does
 :class:`ErrorMap`     Scrubjay's errors as the framework's
 :func:`lease`         the share of an open file, for what is made of more than one collection
 :func:`page_of`       pages by cursor, with conditions; :func:`every` goes through all of them
+:class:`Offsets`      pages by offset that cost what they return; `Documents.page` has them
 :func:`as_query`      a :class:`scrubjay.Query` or its settings, as an adapter's parameter
+:func:`awaited`       an async method of a method
 ===================== =================================================================================================
 
 All names of `__all__` are stable: they change by deprecation only. `docs/backends.md` builds an adapter of them.
@@ -16,29 +19,34 @@ All names of `__all__` are stable: they change by deprecation only. `docs/backen
 
 from __future__ import annotations
 
-from scrubjay.backend.asynchronous import AsyncDocuments
+from scrubjay.backend.asynchronous import AsyncDocuments, awaited
 from scrubjay.backend.conditions import (
     EVERYTHING,
     NOTHING,
     Admitted,
     All,
     Either,
+    Ids,
     Native,
     Node,
     Not,
     Test,
     admit,
+    admit_all,
     admit_each,
     exists,
     is_composite,
     is_text,
+    native_part,
     only,
     where_of,
 )
 from scrubjay.backend.documents import Documents
 from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.fields import Field, fields_equal
 from scrubjay.backend.ids import valid_ids
-from scrubjay.backend.leases import Lease, lease
+from scrubjay.backend.leases import Lease, lease, path_or_index
+from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query, narrowed
 from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
@@ -58,28 +66,36 @@ __all__ = [
     "Documents",
     "Either",
     "ErrorMap",
+    "Field",
+    "Ids",
     "Lease",
     "Native",
     "Node",
     "Not",
+    "Offsets",
     "ReadOnlyMemoryError",
     "ScopeMap",
     "ScopedMemories",
     "Test",
     "UnknownMemoryError",
     "admit",
+    "admit_all",
     "admit_each",
     "as_query",
+    "awaited",
     "every",
     "exists",
+    "fields_equal",
     "is_composite",
     "is_text",
     "joined",
     "lease",
     "narrowed",
+    "native_part",
     "only",
     "page_of",
     "parted",
+    "path_or_index",
     "search_together",
     "valid_ids",
     "where_of",

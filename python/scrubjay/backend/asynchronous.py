@@ -1,19 +1,50 @@
-"""The async twins of :class:`scrubjay.backend.Documents`."""
+"""The async twins of :class:`scrubjay.backend.Documents`, and of an adapter's own methods."""
 
 from __future__ import annotations
 
+import functools
 import os
-from types import TracebackType
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from scrubjay.backend.documents import Documents
 from scrubjay.index import Index
-from scrubjay.index.twins import Twinned, loose_twin, twin
+from scrubjay.index.twins import OpenTwin, loose_twin, twin
 
-__all__ = ["AsyncDocuments"]
+__all__ = ["AsyncDocuments", "awaited"]
+
+R = TypeVar("R")
 
 
-class AsyncDocuments(Twinned[Documents]):
+def awaited(method: Callable[..., R], name: str | None = None) -> Callable[..., Coroutine[Any, Any, R]]:
+    """Return the async method of a class that also has the method itself, as frameworks ask for.
+
+    It takes, returns and raises what the method does, on a thread of the loop's own pool, so that the loop goes on. Of
+    an object of a subclass, the subclass's method is called. `name`: of the async method.
+
+    >>> import asyncio
+    >>> class Store:
+    ...     def add(self, number):
+    ...         return number + 1
+    ...     aadd = awaited(add, "aadd")
+    >>> asyncio.run(Store().aadd(1))
+    2
+    """
+
+    @functools.wraps(method)
+    async def run(self: Any, /, *args: Any, **kwargs: Any) -> R:
+        import asyncio
+
+        call: Callable[..., R] = getattr(self, method.__name__)
+        return await asyncio.to_thread(call, *args, **kwargs)
+
+    if name is not None:
+        run.__name__, run.__qualname__ = name, f"{method.__qualname__.rpartition('.')[0]}.{name}"
+    run.__doc__ = f"Await what :meth:`{method.__name__}` does."
+    return run
+
+
+class AsyncDocuments(OpenTwin[Documents]):
     """The verbs of :class:`Documents`, to be awaited; the event loop goes on meanwhile.
 
     Each call runs on a thread of the loop's own pool. If the awaiting task is cancelled, the call runs to its end: a
@@ -31,16 +62,22 @@ class AsyncDocuments(Twinned[Documents]):
 
     __slots__ = ()
 
+    _of = Documents
+    _name = "documents"
+    _package = "scrubjay.backend"
+
     def __init__(self, documents: Documents) -> None:
-        if not isinstance(documents, Documents):
-            raise TypeError(f"documents: expected a Documents, got {type(documents).__name__}")
         super().__init__(documents)
 
     @classmethod
-    async def open(
+    async def open(  # type: ignore[override] # Documents have no `open`
         cls, where: str | os.PathLike[str] | Index | None = None, **options: Any
     ) -> AsyncDocuments:
-        """Await what :class:`Documents` does when it is made."""
+        """Await what :class:`Documents` does when it is made.
+
+        Args:
+            where, options: as for :class:`scrubjay.backend.Documents`.
+        """
         import asyncio
 
         return cls(await asyncio.to_thread(Documents, where, **options))
@@ -56,18 +93,8 @@ class AsyncDocuments(Twinned[Documents]):
     erase = twin(Documents.erase)
     get_many = twin(Documents.get_many)
     search = twin(Documents.search)
+    list = twin(Documents.list)
     scroll = twin(Documents.scroll)
+    page = twin(Documents.page)
     count = twin(Documents.count)
     values = twin(Documents.values)
-    close = twin(Documents.close)
-
-    async def __aenter__(self) -> AsyncDocuments:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"<scrubjay.backend.AsyncDocuments of {self._sync!r}>"

@@ -27,11 +27,13 @@ __all__ = [
     "Admitted",
     "All",
     "Either",
+    "Ids",
     "Native",
     "Node",
     "Not",
     "Test",
     "admit",
+    "admit_all",
     "admit_each",
     "exists",
     "is_text",
@@ -48,19 +50,35 @@ Key: TypeAlias = "tuple[Scope, str | int]"
 
 @dataclass(frozen=True)
 class Native:
-    """A condition that the index checks itself."""
+    """A condition that the index checks itself.
+
+    Attributes:
+        filter: as in :mod:`scrubjay.filters`.
+    """
 
     filter: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Test:
-    """A condition that is checked memory by memory, among those that `where` admits; no other memory meets it."""
+    """A condition that is checked memory by memory, among those that `where` admits; no other memory meets it.
+
+    Attributes:
+        where: a filter that bounds what is looked at.
+        holds: whether a memory meets the condition.
+    """
 
     where: dict[str, Any]
     holds: Callable[[Record], bool]
 
     __test__ = False  # for pytest, which takes the name for a test
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The id is one of these. Under :class:`All` only the memories with these ids are looked at."""
+
+    ids: frozenset[str | int]
 
 
 @dataclass(frozen=True)
@@ -84,7 +102,7 @@ class Not:
     part: Node
 
 
-Node: TypeAlias = "Native | Test | All | Either | Not"
+Node: TypeAlias = "Native | Test | Ids | All | Either | Not"
 
 _TOGETHER = 256
 
@@ -95,6 +113,12 @@ class Admitted:
 
     An id names every visible document that has it. Where a scope and what is shared with it have one id, and only one
     of the two meets the conditions, the index looks at both: ask for `n_twins` more, and pass the result to `of`.
+
+    Attributes:
+        filter: what the index checks itself.
+        ids: the ids that may be found; None: all.
+        keys: the exact (scope, id) that are admitted; None: all that `filter` and `ids` admit.
+        n_twins: how many documents more the index may look at.
     """
 
     filter: FilterLike | None = None
@@ -138,7 +162,7 @@ def is_composite(field: str) -> dict[str, Any]:
 
 
 def only(index: Index, scope: Scope, records: Iterable[Record], filter: FilterLike | None = None) -> Admitted:
-    """Return the conditions for exactly these records, of those that `scope` sees and `filter` admits."""
+    """Return the conditions for exactly these records, of those in `index` that `scope` sees and `filter` admits."""
     keys = {(record.scope, record.id): None for record in records}
     ids = list(dict.fromkeys(id for _, id in keys))
     n_twins = index.count(scope, filter=filter, ids=ids) - len(keys) if ids else 0
@@ -146,7 +170,7 @@ def only(index: Index, scope: Scope, records: Iterable[Record], filter: FilterLi
 
 
 def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Admitted:
-    """Return what a tree of conditions leaves of the memories that `scope` sees.
+    """Return what the tree of conditions `node` leaves of the memories that `scope` sees.
 
     With `exact` only what has precisely this scope is looked at. A memory that is written between this and the search
     may be missed by conditions that are not native.
@@ -156,7 +180,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     >>> index.upsert("m2", "two", scope=acme, metadata={"city": "New York", "n": 1})
     >>> new = Test(is_text("city"), lambda record: "New" in record.metadata["city"])
     >>> admit(index, acme, All([Native({"n": 1}), new])).options
-    {'filter': {'n': 1}, 'ids': ['m2']}
+    {'filter': {'$and': [{'n': 1}, {'city': {'$gte': ''}}]}, 'ids': ['m2']}
     >>> admit(index, acme, Not(Native({"n": 1}))).options
     {'filter': {'$not': {'n': 1}}, 'ids': None}
     """
@@ -164,15 +188,55 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     native, rest = split(node)
     if rest is None:
         return Admitted(native)
-    records = _by_key(index.list(scope, exact=exact, filter=native))
+    ids = _only_ids(rest)
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+        return Admitted(native, ids)
+    if isinstance(rest, All) and len(rest.parts) == 1:
+        rest = rest.parts[0]
+    if isinstance(rest, Test):  # one listing has those to be tested
+        native = rest.where if native is None else {"$and": [native, rest.where]}
+        tested = index.list(scope, exact=exact, filter=native)
+        return only(index, scope, filter(rest.holds, tested), native)
+    records = _by_key(index.list(scope, exact=exact, filter=native, ids=ids))
     met = _meeting(index, scope, rest, records)
     return only(index, scope, [record for key, record in records.items() if key in met], native)
+
+
+def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
+    """Return what :func:`scrubjay.backend.admit` returns, for one search of several scopes.
+
+    Conditions that are not native cost a listing for each scope, and what is admitted is known by its key. Documents
+    that share an id with it are not counted in `n_twins`: ask for more as long as `of` leaves too few.
+
+    >>> index, jane, joe = Index(), Scope("acme", "jane"), Scope("acme", "joe")
+    >>> index.upsert("m1", "one", scope=jane, metadata={"city": "York"})
+    >>> index.upsert("m1", "two", scope=joe, metadata={"city": "New York"})
+    >>> new = Test(is_text("city"), lambda record: "New" in record.metadata["city"])
+    >>> admit_all(index, [jane, joe], new).keys
+    frozenset({(Scope('acme', user='joe'), 'm1')})
+    """
+    native, rest = split(node)
+    if rest is None:
+        return Admitted(native)
+    if len(scopes) == 1:
+        return admit(index, scopes[0], node)
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+        return Admitted(native, _only_ids(rest))
+    keys: dict[Key, None] = {}
+    for scope in scopes:
+        admitted = admit(index, scope, node)
+        found = admitted.keys
+        if found is None and admitted.ids != []:
+            found = frozenset(_by_key(index.list(scope, **admitted.options)))
+        keys.update(dict.fromkeys(found or ()))
+    return Admitted(None, list(dict.fromkeys(id for _, id in keys)), frozenset(keys))
 
 
 def admit_each(
     index: Index, scopes: Sequence[Scope], node: Node, *, exact: bool = False
 ) -> Iterator[tuple[Sequence[Scope], Admitted]]:
-    """Yield groups of scopes, each with what :func:`admit` returns for all of them; scopes without any are left out.
+    """Yield groups of scopes, each with what :func:`scrubjay.backend.admit` returns
+    for `node` and all of them; scopes without any are left out.
 
     A group is small enough for its partitions to be in memory together.
     """
@@ -213,11 +277,20 @@ def split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
     return together, All([part for part, found in parts if found is None])
 
 
+def _only_ids(node: Node) -> list[str | int] | None:
+    """Return the only ids that can meet a tree, as far as that is plain; None: any."""
+    if isinstance(node, Ids):
+        return list(node.ids)
+    found = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
+    sets = [set(ids) for ids in found if ids is not None]
+    return list(set.intersection(*sets)) if sets else None
+
+
 def native_part(node: Node) -> dict[str, Any] | None:
-    """Return the tree as one native filter; None if it holds a test."""
+    """Return the tree below `node` as one native filter; None if it holds tests or ids."""
     if isinstance(node, Native):
         return node.filter
-    if isinstance(node, Test):
+    if isinstance(node, (Test, Ids)):
         return None
     if isinstance(node, Not):
         part = native_part(node.part)
@@ -231,13 +304,16 @@ def native_part(node: Node) -> dict[str, Any] | None:
 def where_of(given: Node | FilterLike | None) -> Node | None:
     """Return conditions as a tree: a mapping of :mod:`scrubjay.filters` is a native one.
 
+    Args:
+        given: a mapping, a tree, or None, which stays None.
+
     Raises:
         TypeError: it is something else.
 
     >>> where_of({"n": 1})
     Native(filter={'n': 1})
     """
-    if given is None or isinstance(given, (Native, Test, All, Either, Not)):
+    if given is None or isinstance(given, (Native, Test, Ids, All, Either, Not)):
         return given
     if isinstance(given, Mapping):
         return Native(dict(given))
@@ -265,6 +341,8 @@ def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record])
             for key, record in found.items()
             if key in records and (not isinstance(node, Test) or node.holds(record))
         }
+    if isinstance(node, Ids):
+        return {key for key in records if key[1] in node.ids}
     if isinstance(node, Not):
         return records.keys() - _meeting(index, scope, node.part, records)
     met = records.keys() if isinstance(node, All) else set()

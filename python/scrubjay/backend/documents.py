@@ -6,19 +6,21 @@ what no document can have as its id, and raise the framework's errors.
 
 from __future__ import annotations
 
+import builtins
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.backend.conditions import EVERYTHING, Admitted, Node, admit, native_part, where_of
+from scrubjay.backend.conditions import EVERYTHING, Admitted, All, Ids, Node, admit, native_part, where_of
 from scrubjay.backend.failures import ErrorMap
 from scrubjay.backend.ids import valid_ids
 from scrubjay.backend.leases import lease
+from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
 from scrubjay.backend.together import search_together
@@ -27,7 +29,7 @@ from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.initialised import guarded
-from scrubjay.records import Cursor, Page, Record, checked_scope
+from scrubjay.records import Cursor, Page, Record, as_scope
 
 __all__ = ["Documents"]
 
@@ -75,6 +77,7 @@ class Documents:
         self.errors = ErrorMap() if errors is None else errors
         with self.errors:
             self.query = as_query(query)
+            self._offsets = Offsets()
             self.lease = lease(where, collection=collection, embedder=embedder, **options)
 
     @property
@@ -97,7 +100,13 @@ class Documents:
             return self.index.upsert_many(records, scope=scope, progress=False)
 
     def patch(self, id: Any, *, scope: Scope, **changes: Any) -> int | None:
-        """Change one memory of exactly this scope but not its text, as :meth:`Index.patch` does; None: it is absent."""
+        """Change one memory of exactly this scope but not its text, as :meth:`Index.patch` does; None: it is absent.
+
+        Args:
+            id: of the memory; what cannot be an id names no memory.
+            scope: its exact scope.
+            changes: as for :meth:`scrubjay.Index.patch`.
+        """
         with self.errors:
             return self.index.patch(id, scope=scope, **changes) if valid_ids([id]) else None
 
@@ -114,6 +123,8 @@ class Documents:
         Args:
             ids: of the memories; what is not there, or no id, is passed over.
             filter: conditions; what meets them goes, of `ids` if they are given as well.
+            scope: exactly this one.
+            reason: for the deletion event.
 
         Raises:
             ValueError: neither is given; :meth:`erase` deletes everything.
@@ -135,13 +146,21 @@ class Documents:
                 return index.delete_many(kept, scope=scope, reason=reason)
 
     def erase(self, scope: Scope, *, exact: bool = True, reason: str = "erase") -> int:
-        """Delete everything of exactly this scope (with exact=False of what lies below it, too); return how many."""
+        """Delete everything of exactly this scope (with exact=False of what lies below it, too); return how many.
+
+        Args:
+            scope: whose memories.
+            exact: whether only those of precisely this scope.
+            reason: for the deletion event.
+        """
         with self.errors:
             return self.index.erase(scope, exact=exact, reason=reason)
 
     # ------------------------------------------------------------------ looking
 
-    def get_many(self, ids: Iterable[Any], *, scope: Scope, exact: bool = False) -> list[Record | None]:
+    def get_many(
+        self, ids: Iterable[Any], *, scope: Scope, exact: bool = False
+    ) -> builtins.list[Record | None]:
         """Return the memories with these ids in their order, with their vectors; None for what the scope does not see.
 
         With `exact` what is shared with the scope counts as absent.
@@ -164,7 +183,7 @@ class Documents:
         query: Query | None = None,
         offset: int = 0,
         explain: bool = False,
-    ) -> list[Hit]:
+    ) -> builtins.list[Hit]:
         """Return the best `k` memories, best first, after the best `offset`.
 
         Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`.
@@ -172,7 +191,7 @@ class Documents:
         with self.errors:
             if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
                 raise ValueError(f"offset: expected 0 or more, got {offset!r}")
-            scopes = [checked_scope(scope)] if isinstance(scope, Scope) else list(scope)
+            scopes = [as_scope(scope)] if isinstance(scope, Scope) else list(scope)
             return search_together(
                 self.index,
                 scopes,
@@ -183,6 +202,34 @@ class Documents:
                 query=self.query if query is None else query,
                 explain=explain,
             )[offset:]
+
+    def list(
+        self,
+        *,
+        scope: Scope,
+        filter: Conditions = None,
+        ids: Iterable[Any] | None = None,
+        exact: bool = False,
+        limit: int | None = None,
+        order: Literal["newest", "oldest"] = "newest",
+    ) -> builtins.list[Record]:
+        """Return all memories at once, without vectors, as :meth:`Index.list` does, for frameworks without pages.
+
+        Of `ids`, if they are given; what is not there, or no id, is passed over.
+        """
+        with self.errors:
+            node, index = where_of(filter), self.index
+            if ids is not None:
+                named = Ids(frozenset(valid_ids(ids)))
+                node = named if node is None else All([node, named])
+            admitted = Admitted() if node is None else admit(index, scope, node, exact=exact)
+            if admitted.ids == []:
+                return []
+            n = None if limit is None else limit + admitted.n_twins
+            found = index.list(
+                scope, filter=admitted.filter, ids=admitted.ids, exact=exact, limit=n, order=order
+            )
+            return admitted.of(found, limit)
 
     def scroll(
         self,
@@ -210,19 +257,65 @@ class Documents:
                 exact=exact,
             )
 
+    def page(
+        self,
+        *,
+        scope: Scope | Sequence[Scope],
+        offset: int = 0,
+        limit: int = 100,
+        filter: Conditions = None,
+        order_by: str | None = None,
+        descending: bool = False,
+        exact: bool = False,
+        kept: Callable[[Record], bool] | None = None,
+        own: Callable[[Record], bool] | None = None,
+        question: Hashable = None,
+    ) -> builtins.list[Record]:
+        """Return a page by its offset, for interfaces that know no cursor; late pages cost no more, and what others
+        write meanwhile repeats and hides nothing, where pages follow each other.
+
+        `scope` may be several scopes, in the order of writing; `filter` is as everywhere here. `offset`, `limit`,
+        `order_by`, `descending`, `exact`, `kept`, `own` and `question` are those of :meth:`Offsets.page`.
+        """
+        with self.errors:
+            return self._offsets.page(
+                self.index,
+                [as_scope(scope)] if isinstance(scope, Scope) else list(scope),
+                where_of(filter),
+                offset=offset,
+                limit=limit,
+                order_by=order_by,
+                descending=descending,
+                exact=exact,
+                kept=kept,
+                own=own,
+                question=question,
+            )
+
     def every(self, *, scope: Scope, filter: Conditions = None, **options: Any) -> Iterator[Record]:
-        """Yield all memories, page by page; `options` are those of :meth:`scroll`."""
+        """Yield all memories, page by page; `options` are those of :meth:`scroll`.
+
+        Args:
+            scope: whose memories; what is shared with it comes, too.
+            filter: conditions, native or a tree.
+            options: such as `order_by` and `exact`.
+        """
         with self.errors:
             yield from every(self.index, scope, where_of(filter), **options)
 
     def count(self, scope: Scope, *, filter: Conditions = None) -> int:
-        """Return how many memories the scope sees, and that meet the conditions."""
+        """Return how many memories the scope sees, and that meet the conditions.
+
+        Args:
+            scope: whose memories.
+            filter: conditions, native or a tree.
+        """
         with self.errors:
             node = where_of(filter)
             admitted = Admitted() if node is None else admit(self.index, scope, node)
             if admitted.keys is not None:
                 return len(admitted.keys)
-            return self.index.count(scope, filter=admitted.filter)
+            return self.index.count(scope, filter=admitted.filter, ids=admitted.ids)
 
     def values(
         self, field: str, *, scope: Scope, filter: FilterLike | None = None, limit: int | None = None

@@ -12,7 +12,7 @@ __all__ = ["valid_ids"]
 
 
 def valid_ids(ids: Iterable[Any]) -> list[str]:
-    """Return the non-empty strs that UTF-8 can encode; nothing has another id.
+    """Return those of `ids` that are non-empty strs that UTF-8 can encode; nothing has another id.
 
     >>> valid_ids(["m1", None, "", 7, "\\ud800", "m1"])
     ['m1', 'm1']

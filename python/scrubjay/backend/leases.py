@@ -19,11 +19,11 @@ from scrubjay.errors import ClosedError
 from scrubjay.index import Index
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["Lease", "lease"]
+__all__ = ["Lease", "lease", "path_or_index"]
 
 
 class _Opened:
-    """One file that this process has open, and who holds it."""
+    """One file that this process has open, and its holders."""
 
     def __init__(self, index: Index, options: dict[str, Any]) -> None:
         self.index = index
@@ -56,6 +56,7 @@ class Lease:
         self._collection = collection
         self._embedder = embedder
         self._identity = identity
+        self._index: Index | None = None  # as it was last given; strong, so that it is not made for each call
         self._closed = False
 
     @property
@@ -71,7 +72,15 @@ class Lease:
         root = self.root
         if self._collection is None:
             return root
-        return root.collection(self._collection, embedder=self._embedder, **self._identity)
+        index = self._index
+        if (
+            index is None
+            or index._collection.is_closed
+            or (self._embedder is not None and index._collection.embedder is not self._embedder)
+        ):
+            index = root.collection(self._collection, embedder=self._embedder, **self._identity)
+            self._index = index
+        return index
 
     @property
     def turn(self) -> AbstractContextManager[bool]:
@@ -101,7 +110,7 @@ class Lease:
         with _lock:  # also while the file is being closed: another opening waits
             if self._closed:
                 return
-            self._closed = True
+            self._closed, self._index = True, None
             self._opened.leases.discard(self)
             if not self._opened.is_ours or len(self._opened.leases) > 0:
                 return
@@ -178,6 +187,19 @@ def lease(
         held.close()
         raise
     return held
+
+
+def path_or_index(
+    path: str | os.PathLike[str] | None, index: Index | None
+) -> str | os.PathLike[str] | Index | None:
+    """Return `path` or `index`, whichever is given, for adapters that have a parameter for each.
+
+    Raises:
+        ValueError: both are given.
+    """
+    if path is not None and index is not None:
+        raise ValueError("path, index: expected either path or index, got both")
+    return path if index is None else index
 
 
 def _open(path: Path | str, options: dict[str, Any]) -> _Opened:

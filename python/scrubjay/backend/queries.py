@@ -20,6 +20,11 @@ USUAL = Query()
 def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual: Query = USUAL) -> Query:
     """Return a query unchanged, the query that settings describe, or the default for None.
 
+    Args:
+        given: a query, its settings, or None.
+        name: of the argument, for messages.
+        usual: what None stands for.
+
     Raises:
         TypeError, ValueError: it is something else; the message names the argument or the setting.
 

@@ -77,9 +77,15 @@ class ScopedMemories:
             return self.index.upsert_many(rows, scope=scope, progress=False)
 
     def update(self, scope: Scope, id: str, changes: Mapping[str, Any]) -> Record:
-        """Change some fields (text, metadata, vector, created_at, expires_at) of a memory of this scope; return it.
+        """Change some fields of a memory of this scope (text, context, metadata, vector, created_at, expires_at);
+        return it.
 
-        A new text without a vector is embedded again.
+        A new text or context without a vector is embedded again.
+
+        Args:
+            scope: exactly this one.
+            id: of the memory.
+            changes: field -> new value.
 
         Raises:
             UnknownMemoryError, ReadOnlyMemoryError: no such memory may be changed.
@@ -91,14 +97,15 @@ class ScopedMemories:
                 "metadata": old.metadata,
                 "created_at": old.created_at,
                 "expires_at": old.expires_at,
-                "vector": None if "text" in changes else old.vector,
+                "context": old.context,
+                "vector": None if changes.keys() & {"text", "context"} else old.vector,
                 **changes,
             }
             self.index.upsert(id, scope=scope, **fields)
             return self._own(scope, id)  # unless it expired, or another process deleted it at once
 
     def delete(self, scope: Scope, id: str) -> None:
-        """Delete a memory of this scope.
+        """Delete the memory `id` of this scope.
 
         Raises:
             UnknownMemoryError, ReadOnlyMemoryError: no such memory may be deleted.

@@ -83,9 +83,12 @@ class ScopeMap:
     def scope(self, given: Mapping[str, Any] | None = None, /, **names: Any) -> Scope:
         """Return the scope for the names that a call of the framework has; others are passed over.
 
+        Args:
+            given, names: the names, as a mapping or by keyword.
+
         Raises:
             TypeError: a value is not a str.
-            ValueError: a value is empty, is the mark of nobody, or is missing and must not be.
+            ValueError: a value is empty, is the mark of "nobody", or is missing and must not be.
         """
         known = {**(given or {}), **names}
         tenant = self.tenant

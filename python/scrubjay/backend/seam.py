@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,12 @@ from scrubjay.index.owners import check_unowned
 from scrubjay.initialised import guarded
 from scrubjay.payload import with_pending
 from scrubjay.progress import open_progress
-from scrubjay.records import Row
+from scrubjay.records import Record, Row, as_scope, to_record
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.listing import checked_count
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.scrolling import Position, Scroll
+from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
@@ -79,16 +82,15 @@ class Backend:
         """
         return self._collection.durable("store").file("tables beside the documents")
 
-    def need_file(self, doing: str) -> None:
-        """Refuse what cannot be done where the rows are in a database; an index in memory is not asked.
+    @property
+    def rows(self) -> LayerStore:
+        """The rows, where a layer above may keep tables of its own beside them.
 
         Raises:
-            UnsupportedError: they are.
+            StoreError: the index is in memory.
         """
-        self._collection.check_open()
-        engine = self._collection.engine
-        if isinstance(engine, DurableEngine):
-            engine.file(doing)
+        store: Any = self._collection.durable("store").store
+        return cast(LayerStore, store)
 
     @property
     def is_closed(self) -> bool:
@@ -145,7 +147,7 @@ class Backend:
         return collection.engine.generation(scope)
 
     def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
-        """The same for comparison between processes that have one file open; None without a file.
+        """The same of `scope`, for comparison between processes that have one file open; None without a file.
 
         Its first element tells this collection of this file from all others, the rest changes with writes and expiry.
         None also if the file, never asked before, could not be named because somebody was writing.
@@ -154,16 +156,20 @@ class Backend:
         engine = self._collection.engine
         return engine.shared_generation(scope) if isinstance(engine, DurableEngine) else None
 
-    def hits_of(self, keys: Sequence[tuple[Scope, str | int]], scope: Scope) -> Hits | None:
+    def hits_of(
+        self, keys: Sequence[tuple[Scope, str | int]], scope: Scope, asked: str | None = None
+    ) -> Hits | None:
         """Return the memories with these keys, pairs of exact scope and id, as hits, in this order; None if one of
-        them is not there or not visible from `scope`."""
+        them is not there or not visible from `scope`. `asked`: the question that they answer, for their snippets."""
         self._collection.check_open()
         if not keys:
             return None
         result = self._collection.engine.search(
             "", scope=scope, k=len(keys), query=Query("rrf", candidates=len(keys), rankings=[keys])
         )
-        return Hits(result) if len(result) == len(keys) else None
+        if len(result) != len(keys):
+            return None
+        return Hits(result, asked=asked, reading=self._collection.reading())
 
     def holds(self, scope: Scope) -> bool:
         """Whether a search from `scope` would look at anything, or would have to say what is damaged.
@@ -190,14 +196,14 @@ class Backend:
         )
 
     def query_vector(self, text: str | bytes) -> NDArray[np.float32] | None:
-        """Return what the embedder makes of a question, kept for the next one like it; None if there is no embedder, it
-        fails, or it finds nothing."""
+        """Return what the embedder makes of the question `text`, kept for the next one like it; None if there is no
+        embedder, it fails, or it finds nothing."""
         self._collection.check_open()
         return self._collection.semantics.query(text)[0]
 
     def lend_query(self, text: str, to: Backend) -> None:
-        """Give the vector of a question that this collection has just embedded to another one of the same model, so
-        that it is not embedded twice. Without effect if there is none."""
+        """Give the vector of the question `text` that this collection has just embedded `to` another one of the same
+        model, so that it is not embedded twice. Without effect if there is none."""
         self._collection.check_open()
         own, other = self._collection.semantics, to._collection.semantics
         if own.embedder is not None and own.embedder is other.embedder and other.native is None:
@@ -207,7 +213,7 @@ class Backend:
 
     def scopes_below(self, within: Scope, users: tuple[str, str]) -> list[Scope]:
         """Return the exact scopes that hold memories, agree with `within`, and whose user is at or after the first of
-        two texts and before the second, by code point; in any order.
+        the two texts `users` and before the second, by code point; in any order.
 
         From a file that costs what is found, in memory what there is.
 
@@ -227,13 +233,50 @@ class Backend:
             return engine.scopes(within, users)
         return [scope for scope in engine.scopes(within) if users[0] <= (scope.user or "") < users[1]]
 
-    def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
-        """Return the memories that `scope` sees and whose text holds `text` as it stands."""
-        result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
-        return Hits(result)
+    def first_scopes(self, within: Scope | None, after: Scope | None, limit: int) -> list[Scope]:
+        """Return the first scopes that hold memories and agree with `within`, in their order, behind the scope `after`.
 
-    def scratch(self) -> Index:
+        From a file that costs what is returned, in memory what there is.
+
+        Args:
+            within: as for :meth:`scrubjay.Index.scopes`.
+            after: the last scope of the page before; None: from the first on.
+            limit: how many at most.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> for user in ("ann", "jane", "joe"):
+        ...     index.upsert("m1", "A note", scope=Scope("acme", user=user))
+        >>> Backend.of(index).first_scopes(None, Scope("acme", user="ann"), 1)
+        [Scope('acme', user='jane')]
+        """
+        within = None if within is None else as_scope(within, "within")
+        after = None if after is None else as_scope(after, "after")
+        limit = checked_count(limit, "limit")
+        self._collection.expiry.remove_due()
+        engine = self._collection.engine
+        if isinstance(engine, DurableEngine):
+            return engine.first_scopes(within, after, limit)
+        return [scope for scope in sorted(engine.scopes(within)) if after is None or after < scope][:limit]
+
+    def page(self, wanted: Scroll, after: Position | None) -> tuple[list[Record], Position | None]:
+        """Return the memories of the page that was `wanted`, which begins behind the position `after` (None: the first
+        one), and the position of the next page; None: there is none."""
+        self._collection.check_open()
+        self._collection.expiry.remove_due()
+        documents, last = self._collection.engine.page(wanted, after)
+        return [to_record(document) for document in documents], last
+
+    def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
+        """Return the `k` memories, at most, that `scope` sees and whose text holds `text` as it stands."""
+        result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
+        return Hits(result, asked=text, reading=self._collection.reading())
+
+    def scratch(self, k1: float | None = None, b: float | None = None) -> Index:
         """Return an empty index in memory of the same kind: dimension, metric, analysis, and embedder.
+
+        Args:
+            k1, b: of BM25, in place of those of this index.
 
         >>> from scrubjay import Index
         >>> Backend.of(Index(dim=2, metric="ip")).scratch()
@@ -241,6 +284,7 @@ class Backend:
         """
         self._collection.check_open()
         options = {name: self._collection.family.options.get(name) for name in ("stemmer", "k1", "b")}
+        options |= {name: value for name, value in (("k1", k1), ("b", b)) if value is not None}
         root = make_root(self._collection.embedder, self._collection.identity, 1, options)
         return Index._of(root)
 
@@ -249,6 +293,10 @@ class Backend:
     def embed(self, texts: Sequence[str], *, batch_size: int = 256) -> list[NDArray[np.float32] | None]:
         """Return what the index's embedder makes of texts that are to be written; None where it finds nothing, or
         where there is no embedder.
+
+        Args:
+            texts: of the documents.
+            batch_size: texts a call of the embedder.
 
         Raises:
             EmbedderError: the embedder failed.
@@ -263,6 +311,11 @@ class Backend:
         """Return vectors as :meth:`embed` does, and the payloads, marked as pending where the embedder does not answer:
         what is written with them is embedded later, in the background or by `index.admin.backfill()`.
 
+        Args:
+            texts: of the documents.
+            payloads: of the same documents, in their order.
+            batch_size: texts a call of the embedder.
+
         Raises:
             EmbedderError: the embedder failed, and the index was made with `on_embedder_error="raise"`; or it returned
                 something else than vectors.
@@ -276,7 +329,7 @@ class Backend:
     def changing(self, doing: str) -> Iterator[Change]:
         """Write several things at once, all or nothing: documents, and rows of the caller's tables in the same file.
 
-        Nobody sees anything of it before the block ends, and no search sees half of it. Other writers wait, so texts
+        Nothing of it is visible before the block ends, and no search sees half of it. Other writers wait, so texts
         are embedded before (:meth:`embed`).
 
         Args:

@@ -1,21 +1,20 @@
 """One ranking over several scopes.
 
-A search sees one scope, and its scores hold within that scope: the words of a question weigh by how rare they are
-there. So memories of several scopes are not merged by score. Each scope contributes its best memories, and these are
-ranked by the same query as if they were an index of their own.
+What the scopes see is searched by one native call, as if one scope saw it: the words of a question weigh by how rare
+they are in all of it, and nothing else counts. More scopes than one call takes are searched in groups, of which each
+contributes its best memories; these are ranked by the same query as if they were an index of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.backend.conditions import EVERYTHING, Key, Node, admit, admit_each
+from scrubjay.backend.conditions import Admitted, Key, Node, admit_all
 from scrubjay.backend.queries import USUAL
 from scrubjay.backend.seam import Backend
 from scrubjay.fusion import Query
@@ -24,11 +23,11 @@ from scrubjay.records import Row
 
 __all__ = ["search_together"]
 
-_LEAST_DEPTH = 50
-"""How many memories each scope contributes at least."""
+_AT_ONCE = 50_000
+"""Scopes in one call: it takes 65,536 chunks, of which a scope that is not huge has one."""
 
-_WORTH_THREADS = 16
-"""Searches of small scopes take less time than waking threads for them."""
+_LEAST_DEPTH = 50
+"""How many memories each group contributes at least."""
 
 _RANKED = Scope("ranked together")
 
@@ -64,9 +63,13 @@ def search_together(
 ) -> list[Hit]:
     """Return the best `k` memories that any of the scopes sees, best first, each once.
 
-    One scope is searched as :meth:`scrubjay.Index.search` does. Of several each contributes its best `k`, at least 50,
-    and those are ranked among each other; by vectors alone that is the exact order. Costs a search for each scope, and
-    some 50 us for each memory that is contributed.
+    As :meth:`scrubjay.Index.search` of these scopes, with conditions that only Python can check as well; those cost a
+    listing for each scope.
+
+    Args:
+        index, scopes: what is searched.
+        text, vector, query, explain, k: as for :meth:`scrubjay.Index.search`.
+        where: conditions, native or a tree.
 
     >>> index = Index()
     >>> for user in ("jane", "joe"):
@@ -78,55 +81,25 @@ def search_together(
     scopes = list(dict.fromkeys(scopes))
     if not scopes:
         return []
-    if len(scopes) == 1:
-        admitted = admit(index, scopes[0], where or EVERYTHING)
-        if admitted.ids == []:
-            return []
-        hits = index.search(
-            text,
-            scope=scopes[0],
-            k=k + admitted.n_twins,
-            vector=vector,
-            explain=explain,
-            **admitted.asked(query),
-        )
-        return admitted.of(hits, k)
-    near = vector
-    if near is None and text is not None and query.mode != "lexical" and query.keywords is None:
-        near = Backend.of(index).query_vector(text)  # once for all scopes
-    ask = partial(_contributed, index, scopes, text, max(k, _LEAST_DEPTH), where or EVERYTHING, near)
-    # Reading unknown words as known ones costs more than all else in a small scope.
-    found = ask(query.replace(mmr=None, min_score=None, spelling=False))
-    if len(found) < k and query.spelling:
-        found = ask(query.replace(mmr=None, min_score=None))
-    return _ranked(index, found, text, k, vector, query, explain)
-
-
-def _contributed(
-    index: Index,
-    scopes: Sequence[Scope],
-    text: str | bytes | None,
-    depth: int,
-    where: Node,
-    vector: ArrayLike | None,
-    query: Query,
-) -> dict[Key, Hit]:
-    """Return the best of each scope. `query` compares no memory with others of its ranking: not all are there yet."""
-    found: dict[Key, Hit] = {}
-    for group, admitted in admit_each(index, scopes, where):
-        n = len(group)
-        answers = index.search_batch(
-            None if text is None else [text] * n,
-            vectors=None if vector is None else [vector] * n,
-            scope=group,
-            k=depth + admitted.n_twins,
-            threads=1 if n < _WORTH_THREADS else None,
-            **admitted.asked(query),
-        )
-        for hits in answers:
-            for hit in admitted.of(hits, depth):
+    if len(scopes) > _AT_ONCE:
+        found: dict[Key, Hit] = {}
+        depth, alone = max(k, _LEAST_DEPTH), query.replace(mmr=None, min_score=None)  # not all are there yet
+        for at in range(0, len(scopes), _AT_ONCE):
+            group = scopes[at : at + _AT_ONCE]
+            for hit in search_together(index, group, text, k=depth, where=where, vector=vector, query=alone):
                 found.setdefault((hit.scope, hit.id), hit)
-    return found
+        return _ranked(index, found, text, k, vector, query, explain)
+    admitted = Admitted() if where is None else admit_all(index, scopes, where)
+    if admitted.ids == []:
+        return []
+    asked = admitted.asked(query)
+    depth = k + admitted.n_twins
+    while True:
+        hits = index.search(text, scope=scopes, k=depth, vector=vector, explain=explain, **asked)
+        best = admitted.of(hits, k)
+        if len(best) == k or len(hits) < depth or admitted.keys is None:
+            return best
+        depth *= 4  # others have the ids of those that are admitted
 
 
 def _ranked(

@@ -38,6 +38,7 @@ _COMMANDS = {  # imported when they are called: none needs what all others need
     "backup": "store_commands.run_backup",
     "export": "store_commands.run_export",
     "copy": "copy_command.run_copy",
+    "roles": "roles_command.run_roles",
     "mcp": "server_commands.run_mcp",
     "serve": "server_commands.run_serve",
     "memory": "memory_commands.run_memory",

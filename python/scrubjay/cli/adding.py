@@ -1,4 +1,4 @@
-"""`scrubjay add`: files into an index, again and again; what is the same already is left as it is.
+"""`scrubjay add`: files into an index, repeatedly; what has not changed is left as it is.
 
 Every memory has the file that it came from in its metadata (`file`, relative to the index's folder), and an id that is
 stable: the record's own, or the file's name and the position in it. So a file that is added again is compared with what
@@ -28,6 +28,7 @@ from scrubjay.cli.outputs import is_index, new_index, open_index, say_skipped
 from scrubjay.cli.readers import InputError, Reading, read_sources
 from scrubjay.cli.readers.sources import is_within, name_of
 from scrubjay.index import Index
+from scrubjay.passage_vectors import PassageVectors
 from scrubjay.progress import open_progress
 from scrubjay.records import Record
 
@@ -218,14 +219,16 @@ class _Filling:
         if old.vector is None and (self._index.embedder is not None or "vector" in record):
             return False  # it was added without an embedder
         if "vector" in record:
-            given, kept = np.asarray(record["vector"], dtype=np.float32), np.asarray(old.vector)
+            kept = old.vector.rows if isinstance(old.vector, PassageVectors) else np.asarray(old.vector)
+            given = np.asarray(record["vector"], dtype=np.float32)
             if given.shape != kept.shape or not np.allclose(given, kept, rtol=2e-3, atol=1e-4):
                 return False
         try:
-            new = payload.encode(record["metadata"], record.get("created_at"))
+            context = payload.checked_context(record.get("context"))
+            new = payload.encode(record["metadata"], record.get("created_at"), context=context)
         except (TypeError, ValueError):
             return False  # writing says what is wrong
-        return new == payload.encode(old.metadata, old.created_at)
+        return new == payload.encode(old.metadata, old.created_at, context=old.context)
 
     def _delete_stale(self) -> None:
         """Delete what a file that was read does not hold any more."""

@@ -1,6 +1,6 @@
 """`scrubjay completion`: a script that completes commands, options and their choices in bash, zsh or fish.
 
-It is made from the parser, so it knows what this version knows, and calls nothing while one types.
+It is made from the parser, so it fits this version, and runs no program on completion.
 """
 
 from __future__ import annotations

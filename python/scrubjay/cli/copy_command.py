@@ -12,6 +12,8 @@ from scrubjay.backend import Backend
 from scrubjay.cli.outputs import open_index, shown_place
 from scrubjay.errors import UnsupportedError
 from scrubjay.index import Index
+from scrubjay.memory.exchange.moving import copy_records, opened
+from scrubjay.memory.ledger.schema import is_prepared
 from scrubjay.progress import open_progress
 from scrubjay.store.copying import CopyReport, copy_documents
 from scrubjay.store.engine import DurableEngine
@@ -28,6 +30,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
     with open_index(arguments.index) as source:
         of_root = _made_of(source)
         with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, **of_root) as target:
+            memories = (opened(source), opened(target)) if is_prepared(Backend.of(source).rows) else None
             for name in ["", *source.admin.collections()]:
                 one = source if not name else source.collection(name)
                 other = target if not name else target.collection(name, **_made_of(one))
@@ -35,14 +38,19 @@ def run_copy(arguments: argparse.Namespace) -> int:
                     False if arguments.no_progress else None, total=len(one), what="copying", unit="memories"
                 )
                 try:
-                    reports[name] = copy_documents(_engine(one), _engine(other), bar)
+                    reports[name] = copy_documents(
+                        _engine(one), _engine(other), bar, with_records=memories is not None
+                    )
                 finally:
                     bar.close()
-    facts = {
+            records = None if memories is None else copy_records(*memories)
+    facts: dict[str, Any] = {
         "memories": sum(report.documents for report in reports.values()),
         "written": sum(report.written for report in reports.values()),
+        **({} if records is None else {"records": records.rows, "records written": records.written}),
         "to": shown_place(arguments.target),
         "digests": {name: report.digest for name, report in reports.items()},
+        **({} if records is None else {"digest of records": records.digest}),
         "seconds": round(time.perf_counter() - start, 3),
     }
     if arguments.json:

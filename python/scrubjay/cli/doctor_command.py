@@ -1,20 +1,29 @@
-"""`scrubjay doctor`: what runs here, which extras are installed, and whether a file is sound."""
+"""`scrubjay doctor`: what runs here, which extras are installed, and whether an index is sound."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sqlite3
+import sys
+import sysconfig
+from contextlib import closing
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from scrubjay.cli.outputs import open_index
+from scrubjay.cli.outputs import open_index, shown_place
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.errors import Error
+from scrubjay.index import Index
 from scrubjay.memory.ledger.context import COLLECTION
+from scrubjay.store.disk import disk_of
+from scrubjay.store.postgres.address import is_address
+from scrubjay.store.postgres.health import server_health
 
 __all__ = ["EXTRAS", "run_doctor"]
 
@@ -27,7 +36,7 @@ EXTRAS = {
     "sentence-transformers": ("sentence_transformers",),
     "fastembed": ("fastembed",),
     "onnx": ("onnxruntime", "tokenizers"),
-    "stemmers": ("Stemmer",),
+    "dates": ("dateparser",),
     "redis": ("redis",),
     "encryption": ("cryptography",),
     "postgres": ("psycopg",),
@@ -49,16 +58,25 @@ EXTRAS = {
     "cognee": ("cognee",),
     "pydantic-ai": ("pydantic_ai",),
     "smolagents": ("smolagents",),
+    "txtai": ("txtai",),
 }
 """Extra -> the modules that it brings."""
 
 
+_OLDEST_SQLITE = (3, 24, 0)  # ON CONFLICT DO UPDATE
+
+
 def run_doctor(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay doctor`; 0 if everything is well, 1 if the file has problems."""
-    report: dict[str, Any] = {"here": _here(), "embedder": _embedder(), "extras": _extras()}
+    """Run `scrubjay doctor`; 0 if there is no problem, 1 if there is one. Warnings do not count."""
+    here = _here()
+    report: dict[str, Any] = {"here": here, "embedder": _embedder(), "extras": _extras()}
+    problems = here.pop("problems")
+    warnings: list[str] = []
     if arguments.index is not None:
-        report["file"] = _file(arguments)
-    problems = report.get("file", {}).get("problems", [])
+        kind, describe = ("database", _database) if is_address(arguments.index) else ("file", _file)
+        report[kind] = describe(arguments, warnings)
+        problems = [*problems, *report[kind]["problems"]]
+    report |= {"problems": problems, "warnings": warnings}
     if arguments.json:
         print(json.dumps(report, ensure_ascii=False, indent=2, default=str))
     else:
@@ -66,17 +84,55 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
+# -------------------------------------------------------------------- here
+
+
 def _here() -> dict[str, Any]:
     config = dict(show_config(as_dict=True))
     wanted = ("version", "compiler", "simd_active", "simd_levels", "python", "numpy", "machine")
-    return {name: config[name] for name in wanted if name in config} | {"sqlite": sqlite3.sqlite_version}
+    here: dict[str, Any] = {name: config[name] for name in wanted if name in config}
+    here["wheel"] = _wheel()
+    here["free_threaded"] = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    here["gil"] = getattr(sys, "_is_gil_enabled", lambda: True)()
+    here["sqlite"] = sqlite3.sqlite_version
+    with closing(sqlite3.connect(":memory:")) as connection:
+        here["sqlite_options"] = [option for (option,) in connection.execute("PRAGMA compile_options")]
+    here["problems"] = _of_sqlite(sqlite3.sqlite_version_info, here["sqlite_options"])
+    return here
+
+
+def _wheel() -> str | None:
+    """The tags of the wheel that was installed, such as "cp312-cp312-manylinux_2_28_x86_64"; None: no wheel was."""
+    try:
+        found = metadata.distribution("scrubjay").read_text("WHEEL") or ""
+    except metadata.PackageNotFoundError:
+        return None
+    tags = [line.partition(":")[2].strip() for line in found.splitlines() if line.startswith("Tag:")]
+    return " ".join(tags) or None
+
+
+def _of_sqlite(version: tuple[int, ...], options: list[str]) -> list[str]:
+    problems = []
+    if version < _OLDEST_SQLITE:
+        oldest = ".".join(map(str, _OLDEST_SQLITE))
+        problems.append(f"SQLite {'.'.join(map(str, version))} is too old: files need {oldest} or newer")
+    for option, lacking in (
+        ("THREADSAFE=0", "threads"),
+        ("OMIT_WAL", "a write-ahead log"),
+        ("OMIT_TRIGGER", "triggers"),
+    ):
+        if option in options:
+            problems.append(f"SQLite was built without {lacking} ({option}): files cannot be used")
+    return problems
 
 
 def _embedder() -> dict[str, Any]:
     from scrubjay.embedders.wordllama import default
 
     try:
-        return {"default": default().name, "dim": default().dim}
+        model = default()
+        model.embed_query("a question")  # loads its weights
+        return {"default": model.name, "dim": model.dim}
     except (Error, ValueError, OSError) as error:
         return {"default": None, "why": str(error)}
 
@@ -99,42 +155,90 @@ def _is_there(name: str) -> bool:
         return False
 
 
-def _file(arguments: argparse.Namespace) -> dict[str, Any]:
+# -------------------------------------------------------------------- an index
+
+
+def _file(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, Any]:
     path = Path(arguments.index)
-    bar = False if arguments.no_progress or arguments.json else None
-    with open_index(arguments.index, collection=arguments.collection) as index:
-        stats = index.admin.stats()
-        collections = index.admin.collections()
-        check = index.admin.check(progress=bar)
-        problems = [str(problem) for problem in check.problems]
-        model = stats["embedder"]
-        facts: dict[str, Any] = {
-            "path": str(path),
-            "bytes": path.stat().st_size,
-            "mode": f"{path.stat().st_mode & 0o777:o}",
-            "documents": check.documents,
-            "scopes": len(index.scopes()),
-            "collections": [name for name in collections if name != COLLECTION],
-            "memory": COLLECTION in collections,
-            "dim": stats["dim"],
-            "pending": stats["pending"],
-            "embedder": model,
-        }
-        if model is not None:
-            made = embedder_of_model(str(model), None)
-            facts["embedder_here"] = made is not None
-        facts["problems"] = problems
+    facts: dict[str, Any] = {"path": str(path)}
+    index_facts = _index(arguments, warnings)
+    status, disk = path.stat(), disk_of(path)
+    facts |= {
+        "bytes": status.st_size,
+        "mode": f"{status.st_mode & 0o777:o}",
+        "free_bytes": disk.free_bytes,
+        "file_system": disk.file_system,
+        "network": disk.is_shared,
+    }
+    if disk.is_shared:
+        warnings.append(
+            f"the file is on a network file system ({disk.file_system}): never open it on two machines at once, and "
+            "not at all if the file system lacks locks"
+        )
+    if disk.free_bytes < status.st_size:
+        warnings.append("less space is free than the file takes: compact and backup need as much again")
+    return facts | index_facts
+
+
+def _database(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"place": shown_place(arguments.index)}
+    try:
+        health = server_health(arguments.index)
+    except Error as error:  # the index cannot be opened, either
+        return facts | {"problems": [str(error)]}
+    warnings += health.warnings
+    facts |= health.facts | _index(arguments, warnings)
+    facts["problems"] = [*health.problems, *facts["problems"]]
     return facts
 
 
+def _index(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, Any]:
+    """What is in the index and what is wrong with it; one that cannot be opened has that as its problem."""
+    try:
+        with open_index(arguments.index, collection=arguments.collection) as index:
+            return _contents(index, arguments, warnings)
+    except InputError:  # there is no such file, or it is something else
+        raise
+    except Error as error:
+        return {"problems": [str(error)]}
+
+
+def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) -> dict[str, Any]:
+    stats, collections = index.admin.stats(), index.admin.collections()
+    model = stats["embedder"]
+    facts: dict[str, Any] = {
+        "documents": stats["documents"],
+        "scopes": len(index.scopes()),
+        "collections": [name for name in collections if name != COLLECTION],
+        "memory": COLLECTION in collections,
+        "dim": stats["dim"],
+        "pending": stats["pending"],
+        "embedder": model,
+    }
+    if model is not None:
+        facts["embedder_here"] = embedder_of_model(str(model), None) is not None
+        if not facts["embedder_here"]:
+            warnings.append(f"the embedder {model} is not installed here: searches go by words alone")
+    if stats["pending"]:
+        warnings.append(f"{stats['pending']} memories have no vector yet: admin.backfill() embeds them")
+    if arguments.quick:
+        return facts | {"checked": False, "problems": []}
+    check = index.admin.check(progress=False if arguments.no_progress or arguments.json else None)
+    return facts | {
+        "documents": check.documents,
+        "checked": True,
+        "problems": [str(problem) for problem in check.problems],
+    }
+
+
+# -------------------------------------------------------------------- for people
+
+
 def _show(report: dict[str, Any]) -> None:
-    width = 16
     print(bold("here"))
-    for name, value in report["here"].items():
-        shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        print(f"  {name.replace('_', ' '):<{width}}{clean(str(shown))}")
+    _show_facts({name: value for name, value in report["here"].items() if name != "sqlite_options"})
     embedder = report["embedder"]
-    print(f"  {'embedder':<{width}}{embedder['default'] or clean(embedder['why'])}")
+    _show_facts({"embedder": embedder["default"] or embedder["why"]})
     print(bold("extras"))
     rows = [
         [extra, green(mark()) if state["installed"] else "-", *_remedy(extra, state)]
@@ -145,24 +249,31 @@ def _show(report: dict[str, Any]) -> None:
             ["extra", "here", "to install"], [[clean(cell) for cell in row] for row in rows], stretch=2
         )
     )
-    facts = report.get("file")
-    if facts is None:
-        return
-    print(bold("file"))
-    for name, value in facts.items():
-        if name == "problems":
-            continue
-        shown = (
-            ", ".join(value) or "-"
-            if isinstance(value, list)
-            else f"{value:,}"
-            if type(value) is int
-            else value
-        )
-        print(f"  {name.replace('_', ' '):<{width}}{clean(str('none' if shown is None else shown))}")
-    for problem in facts["problems"]:
+    for kind in ("file", "database"):
+        if kind in report:
+            print(bold(kind))
+            _show_facts({name: value for name, value in report[kind].items() if name != "problems"})
+    for warning in report["warnings"]:
+        print(f"  warning: {clean(warning)}")
+    for problem in report["problems"]:
         print(f"  problem: {clean(problem)}")
-    print(f"  {green(mark())} sound" if not facts["problems"] else dim("  scrubjay check --repair mends it"))
+    index = report.get("file") or report.get("database")
+    if index is not None and not index["problems"]:
+        print(f"  {green(mark())} no problem found")
+    elif "file" in report:
+        print(dim("  scrubjay check --repair mends a damaged file"))
+
+
+def _show_facts(facts: dict[str, Any]) -> None:
+    for name, value in facts.items():
+        shown = value
+        if isinstance(value, (list, tuple)):
+            shown = ", ".join(map(str, value)) or "-"
+        elif type(value) is int:
+            shown = f"{value:,}"
+        elif value is None:
+            shown = "none"
+        print(f"  {name.replace('_', ' '):<16}{clean(str(shown))}")
 
 
 def _remedy(extra: str, state: dict[str, Any]) -> tuple[str]:

@@ -32,6 +32,9 @@ from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
+from scrubjay.index.snippets import DEFAULT_WIDTH
+from scrubjay.passage_vectors import PassageVectors
+from scrubjay.progress import Progress, open_progress
 from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_import", "run_index", "run_search", "run_stats"]
@@ -224,7 +227,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             "degraded": list(hits.degraded),
             "corrections": hits.corrections,
             "took_us": took_us,
-            "hits": hits.to_dicts(),
+            "hits": hits.to_dicts(snippet=DEFAULT_WIDTH),
         }
         if arguments.explain:
             answer["vector_work"] = hits.vector_work
@@ -279,23 +282,31 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> None:
     out = arguments.out
+    wanted = False if arguments.no_progress or out == "-" else None  # what is printed shows how far it is
+    bar = open_progress(wanted, total=len(keys), what="writing", unit="memories")
+    try:
+        if out == "-":
+            _write_records(index, keys, sys.stdout, bar)
+        elif Path(out).suffix.lower() == ".scrubjay":
+            with new_index(Path(out), arguments, force=arguments.force) as durable:
+                left = (record for scope, id in keys if (record := index.get(id, scope=scope)) is not None)
+                while batch := list(islice(left, _BATCH)):
+                    durable.upsert_many(batch, progress=False)
+                    bar.update(len(batch))
+        else:
+            with written(out, force=arguments.force) as file:
+                _write_records(index, keys, file, bar)
+    finally:
+        bar.close()
     if out == "-":
-        _write_records(index, keys, sys.stdout)
         return
-    if Path(out).suffix.lower() == ".scrubjay":
-        with new_index(Path(out), arguments, force=arguments.force) as durable:
-            left = (record for scope, id in keys if (record := index.get(id, scope=scope)) is not None)
-            while batch := list(islice(left, _BATCH)):
-                durable.upsert_many(batch, progress=False)
-    else:
-        with written(out, force=arguments.force) as file:
-            _write_records(index, keys, file)
     print(f"{len(keys):,} records written to {out}", file=sys.stderr)
 
 
-def _write_records(index: Index, keys: list[_Key], file: TextIO) -> None:
+def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) -> None:
     model = None if index.embedder is None else index.embedder.name
     for scope, id in keys:
+        bar.update(1)
         record = index.get(id, scope=scope)
         if record is None:
             continue
@@ -303,6 +314,8 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO) -> None:
         row.update(
             {key: value for key, value in (("user", scope.user), ("agent", scope.agent)) if value is not None}
         )
+        if record.context is not None:
+            row["context"] = record.context
         if record.metadata:
             row["metadata"] = record.metadata
         if record.created_at is not None:
@@ -310,7 +323,12 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO) -> None:
         if record.vector is not None:
             row["embedder"] = model
             # f16 originals hold no more than four digits
-            row["vector"] = [float(f"{x:.5g}") for x in np.asarray(record.vector).tolist()]
+            vector = record.vector
+            if isinstance(vector, PassageVectors):
+                row["passages"] = vector.spans.tolist()
+            rows = np.atleast_2d(vector.rows if isinstance(vector, PassageVectors) else vector)
+            numbers = [[float(f"{x:.5g}") for x in one] for one in rows.tolist()]
+            row["vector"] = numbers if isinstance(vector, PassageVectors) else numbers[0]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

@@ -1,4 +1,7 @@
-"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay`, `sweep`, `changes`, `export` and `import`."""
+"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay`, `sweep`, `changes`, `export` and `import`.
+
+What lists and decides is in `memory_record_commands`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scrubjay.cli.memory_output import print_json
+from scrubjay.cli.memory_record_commands import COMMANDS as RECORD_COMMANDS
+from scrubjay.cli.memory_record_commands import asked_for, times_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import check_output, open_index
 from scrubjay.cli.reading import InputError
@@ -28,13 +34,18 @@ from scrubjay.memory.ledger.context import COLLECTION
 
 __all__ = ["run_memory"]
 
-_WRITE = ("add", "forget", "sweep", "import")  # the others change nothing in the file
+# The others change nothing in the file.
+_WRITE = ("add", "forget", "sweep", "import", "confirm", "revoke", "hold", "release")
 
 
 def run_memory(arguments: argparse.Namespace) -> int:
     """Run `scrubjay memory ...`; return its exit code."""
     logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # what was rejected is printed
-    return _COMMANDS[arguments.memory_command](arguments)
+    of_records = RECORD_COMMANDS.get(arguments.memory_command)
+    if of_records is None:
+        return _COMMANDS[arguments.memory_command](arguments)
+    with _open(arguments) as memory:
+        return of_records(memory, arguments)
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -79,7 +90,7 @@ def _add(arguments: argparse.Namespace) -> int:
                 )
             outcome = memory.propose(candidate, scope=scope, source=source)
     if arguments.json:
-        _print_json(outcome)
+        print_json(outcome)
     else:
         print(" ".join(filter(None, [bold(outcome.status), outcome.kind, outcome.id or ""])))
         if outcome.reason:
@@ -90,7 +101,10 @@ def _add(arguments: argparse.Namespace) -> int:
 def _recall(arguments: argparse.Namespace) -> int:
     kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode", "note")
     with _open(arguments) as memory:
-        hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
+        with asked_for():
+            hits = memory.recall(
+                arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k, **times_of(arguments)
+            )
         rows: list[dict[str, Any]] = [
             {
                 "id": hit.id,
@@ -105,7 +119,7 @@ def _recall(arguments: argparse.Namespace) -> int:
         ]
         mode, degraded, fits = hits.mode, list(hits.degraded), hits.relevance
     if arguments.json:
-        _print_json({"relevance": fits, "mode": mode, "degraded": degraded, "hits": rows})
+        print_json({"relevance": fits, "mode": mode, "degraded": degraded, "hits": rows})
     elif rows:
         table = [
             [row["kind"], f"{row['score']:.3f}", row["relevance"], row["text"], row["id"]] for row in rows
@@ -119,11 +133,11 @@ def _recall(arguments: argparse.Namespace) -> int:
 
 
 def _known(arguments: argparse.Namespace) -> int:
-    with _open(arguments) as memory:
-        known = memory.known(scope_of(arguments))
+    with _open(arguments) as memory, asked_for():
+        known = memory.known(scope_of(arguments), **times_of(arguments))
     records: list[Any] = [*known.policies, *known.preferences]
     if arguments.json:
-        _print_json({"policies": known.policies, "preferences": known.preferences})
+        print_json({"policies": known.policies, "preferences": known.preferences})
     elif records:
         table = [[one.kind, one.key, one.text, one.id] for one in records]
         print(render_table(["kind", "key", "text", "id"], table, stretch=2))
@@ -138,7 +152,7 @@ def _why(arguments: argparse.Namespace) -> int:
     if why is None:
         raise InputError(f"{arguments.id}: no such record in this scope")
     if arguments.json:
-        _print_json(why)
+        print_json(why)
     else:
         print("\n".join("  " * line.startswith(" ") + clean(line) for line in str(why).splitlines()))
     return 0
@@ -156,7 +170,7 @@ def _forget(arguments: argparse.Namespace) -> int:
         memory.admin.compact()
         proof = memory.admin.verify_erased(scope)
     if arguments.json:
-        _print_json({"counts": forgotten.counts, "clean": proof.clean})
+        print_json({"counts": forgotten.counts, "clean": proof.clean})
     else:
         for kind, count in sorted(forgotten.counts.items()):
             print(f"{kind:<14}{count:,}")
@@ -182,7 +196,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             for one in prompts.values()
         ]
         events = [event.to_dict() for event in replay.events]
-        _print_json(
+        print_json(
             {"run": replay.run_id, "events": events, **({"prompts": made} if arguments.prompts else {})}
         )
         return 0
@@ -205,7 +219,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         swept = memory.admin.sweep()
     counts = dataclasses.asdict(swept)
     if arguments.json:
-        _print_json(counts)
+        print_json(counts)
     else:
         for what, count in counts.items():
             print(f"{what.replace('_', ' '):<24}{count:,}")
@@ -221,7 +235,7 @@ def _changes(arguments: argparse.Namespace) -> int:
         except ValueError as error:
             raise InputError(f"--{error}") from None
     if arguments.json:
-        _print_json(found)
+        print_json(found)
     elif found:
         table = [
             [str(one.cursor), f"{one.at:%Y-%m-%d %H:%M:%S}", one.what, one.kind or "all", one.record or "-"]
@@ -244,7 +258,7 @@ def _export(arguments: argparse.Namespace) -> int:
             raise InputError(f"{arguments.out}: {error.strerror}") from None
     what = "records" if as_markdown else "lines"
     if arguments.json:
-        _print_json({what: n})
+        print_json({what: n})
     else:
         print(f"{n:,} {what} in {clean(arguments.out)}")
     return 0
@@ -280,7 +294,7 @@ def _import(arguments: argparse.Namespace) -> int:
             raise InputError(f"{arguments.source}: {error}") from None
     said = plain(done)
     if arguments.json:
-        _print_json(said)
+        print_json(said)
         return 0
     for what, found in said.items():
         n = (
@@ -339,10 +353,6 @@ def _json(given: str) -> Any:
 def _shown(line: str) -> str:
     """A line of a prompt without what could steer the terminal; its indentation stays."""
     return " " * (len(line) - len(line.lstrip(" "))) + clean(line)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(plain(value), ensure_ascii=False, indent=2))
 
 
 _COMMANDS = {

@@ -79,8 +79,16 @@ def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
 
 def add_tools(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `doctor` and `completion`."""
-    doctor = command_of(commands, "doctor", "say what runs here, and whether a file is sound", "")
-    doctor.add_argument("index", metavar="INDEX", nargs="?")
+    doctor = command_of(
+        commands,
+        "doctor",
+        "say what runs here, and whether an index is sound",
+        "Exit code 1 if there is a problem; warnings do not change it.",
+    )
+    doctor.add_argument("index", metavar="INDEX", nargs="?", help="a file, or postgresql://...")
+    doctor.add_argument(
+        "--quick", action="store_true", help="do not read every memory to compare rows, images and retrievers"
+    )
     _add_collection(doctor)
     _add_output(doctor)
     completion = command_of(

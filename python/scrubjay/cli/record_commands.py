@@ -104,6 +104,7 @@ def as_dict(record: Record) -> dict[str, Any]:
     return {
         "id": record.id,
         "text": record.text,
+        **({} if record.context is None else {"context": record.context}),
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
         "metadata": dict(record.metadata or {}),
         "created_at": None if record.created_at is None else str(record.created_at),

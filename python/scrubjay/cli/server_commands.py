@@ -6,10 +6,14 @@ import argparse
 import contextlib
 import dataclasses
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.reading import InputError
+from scrubjay.demo import load_questions, make_file
+from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import OpenAIExtractor
 
@@ -22,13 +26,13 @@ def run_mcp(arguments: argparse.Namespace) -> int:
 
     scope = scope_of(arguments)
     with _index(arguments) as index:
-        serve_stdio(index, scope, read_only=arguments.read_only)
+        serve_stdio(index, scope, read_only=arguments.read_only, admin=arguments.admin)
     return 0
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """Run `scrubjay serve` until the process is told to end, or add a token; return its exit code."""
-    from scrubjay.adapters.service import PERMISSIONS, Grant, Limits, Tokens, add_token, serve
+    from scrubjay.adapters.service import PERMISSIONS, Example, Grant, Limits, Tokens, add_token, serve
 
     def grant(name: str, can: tuple[str, ...]) -> Grant:
         return Grant(name, arguments.tenant, arguments.user or None, arguments.agent or None, can)
@@ -38,8 +42,10 @@ def run_serve(arguments: argparse.Namespace) -> int:
             raise InputError("--add-token: expected --tokens FILE and --tenant with it")
         print(add_token(arguments.tokens, grant(arguments.add_token, tuple(arguments.can.split(",")))))
         return 0
-    if arguments.index is None:
-        raise InputError("INDEX: expected the file to serve")
+    if arguments.demo and arguments.index is not None:
+        raise InputError(f"INDEX: expected none beside --demo, which has its own, got {arguments.index}")
+    if arguments.index is None and not arguments.demo:
+        raise InputError("INDEX: expected the file to serve, or --demo")
     if arguments.tokens is not None and arguments.tenant is not None:
         raise InputError("--tenant: expected none beside --tokens, which have their scopes")
     tokens = None if arguments.tokens is None else Tokens(arguments.tokens)
@@ -60,6 +66,10 @@ def run_serve(arguments: argparse.Namespace) -> int:
     extractor = None
     if arguments.extractor is not None:
         extractor = OpenAIExtractor(arguments.extractor, base_url=arguments.extractor_url)
+    examples = [
+        Example(question.title, question.text, question.scope, question.shows)
+        for question in (load_questions() if arguments.demo else ())
+    ]
     with _index(arguments) as index:
         try:
             serve(
@@ -70,6 +80,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
                 grant=grant("local", PERMISSIONS) if tokens is None else None,
                 limits=limits,
                 extractor=extractor,
+                examples=examples,
             )
         except OSError as error:
             where = f"{arguments.host}:{arguments.port}"
@@ -80,7 +91,15 @@ def run_serve(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _index(arguments: argparse.Namespace) -> Iterator[Index]:
     """The index that the command line names; what libraries print while a model loads goes to standard error."""
-    with contextlib.redirect_stdout(sys.stderr):
-        index = Index.open(arguments.index, arguments.embedder, collection=arguments.collection or None)
-    with index:
-        yield index
+    with contextlib.ExitStack() as until:
+        with contextlib.redirect_stdout(sys.stderr):
+            if getattr(arguments, "demo", False):
+                folder = until.enter_context(tempfile.TemporaryDirectory(prefix="scrubjay-demo-"))
+                embedder = from_spec("default" if arguments.embedder == "auto" else arguments.embedder)
+                index = make_file(Path(folder) / "demo.scrubjay", embedder)
+            else:
+                index = Index.open(
+                    arguments.index, arguments.embedder, collection=arguments.collection or None
+                )
+        with index:
+            yield index

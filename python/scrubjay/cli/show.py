@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from scrubjay._native import Scope
-from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width
+from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width, width_of
 from scrubjay.index import Hit, Hits
 
 __all__ = ["evidence", "hits_table", "level", "ranks", "way"]
 
+_LEAST_SNIPPET, _ELLIPSES = 24, 4
+
 
 def hits_table(hits: Hits, *, explained: bool) -> str:
-    """Return a table of hits: rank, id, scope (where there are several), score, text and, if the search explained, a
-    line below each that says why."""
-    head = ["#", "id", "scope", "score", "text"]
+    """Return a table of hits: rank, id, scope (where there are several), score, text (of a long one the part that
+    answers) and, if the search explained, a line below each that says why."""
+    head = ["#", "id", "scope", "score"]
     rows = [
-        [str(i), str(hit.id), level(hit.scope), f"{hit.score:.4f}", hit.text]
-        for i, hit in enumerate(hits, start=1)
+        [str(i), str(hit.id), level(hit.scope), f"{hit.score:.4f}"] for i, hit in enumerate(hits, start=1)
     ]
     if len({row[2] for row in rows}) == 1:
         for cells in [head, *rows]:
             del cells[2]
+    used = sum(max(width_of(clean(row[i])) for row in [head, *rows]) + 2 for i in range(len(head)))
+    width = max(_LEAST_SNIPPET, terminal_width() - used - _ELLIPSES)
+    head.append("text")
+    for cells, hit in zip(rows, hits, strict=True):
+        cells.append(str(hit.snippet(width)))
     lines = render_table(head, rows, stretch=len(head) - 1).split("\n")
     if explained:
         for row, hit in zip(range(len(rows), 0, -1), reversed(hits[:]), strict=True):

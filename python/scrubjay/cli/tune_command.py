@@ -16,7 +16,7 @@ from scrubjay.cli.terminal import bold, dim, mark, render_table
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
 from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
-from scrubjay.retrieval.tuning import METRICS, Gain, Tuning, describe, tune
+from scrubjay.retrieval.tuning import METRICS, Gain, Setting, Tuning, describe_setting, tune
 
 __all__ = ["as_query", "run_tune"]
 
@@ -44,6 +44,14 @@ def run_tune(arguments: argparse.Namespace) -> int:
         source = Path(arguments.source)
         reads = [*source.iterdir()] if source.is_dir() else [source]
         check_output(arguments.out, force=arguments.force, reads=reads)
+    reranker = None
+    if arguments.reranker is not None:
+        from scrubjay.retrieval.rerankers import OnnxReranker  # with NumPy alone it cannot be made
+
+        try:
+            reranker = OnnxReranker(arguments.reranker)
+        except FileNotFoundError as error:
+            raise InputError(f"--reranker: {error}") from None
     index, queries = _read(arguments, bar)
     with index:
         if len(queries) < 2:
@@ -58,21 +66,23 @@ def run_tune(arguments: argparse.Namespace) -> int:
             folds=arguments.folds,
             seed=arguments.seed,
             candidates=arguments.candidates,
+            reranker=reranker,
+            depths=arguments.depths,
             progress=bar,
         )
-    settings = found.winner if arguments.winner else found.query
+    setting = found.winner if arguments.winner else found.setting
     if arguments.out is not None:
         try:
-            fusion.save(settings, arguments.out, replace=arguments.force)
+            fusion.save(setting.query, arguments.out, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror or error}") from None
     if arguments.json:
         print(json.dumps({**found.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
     else:
-        _show(found, settings, arguments)
-    if found.gain.is_noise and found.winner != Query():
+        _show(found, setting, arguments)
+    if found.gain.is_noise and found.winner != Setting():
         print(
-            f"warning: the gain of {describe(found.winner)} is within noise ({found.n_queries:,} questions); "
+            f"warning: the gain of {describe_setting(found.winner)} is within noise ({found.n_queries:,} questions); "
             + ("it was asked for all the same" if arguments.winner else "the default stands"),
             file=sys.stderr,
         )
@@ -109,15 +119,15 @@ def _scope(arguments: argparse.Namespace) -> Scope | None:
     return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
 
 
-def _show(found: Tuning, settings: Query, arguments: argparse.Namespace) -> None:
-    default, chosen = Query(), found.winner
+def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> None:
+    default, chosen = Setting(), found.winner
     shown = list(found.rows[: arguments.rows])
     shown += [  # what everything is measured by, and what it is made of
-        row for row in found.rows[arguments.rows :] if row.query is None or row.query in (default, chosen)
+        row for row in found.rows[arguments.rows :] if row.setting is None or row.setting in (default, chosen)
     ]
     rows = [
         [
-            mark() if row.query == settings else "",
+            mark() if row.setting == setting else "",
             row.name,
             *(f"{row.figures[metric]:.3f}" for metric in METRICS),
             _interval(row.gain),
@@ -133,7 +143,19 @@ def _show(found: Tuning, settings: Query, arguments: argparse.Namespace) -> None
     print(
         f"\ngain on questions that had no say: {bold(_interval(found.gain))} {found.metric} (95% by bootstrap)"
     )
-    print(f"settings: {describe(settings)}" + (f", written to {arguments.out}" if arguments.out else ""))
+    written = f"; the query is written to {arguments.out}" if arguments.out else ""
+    print(f"settings: {describe_setting(setting)}{written}")
+    if setting.bm25 is not None:
+        k1, b = setting.bm25
+        print(
+            dim(f"k1 and b are given when an index is made or opened: Index.open(path, k1={k1:g}, b={b:g})")
+        )
+    if setting.rerank:
+        print(
+            dim(
+                f"reranking is a stage of a retriever: Retriever(index, reranker=..., rerank={setting.rerank})"
+            )
+        )
 
 
 def _interval(gain: Gain) -> str:

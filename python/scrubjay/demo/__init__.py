@@ -13,15 +13,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.demo.remembering import remember
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
 from scrubjay.records import Record
 
-__all__ = ["Answer", "Question", "ask", "load_memories", "load_questions", "make_index"]
+__all__ = [
+    "Answer",
+    "Question",
+    "ask",
+    "load_memories",
+    "load_questions",
+    "make_file",
+    "make_index",
+    "remember",
+]
 
 MODES = ("lexical", "vector", "hybrid")
 
@@ -84,6 +95,14 @@ def make_index(embedder: Embedder | None, *, progress: bool | None = None) -> In
     """Index the sample."""
     index = Index(embedder)
     index.upsert_many(load_memories(), progress=progress)
+    return index
+
+
+def make_file(path: str | Path, embedder: Embedder | None, *, progress: bool | None = None) -> Index:
+    """Make a file with the sample in it and a typed memory beside it (:func:`remember`); return its index."""
+    index = Index.open(path, embedder)
+    index.upsert_many(load_memories(), progress=progress)
+    remember(index)
     return index
 
 

@@ -100,7 +100,12 @@ class ScrubjayContextProvider(ContextProvider):
         self._runs: weakref.WeakKeyDictionary[Any, Session] = weakref.WeakKeyDictionary()
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Add what is known and what fits the new messages to the context."""
+        """Add what is known and what fits the new messages to the context.
+
+        Args:
+            agent, session, state: of the run, as the framework gives them.
+            context: what the model will be told; messages and instructions are added to it.
+        """
         scope = self._scope_of(session)
         asked = "\n".join(message.text for message in context.input_messages if message.text)
         run, made = await asyncio.to_thread(self._turns.before, scope, session.session_id, asked)
@@ -115,7 +120,12 @@ class ScrubjayContextProvider(ContextProvider):
             context.extend_tools(self.source_id, self._tools_for(scope, session.session_id))
 
     async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Keep the new messages and the answer; they are durable when this returns."""
+        """Keep the new messages and the answer; they are durable when this returns.
+
+        Args:
+            agent, session, state: of the run, as the framework gives them.
+            context: with the messages and the answer of the run.
+        """
         run = self._runs.pop(context, None)
         if run is None:  # it was added while the agent ran
             run = self.memory.session(self._scope_of(session), session.session_id)

@@ -14,7 +14,7 @@ from agent_framework import HistoryProvider, Message
 
 from scrubjay._native import Scope
 from scrubjay.adapters._turns import writable
-from scrubjay.backend import as_query, lease
+from scrubjay.backend import NOBODY, Documents
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Index
@@ -22,7 +22,6 @@ from scrubjay.records import Record
 
 __all__ = ["ScrubjayHistoryProvider"]
 
-NOBODY = "."
 NO_SESSION = "default"
 _IS_MESSAGE = {"message": {"$exists": True}}  # others may have written to the collection, too
 
@@ -97,14 +96,17 @@ class ScrubjayHistoryProvider(HistoryProvider):
         )
         self.skip_excluded = skip_excluded
         self._scope, self._limit = scope, limit
-        self._query = as_query(query)
-        self._lease = lease(where, collection=collection, embedder=embedder, **options)
-        self._index = self._lease.index
+        self._documents = Documents(where, collection=collection, embedder=embedder, query=query, **options)
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Any]:
-        """Return the messages of a session in their order, the latest `limit` of them."""
+        """Return the messages of a session in their order, the latest `limit` of them.
+
+        Args:
+            session_id: of the session; None: the one without an id.
+            state, kwargs: of the framework; not used.
+        """
         found = await asyncio.to_thread(self._latest, self._session(session_id), self._limit)
         messages = [_message(record) for record in reversed(found)]
         if self.skip_excluded:
@@ -119,34 +121,51 @@ class ScrubjayHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Append the messages that are new, all or none; they are durable when this returns."""
+        """Append the messages that are new, all or none; they are durable when this returns.
+
+        Args:
+            session_id: of the session; None: the one without an id.
+            messages: all of the turn.
+            state, kwargs: of the framework; not used.
+        """
         if messages:
             rows = [_row(message, position) for position, message in enumerate(messages)]
             await asyncio.to_thread(self._append, self._session(session_id), rows)
 
     async def search(self, query: str, session_id: str | None, limit: int = 10) -> list[Any]:
-        """Return the messages of a session that fit a question, best first. (Not of the framework's interface.)"""
-        hits = await self._index.asearch(
-            query, scope=self._session(session_id), k=limit, filter=_IS_MESSAGE, query=self._query
-        )
+        """Return the messages of a session that fit a question, best first. (Not of the framework's interface.)
+
+        Args:
+            query: the question.
+            session_id: of the session; None: the one without an id.
+            limit: how many at most.
+        """
+        index, asked = self._documents.index, self._documents.query
+        scope = self._session(session_id)
+        hits = await index.asearch(query, scope=scope, k=limit, filter=_IS_MESSAGE, query=asked)
         return [_message(hit) for hit in hits]
 
     async def delete_session(self, session_id: str | None) -> int:
-        """Delete the messages of a session; return how many. (Not of the framework's interface.)"""
+        """Delete the messages of a session; return how many. (Not of the framework's interface.)
+
+        Args:
+            session_id: of the session; None: the one without an id.
+        """
         scope = self._session(session_id)
-        return await asyncio.to_thread(self._index.erase, scope, exact=True, reason="delete_session")
+        return await asyncio.to_thread(self._documents.erase, scope, reason="delete_session")
 
     async def delete_sessions(self, scope: Scope) -> int:
         """Delete all sessions of a user, or, for a scope without one, of a tenant; return the number of messages."""
-        return await asyncio.to_thread(self._index.erase, _checked(scope), reason="delete_sessions")
+        checked = _checked(scope)
+        return await asyncio.to_thread(self._documents.erase, checked, exact=False, reason="delete_sessions")
 
     def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it."""
-        self._lease.close()
+        self._documents.close()
 
     def __repr__(self) -> str:
         whose = self._scope if isinstance(self._scope, Scope) else "many scopes"
-        said = f"ScrubjayHistoryProvider of {whose}: {self._lease.place(self._index)}"
+        said = f"ScrubjayHistoryProvider of {whose}: {self._documents.place}"
         return f"<scrubjay.adapters.agent_framework.{said}>"
 
     def _session(self, session_id: str | None) -> Scope:
@@ -156,15 +175,15 @@ class ScrubjayHistoryProvider(HistoryProvider):
 
     def _latest(self, scope: Scope, limit: int | None) -> list[Record]:
         """Return the latest messages, newest first."""
-        return self._index.list(scope, exact=True, filter=_IS_MESSAGE, limit=limit)
+        return self._documents.list(scope=scope, exact=True, filter=_IS_MESSAGE, limit=limit)
 
     def _append(self, scope: Scope, rows: list[dict[str, Any]]) -> None:
-        with self._lease.turn:
+        with self._documents.turn:
             latest = self._latest(scope, len(rows) + 1)
             there = [(record.metadata or {})["identity"] for record in reversed(latest)]
             n_known = _n_repeated(there, [row["metadata"]["identity"] for row in rows])
             if rows[n_known:]:
-                self._index.upsert_many(rows[n_known:], scope=scope, progress=False)
+                self._documents.upsert_many(rows[n_known:], scope=scope)
 
 
 def _checked(scope: Any) -> Scope:

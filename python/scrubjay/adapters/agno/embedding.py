@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from agno.knowledge.embedder import Embedder as AgnoEmbedder
 
+from scrubjay.backend import awaited
 from scrubjay.embedders import default
 from scrubjay.embedders.protocol import Embedder
 
@@ -29,29 +30,24 @@ class LocalEmbedder(AgnoEmbedder):
         super().__init__(dimensions=self.embedder.dim, enable_batch=True)
 
     def many(self, texts: list[str]) -> list[list[float]]:
-        """Return the vectors of documents, in one call of the model."""
+        """Return the vectors of the documents `texts`, in one call of the model."""
         return [_numbers(vector) for vector in self.embedder.embed_documents(texts)] if texts else []
 
     def get_embedding(self, text: str) -> list[float]:
-        """Return the vector of a question."""
+        """Return the vector of the question `text`."""
         return _numbers(self.embedder.embed_query(text))
 
     def get_embedding_and_usage(self, text: str) -> tuple[list[float], dict[str, Any] | None]:
-        """Return the vector of a document; a model in this process has no usage."""
+        """Return the vector of the document `text`; a model in this process has no usage."""
         return self.many([text])[0], None
 
-    async def async_get_embedding(self, text: str) -> list[float]:
-        """Return what :meth:`get_embedding` returns; the event loop does not wait."""
-        return await asyncio.to_thread(self.get_embedding, text)
-
-    async def async_get_embedding_and_usage(self, text: str) -> tuple[list[float], dict[str, Any] | None]:
-        """Return what :meth:`get_embedding_and_usage` returns; the event loop does not wait."""
-        return await asyncio.to_thread(self.get_embedding_and_usage, text)
+    async_get_embedding = awaited(get_embedding, "async_get_embedding")
+    async_get_embedding_and_usage = awaited(get_embedding_and_usage, "async_get_embedding_and_usage")
 
     async def async_get_embeddings_batch_and_usage(
         self, texts: list[str]
     ) -> tuple[list[list[float]], list[dict[str, Any] | None]]:
-        """Return the vectors of documents, and no usage."""
+        """Return the vectors of the documents `texts`, and no usage."""
         return await asyncio.to_thread(self.many, texts), [None] * len(texts)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from agno import filters as agno
 
-from scrubjay.adapters._equality import equal
-from scrubjay.backend import All, Either, Native, Node, Not, Test, is_text
+from scrubjay.backend import EVERYTHING, All, Either, Field, Native, Node, Not, Test, is_text
 from scrubjay.filters import Filter
 
 __all__ = ["equals", "translated"]
@@ -23,7 +22,7 @@ _MAX_DEPTH = 64
 
 def equals(metadata: Mapping[str, Any], what: str) -> Node:
     """Return the condition that metadata hold all of these keys with these values."""
-    return All([equal(key, value, what=what, absent_is_none=False) for key, value in metadata.items()])
+    return All([_equal(key, value, what) for key, value in metadata.items()])
 
 
 def translated(filters: Any) -> Node | None:
@@ -59,40 +58,43 @@ def _expression(given: Any, depth: int) -> Node:
     raise TypeError(f"filters: expected a mapping or expressions of agno.filters, got {type(given).__name__}")
 
 
+def _equal(key: Any, value: Any, what: str = "filters") -> Node:
+    if not isinstance(key, str):
+        raise TypeError(f"{what}: expected keys of type str, got {type(key).__name__}")
+    if value is None:  # a document that lacks the field has not this value
+        return Test(EVERYTHING.filter, lambda record: (record.metadata or {}).get(key, key) is None)
+    return Field(key).one_of([value])
+
+
 def _comparison(given: Any) -> Node:
     kind, key = type(given), given.key
     if not isinstance(key, str) or not key:
         raise TypeError(f"filters: expected the name of a field in {kind.__name__}, got {key!r}")
     if kind is agno.EQ:
-        return equal(key, given.value, what="filters", absent_is_none=False)
+        return _equal(key, given.value)
     if kind is agno.NEQ:
-        return Not(equal(key, given.value, what="filters", absent_is_none=False))
+        return Not(_equal(key, given.value))
     if kind is agno.IN:
-        if isinstance(given.values, (str, bytes)) or not isinstance(given.values, (Sequence, set, frozenset)):
-            raise TypeError(
-                f"filters: expected a list in IN({key!r}, ...), got {type(given.values).__name__}"
-            )
-        return Either([equal(key, one, what="filters", absent_is_none=False) for one in given.values])
+        values = given.values
+        if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, set, frozenset)):
+            raise TypeError(f"filters: expected a list in IN({key!r}, ...), got {type(values).__name__}")
+        return Either([_equal(key, one) for one in values])
     if kind in _ORDER:
         condition = {key: {_ORDER[kind]: given.value}}
         Filter(condition)  # what cannot be compared is said now
         return Native(condition)
     if kind in (agno.CONTAINS, agno.STARTSWITH):
-        return _text(kind, key, given.value)
+        wanted = given.value
+        if not isinstance(wanted, str):
+            raise TypeError(
+                f"filters: expected a str in {kind.__name__}({key!r}, ...), got {type(wanted).__name__}"
+            )
+        starts, folded = kind is agno.STARTSWITH, wanted.casefold()
+
+        def holds(value: Any) -> bool:
+            if not isinstance(value, str):
+                return False
+            return value.startswith(wanted) if starts else folded in value.casefold()
+
+        return Field(key).test(holds, is_text(key))
     raise TypeError(f"filters: expected an expression of agno.filters, got {kind.__name__}")
-
-
-def _text(kind: Any, key: str, value: Any) -> Node:
-    if not isinstance(value, str):
-        raise TypeError(
-            f"filters: expected a str in {kind.__name__}({key!r}, ...), got {type(value).__name__}"
-        )
-    if kind is agno.STARTSWITH:
-        return Test(is_text(key), lambda record: _held(record, key).startswith(value))
-    wanted = value.casefold()
-    return Test(is_text(key), lambda record: wanted in _held(record, key).casefold())
-
-
-def _held(record: Any, key: str) -> str:
-    held: str = record.metadata[key]
-    return held

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from agno.knowledge.document import Document
@@ -25,7 +26,7 @@ from scrubjay.adapters.agno.documents import (
 )
 from scrubjay.adapters.agno.embedding import LocalEmbedder, as_agno
 from scrubjay.adapters.agno.filters import equals, translated
-from scrubjay.backend import EVERYTHING, Backend, Documents, Node
+from scrubjay.backend import EVERYTHING, Backend, Documents, Node, awaited
 from scrubjay.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
@@ -35,6 +36,20 @@ __all__ = ["ScrubjayDb"]
 _METRICS = {Distance.cosine: "cosine", Distance.l2: "l2", Distance.max_inner_product: "ip"}
 _MODES = {SearchType.vector: "vector", SearchType.keyword: "lexical", SearchType.hybrid: "hybrid"}
 _TRIES = 5
+
+
+def _embedding_first(method: Callable[..., None], name: str) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return the async method of one that writes documents, which the model's async methods embed first."""
+    write = awaited(method, name)
+
+    @functools.wraps(write)
+    async def run(
+        self: ScrubjayDb, content_hash: str, documents: list[Document], *args: Any, **options: Any
+    ) -> None:
+        await aembed_before_replace(documents, self.embedder)
+        await write(self, content_hash, documents, *args, **options)
+
+    return run
 
 
 class ScrubjayDb(VectorDb):
@@ -115,16 +130,7 @@ class ScrubjayDb(VectorDb):
         self._embed(documents)
         self._write(content_hash, documents, filters, self._chunks.owner(user_id))
 
-    async def async_insert(
-        self,
-        content_hash: str,
-        documents: list[Document],
-        filters: dict[str, Any] | None = None,
-        user_id: str | None = None,
-    ) -> None:
-        """Do what :meth:`insert` does; the event loop waits for neither model nor file."""
-        await aembed_before_replace(documents, self.embedder)
-        await asyncio.to_thread(self._write, content_hash, documents, filters, self._chunks.owner(user_id))
+    async_insert = _embedding_first(insert, "async_insert")
 
     def upsert_available(self) -> bool:
         """Return True."""
@@ -140,23 +146,25 @@ class ScrubjayDb(VectorDb):
         """Write the chunks of some content in the place of those that this owner has of it.
 
         The new ones are there before the old ones go, so that the content is never missing.
+
+        Args:
+            content_hash: of the content, as Agno makes it.
+            documents: the chunks.
+            filters: metadata that each chunk gets.
+            user_id: who owns them; None: they are shared.
         """
         self._embed(documents)
         self._replace(content_hash, documents, filters, self._chunks.owner(user_id))
 
-    async def async_upsert(
-        self,
-        content_hash: str,
-        documents: list[Document],
-        filters: dict[str, Any] | None = None,
-        user_id: str | None = None,
-    ) -> None:
-        """Do what :meth:`upsert` does; the event loop waits for neither model nor file."""
-        await aembed_before_replace(documents, self.embedder)
-        await asyncio.to_thread(self._replace, content_hash, documents, filters, self._chunks.owner(user_id))
+    async_upsert = _embedding_first(upsert, "async_upsert")
 
     def update_metadata(self, content_id: str, metadata: dict[str, Any]) -> None:
-        """Merge metadata into those of all chunks with this content id, at once; nothing is embedded again."""
+        """Merge metadata into those of all chunks with this content id, at once; nothing is embedded again.
+
+        Args:
+            content_id: of the content.
+            metadata: what is merged in.
+        """
         changes, where = (
             checked_metadata(metadata, "metadata"),
             having(CONTENT_ID, content_id),
@@ -277,16 +285,13 @@ class ScrubjayDb(VectorDb):
     def create(self) -> None:
         """Do nothing: what is written makes what it needs."""
 
-    async def async_create(self) -> None:
-        """Do nothing: what is written makes what it needs."""
+    async_create = awaited(create, "async_create")
 
     def exists(self) -> bool:
         """Return whether the tenant has any chunk."""
         return bool(self._chunks.scopes())
 
-    async def async_exists(self) -> bool:
-        """Return what :meth:`exists` returns."""
-        return await asyncio.to_thread(self.exists)
+    async_exists = awaited(exists, "async_exists")
 
     def get_count(self) -> int:
         """Return how many chunks the tenant has."""
@@ -296,16 +301,19 @@ class ScrubjayDb(VectorDb):
         """Return whether a chunk of the tenant has this name."""
         return self._chunks.holds(having(NAME, name), self._chunks.scopes())
 
-    async def async_name_exists(self, name: str) -> bool:
-        """Return what :meth:`name_exists` returns."""
-        return await asyncio.to_thread(self.name_exists, name)
+    async_name_exists = awaited(name_exists, "async_name_exists")
 
     def id_exists(self, id: str) -> bool:
         """Return whether a chunk of the tenant has this id: that of a search's result, or the one it was given."""
         return bool(self._chunks.named(id))
 
     def content_hash_exists(self, content_hash: str, user_id: str | None = None) -> bool:
-        """Return whether exactly this owner (None: everybody) has chunks of this content."""
+        """Return whether exactly this owner (None: everybody) has chunks of this content.
+
+        Args:
+            content_hash: of the content.
+            user_id: the owner.
+        """
         where = having(CONTENT_HASH, content_hash)
         return self._chunks.holds(where, [self._chunks.owner(user_id)])
 
@@ -315,9 +323,7 @@ class ScrubjayDb(VectorDb):
         """Delete everything of the tenant."""
         self._documents.erase(self._tenant, exact=False, reason="drop")
 
-    async def async_drop(self) -> None:
-        """Do what :meth:`drop` does, on another thread."""
-        await asyncio.to_thread(self.drop)
+    async_drop = awaited(drop, "async_drop")
 
     def delete(self) -> bool:
         """Delete everything of the tenant; return whether there was anything."""
@@ -337,11 +343,20 @@ class ScrubjayDb(VectorDb):
             return Backend.of(self._documents.index).delete_keys(keys) > 0
 
     def delete_by_name(self, name: str, user_id: str | None = None) -> bool:
-        """Delete the chunks with this name, of every owner or of one; return whether there were any."""
+        """Delete the chunks with this name, of every owner or of one; return whether there were any.
+
+        Args:
+            name: what the chunks have.
+            user_id: of one owner; None: of every owner.
+        """
         return self._chunks.delete(having(NAME, name), user_id)
 
     def delete_by_metadata(self, metadata: dict[str, Any], user_id: str | None = None) -> bool:
         """Delete the chunks whose metadata contain these, of every owner or of one; return whether there were any.
+
+        Args:
+            metadata: what the chunks have.
+            user_id: of one owner; None: of every owner.
 
         Raises:
             ValueError: the metadata are empty; :meth:`delete` deletes everything.
@@ -356,7 +371,12 @@ class ScrubjayDb(VectorDb):
 
     def delete_by_content_id(self, content_id: str, user_id: str | None = None) -> bool:
         """Delete the chunks of some content, of every owner or of one (shared chunks stay then); return whether there
-        were any."""
+        were any.
+
+        Args:
+            content_id: what the chunks have.
+            user_id: of one owner; None: of every owner.
+        """
         return self._chunks.delete(having(CONTENT_ID, content_id), user_id)
 
     def optimize(self) -> None:

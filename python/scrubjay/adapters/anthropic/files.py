@@ -71,6 +71,10 @@ class MemoryFiles:
     def view(self, path: str, view_range: Any = None) -> str:
         """Return a file with line numbers, or what a directory holds, two levels deep.
 
+        Args:
+            path: below "/memories".
+            view_range: [first, last] line, from 1; a last of -1 is the end; None: all.
+
         Raises:
             MemoryFileError: there is no such path, or the range is none.
         """
@@ -86,6 +90,10 @@ class MemoryFiles:
 
     def create(self, path: str, file_text: str) -> str:
         """Write a new file.
+
+        Args:
+            path: below "/memories".
+            file_text: what it holds.
 
         Raises:
             MemoryFileError: there is one already, or a part of the path is a file.
@@ -103,6 +111,10 @@ class MemoryFiles:
 
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """Replace a text that stands in a file once.
+
+        Args:
+            path: below "/memories".
+            old_str, new_str: the text, and what takes its place.
 
         Raises:
             MemoryFileError: there is no such file, or the text is not there, or more than once.
@@ -133,6 +145,11 @@ class MemoryFiles:
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Insert lines after a line of a file; 0: at its beginning.
+
+        Args:
+            path: below "/memories".
+            insert_line: the number of the line.
+            insert_text: what comes after it.
 
         Raises:
             MemoryFileError: there is no such file or line.
@@ -172,6 +189,9 @@ class MemoryFiles:
     def rename(self, old_path: str, new_path: str) -> str:
         """Move a file, or a directory with all that lies below it, at once.
 
+        Args:
+            old_path, new_path: below "/memories".
+
         Raises:
             MemoryFileError: there is no such path; or the new one is taken, below the old one, or below a file.
         """
@@ -198,7 +218,12 @@ class MemoryFiles:
     # ------------------------------------------------------------------ beyond the tool
 
     def search(self, text: str, k: int = 5) -> list[FoundFile]:
-        """Return the files that fit a question, best first; also what is shared with the scope."""
+        """Return the files that fit a question, best first; also what is shared with the scope.
+
+        Args:
+            text: the question.
+            k: how many at most.
+        """
         if not text.strip():
             return []
         hits = self._documents.search(text, scope=self.scope, k=k)

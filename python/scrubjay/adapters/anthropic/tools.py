@@ -62,7 +62,12 @@ class ScrubjayMemoryTool(BetaAbstractMemoryTool):
         return self.files.clear()
 
     def search(self, text: str, k: int = 5) -> list[FoundFile]:
-        """Return the files that fit a question, best first: for a prompt, not for the model."""
+        """Return the files that fit a question, best first: for a prompt, not for the model.
+
+        Args:
+            text: the question.
+            k: how many at most.
+        """
         return self.files.search(text, k)
 
     def close(self) -> None:
@@ -102,7 +107,12 @@ class AsyncScrubjayMemoryTool(BetaAsyncAbstractMemoryTool):
         return await asyncio.to_thread(self.files.clear)
 
     async def search(self, text: str, k: int = 5) -> list[FoundFile]:
-        """Return the files that fit a question, best first: for a prompt, not for the model."""
+        """Return the files that fit a question, best first: for a prompt, not for the model.
+
+        Args:
+            text: the question.
+            k: how many at most.
+        """
         return await asyncio.to_thread(self.files.search, text, k)
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from scrubjay.adapters.cognee.collections import Collections
 from scrubjay.adapters.cognee.datasets import FILE, scope_of
 from scrubjay.adapters.cognee.points import TAGS, IndexSchema, payload_of, text_of
 from scrubjay.adapters.cognee.vectors import Vectors
-from scrubjay.backend import as_query, lease, valid_ids
+from scrubjay.backend import valid_ids
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 
@@ -25,7 +25,6 @@ __all__ = ["ScrubjayAdapter"]
 T = TypeVar("T")
 
 _STOCK = ".lancedb"  # what cognee's own default for VECTOR_DB_URL ends with
-_OF_COLLECTIONS = ("dtype", "analyzer")
 
 
 class ScrubjayAdapter(VectorDBInterface):
@@ -45,6 +44,8 @@ class ScrubjayAdapter(VectorDBInterface):
         query: how searches for a text rank; None: ``scrubjay.Query()``. ``Query(mode="vector")`` is by distance alone.
         dtype, analyzer: of the collections.
         options: of :meth:`scrubjay.Index.open`; what cognee passes on for servers is taken and not used.
+        api_key, vector_db_host, vector_db_port, vector_db_username, vector_db_password: cognee passes them for
+            servers; not used.
 
     Raises:
         TypeError, ValueError: no path was given, or an argument is wrong.
@@ -70,32 +71,38 @@ class ScrubjayAdapter(VectorDBInterface):
     ) -> None:
         self._place = _place(path or url)
         self.embedding_engine = embedding_engine
-        of_collections = {name: options.pop(name) for name in _OF_COLLECTIONS if name in options}
-        scope = scope_of(database_name)
-        self._held = lease(self._place, **options)
-        self._collections = Collections(self._held, scope, of_collections)
-        self._vectors = Vectors(self._collections, as_query(query))
+        self._collections = Collections(str(self._place), scope_of(database_name), query, options)
+        self._vectors = Vectors(self._collections)
 
     # ------------------------------------------------------------------ collections
 
     async def has_collection(self, collection_name: str) -> bool:
-        """Whether this dataset has a collection of this name."""
+        """Whether this dataset has the collection `collection_name`."""
         return await self._run(self._collections.find, collection_name) is not None
 
     async def create_collection(self, collection_name: str, payload_schema: Any = None) -> None:
-        """Make a collection unless it is there. Payloads of any schema may be mixed in it."""
+        """Make a collection unless it is there. Payloads of any schema may be mixed in it.
+
+        Args:
+            collection_name: of the collection.
+            payload_schema: cognee's; not used.
+        """
         await self._run(self._collections.make, collection_name, self.embedding_engine.get_vector_size())
 
     async def get_collection(self, collection_name: str) -> Index:
-        """Return the collection of the file; what it holds of other datasets is in other scopes."""
-        return await self._run(self._collections.get, collection_name)
+        """Return the collection `collection_name` of the file; what it holds of other datasets is in other scopes."""
+        return (await self._run(self._collections.get, collection_name)).index
 
     async def get_connection(self) -> Index:
         """Return the index of the file."""
-        return self._held.root
+        return self._collections.root
 
     async def create_vector_index(self, index_name: str, index_property_name: str) -> None:
-        """Make the collection for one field of a type of data points."""
+        """Make the collection for one field of a type of data points.
+
+        Args:
+            index_name, index_property_name: of the type and of its field; together they name the collection.
+        """
         await self.create_collection(f"{index_name}_{index_property_name}")
 
     async def get_stored_vector_size(self) -> int | None:
@@ -110,12 +117,17 @@ class ScrubjayAdapter(VectorDBInterface):
     # ------------------------------------------------------------------ writing
 
     async def embed_data(self, data: list[str]) -> list[list[float]]:
-        """Return what cognee's embedding engine makes of texts."""
+        """Return what cognee's embedding engine makes of the texts `data`."""
         vectors: list[list[float]] = await self.embedding_engine.embed_text(data)
         return vectors
 
     async def create_data_points(self, collection_name: str, data_points: Sequence[Any]) -> None:
-        """Write data points, all or none; one that is there is replaced, and stays in the sets that it was in."""
+        """Write data points, all or none; one that is there is replaced, and stays in the sets that it was in.
+
+        Args:
+            collection_name: of the collection.
+            data_points: cognee's.
+        """
         if not data_points:
             return
         texts = [text_of(point) for point in data_points]
@@ -132,7 +144,12 @@ class ScrubjayAdapter(VectorDBInterface):
     async def index_data_points(
         self, index_name: str, index_property_name: str, data_points: Sequence[Any]
     ) -> None:
-        """Write what is kept of data points for one of their fields."""
+        """Write what is kept of data points for one of their fields.
+
+        Args:
+            index_name, index_property_name: of the type and of its field; together they name the collection.
+            data_points: cognee's.
+        """
         kept = [IndexSchema.of(point) for point in data_points]
         await self.create_data_points(f"{index_name}_{index_property_name}", kept)
 
@@ -140,6 +157,11 @@ class ScrubjayAdapter(VectorDBInterface):
         self, collection_name: str, points: Sequence[Mapping[str, Any]], payload_schema: Any = None
     ) -> None:
         """Write vectors that are made already, each a mapping with id, vector and payload; found by vectors alone.
+
+        Args:
+            collection_name: of the collection.
+            points: the mappings.
+            payload_schema: cognee's; not used.
 
         Raises:
             TypeError, ValueError: a point lacks its id or vector, or a vector has another dimension.
@@ -160,13 +182,23 @@ class ScrubjayAdapter(VectorDBInterface):
     async def update_payload(
         self, collection_name: str, payload_updates: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        """Change fields of payloads, all or none; nothing is embedded. Ids that are not there are passed over."""
+        """Change fields of payloads, all or none; nothing is embedded. Ids that are not there are passed over.
+
+        Args:
+            collection_name: of the collection.
+            payload_updates: id -> field -> new value.
+        """
         if payload_updates:
             await self._run(self._vectors.update, collection_name, payload_updates)
 
     async def delete_data_points(self, collection_name: str, data_point_ids: Sequence[Any]) -> None:
-        """Delete data points in one transaction; what is not there is passed over."""
-        ids = valid_ids([str(id) for id in data_point_ids])
+        """Delete data points in one transaction; what is not there is passed over.
+
+        Args:
+            collection_name: of the collection.
+            data_point_ids: their ids.
+        """
+        ids = [str(id) for id in data_point_ids]
         await self._run(self._vectors.delete, collection_name, ids)
 
     async def remove_belongs_to_set_tags(
@@ -179,20 +211,30 @@ class ScrubjayAdapter(VectorDBInterface):
             node_ids: only data points with these ids; None: all.
         """
         if tags and (node_ids is None or node_ids):
-            ids = None if node_ids is None else set(valid_ids([str(id) for id in node_ids]))
+            ids = None if node_ids is None else {str(id) for id in node_ids}
             await self._run(self._vectors.untag, list(tags), ids)
 
     # ------------------------------------------------------------------ reading
 
     async def retrieve(self, collection_name: str, data_point_ids: Sequence[Any]) -> list[Any]:
-        """Return data points by their ids, in that order; those that are not there are left out."""
-        ids = list(dict.fromkeys(valid_ids([str(id) for id in data_point_ids])))
+        """Return data points by their ids, in that order; those that are not there are left out.
+
+        Args:
+            collection_name: of the collection.
+            data_point_ids: their ids.
+        """
+        ids = list(dict.fromkeys(map(str, data_point_ids)))
         return await self._run(self._vectors.retrieve, collection_name, ids)
 
     async def score_by_ids(
         self, collection_name: str, data_point_ids: Sequence[Any], query_vector: Sequence[float]
     ) -> list[Any]:
         """Return how far the data points with these ids are, nearest first, without payloads.
+
+        Args:
+            collection_name: of the collection.
+            data_point_ids: their ids.
+            query_vector: what the distances are from.
 
         Raises:
             CollectionNotFoundError: there is no such collection.
@@ -249,7 +291,13 @@ class ScrubjayAdapter(VectorDBInterface):
         include_payload: bool = False,
         node_name: Sequence[str] | None = None,
     ) -> list[list[Any]]:
-        """Return what :meth:`search` returns for each text; embedded and searched together."""
+        """Return what :meth:`search` returns for each text; embedded and searched together.
+
+        Args:
+            collection_name: of the collection.
+            query_texts: the questions.
+            limit, with_vectors, include_payload, node_name: as for :meth:`search`.
+        """
         if not query_texts:
             return []
         vectors = await self.embed_data(list(query_texts))
@@ -261,7 +309,7 @@ class ScrubjayAdapter(VectorDBInterface):
 
     async def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it."""
-        await asyncio.to_thread(self._held.close)
+        await asyncio.to_thread(self._collections.close)
 
     def __repr__(self) -> str:
         dataset = self._collections.scope.user

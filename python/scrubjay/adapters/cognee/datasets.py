@@ -37,12 +37,16 @@ class ScrubjayDatasetHandler(DatasetDatabaseHandlerInterface):
 
     @classmethod
     def of(cls, name: str, path: str | None) -> type[ScrubjayDatasetHandler]:
-        """Return the handler for the adapter that is registered under a name, with its file."""
+        """Return the handler for the adapter that is registered under a name, with its file `path`."""
         return type("ScrubjayDatasetHandler", (cls,), {"name": name, "path": path})
 
     @classmethod
     async def create_dataset(cls, dataset_id: Any, user: Any) -> dict[str, Any]:
         """Return where a dataset's vectors are. Nothing is made before there are any.
+
+        Args:
+            dataset_id: of the dataset.
+            user: cognee's; not used.
 
         Raises:
             ValueError: the dataset has no id.
@@ -60,7 +64,11 @@ class ScrubjayDatasetHandler(DatasetDatabaseHandlerInterface):
 
     @classmethod
     async def delete_dataset(cls, dataset_database: Any) -> None:
-        """Delete all vectors of a dataset, of all its collections, in one transaction."""
+        """Delete all vectors of a dataset, of all its collections, in one transaction.
+
+        Args:
+            dataset_database: what :meth:`create_dataset` returned, as cognee keeps it.
+        """
         await asyncio.to_thread(
             _erase, dataset_database.vector_database_url, dataset_database.vector_database_name
         )

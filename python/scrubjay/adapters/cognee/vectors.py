@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay.adapters.cognee.collections import Collections
 from scrubjay.adapters.cognee.points import TAGS, ascending, metadata_of, result_of, stored
-from scrubjay.backend import Native, every, valid_ids
+from scrubjay.backend import Native
 from scrubjay.fusion import Query
 
 __all__ = ["Vectors"]
@@ -18,53 +18,52 @@ class Vectors:
 
     Args:
         collections: of the dataset.
-        query: how searches for a text rank.
     """
 
-    def __init__(self, collections: Collections, query: Query) -> None:
-        self._collections, self._query = collections, query
+    def __init__(self, collections: Collections) -> None:
+        self._collections, self._scope = collections, collections.scope
 
     def write(self, name: str, rows: Sequence[tuple[str, str, Sequence[float], dict[str, Any]]]) -> None:
         """Write points, each (id, text, vector, payload); one that is there stays in the sets that it was in."""
-        index = self._collections.make(name, len(rows[0][2]))
-        with self._collections.turn:
-            there = index.list(self._collections.scope, exact=True, ids={row[0] for row in rows})
+        documents = self._collections.make(name, len(rows[0][2]))
+        with documents.turn:
+            there = documents.list(scope=self._scope, exact=True, ids={row[0] for row in rows})
             tags = {str(record.id): (record.metadata or {}).get(TAGS, []) for record in there}
             made: dict[str, dict[str, Any]] = {}
             for id, text, vector, payload in rows:  # a later one of the same id stands, in the sets of both
                 metadata = metadata_of(payload, tags.get(id, []))
                 tags[id] = metadata[TAGS]
                 made[id] = {"id": id, "text": text, "vector": vector, "metadata": metadata}
-            index.upsert_many(made.values(), scope=self._collections.scope, progress=False)
+            documents.upsert_many(made.values(), scope=self._scope)
 
     def update(self, name: str, updates: Mapping[str, Mapping[str, Any]]) -> None:
         """Change fields of payloads."""
-        index = self._collections.find(name)
-        if index is None:
+        documents = self._collections.find(name)
+        if documents is None:
             return
-        with self._collections.turn:
-            found = index.get_many(valid_ids(updates), scope=self._collections.scope)
-            rows = []
-            for record in found:
-                if record is not None:
-                    payload = {**stored(record), **updates[str(record.id)]}
-                    rows.append(_row(record, metadata_of(payload)))
-            index.upsert_many(rows, scope=self._collections.scope, progress=False)
+        with documents.turn:
+            found = documents.get_many(updates, scope=self._scope)
+            rows = [
+                _row(record, metadata_of({**stored(record), **updates[str(record.id)]}))
+                for record in found
+                if record is not None
+            ]
+            documents.upsert_many(rows, scope=self._scope)
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
         """Delete points by their ids, in one transaction."""
-        index = self._collections.find(name)
-        if index is not None and ids:
-            index.delete_many(ids, scope=self._collections.scope, reason="delete_data_points")
+        documents = self._collections.find(name)
+        if documents is not None:
+            documents.delete_many(ids, scope=self._scope, reason="delete_data_points")
 
     def untag(self, tags: list[str], ids: set[str] | None) -> None:
         """Take points out of sets, in all collections; delete those that are in none then."""
-        scope, tagged = self._collections.scope, Native({TAGS: {"$in": tags}})
+        tagged = Native({TAGS: {"$in": tags}})
         for name in self._collections.names():
-            index = self._collections.get(name)
-            with self._collections.turn:
+            documents = self._collections.get(name)
+            with documents.turn:
                 rows, gone = [], []
-                for record in every(index, scope, tagged, exact=True, vectors=True):
+                for record in documents.every(scope=self._scope, filter=tagged, exact=True, vectors=True):
                     if ids is not None and str(record.id) not in ids:
                         continue
                     left = [tag for tag in (record.metadata or {})[TAGS] if tag not in tags]
@@ -72,24 +71,22 @@ class Vectors:
                         rows.append(_row(record, metadata_of({**stored(record), TAGS: left})))
                     else:
                         gone.append(record.id)
-                index.upsert_many(rows, scope=scope, progress=False)
-                index.delete_many(gone, scope=scope, reason="remove_belongs_to_set_tags")
+                documents.upsert_many(rows, scope=self._scope)
+                documents.delete_many(gone, scope=self._scope, reason="remove_belongs_to_set_tags")
 
     def retrieve(self, name: str, ids: Sequence[str]) -> list[Any]:
         """Return points by their ids, in that order."""
-        index = self._collections.find(name)
-        if index is None or not ids:
-            return []
-        found = index.get_many(ids, scope=self._collections.scope)
+        documents = self._collections.find(name)
+        found = [] if documents is None else documents.get_many(ids, scope=self._scope)
         return [result_of(record, 0) for record in found if record is not None]
 
     def score(self, name: str, ids: Sequence[str], vector: Sequence[float]) -> list[Any]:
         """Return how far points are, nearest first."""
         if not ids:
             return []
-        index = self._collections.get(name)
         asked = Query(mode="vector", recall="exact", ids=ids)
-        hits = index.search(vector=vector, scope=self._collections.scope, k=len(ids), query=asked)
+        documents = self._collections.get(name)
+        hits = documents.search(vector=vector, scope=self._scope, k=len(ids), query=asked)
         return [result_of(hit, 1.0 - (hit.similarity or 0.0), include_payload=False) for hit in hits]
 
     def search(
@@ -101,19 +98,18 @@ class Vectors:
         tagged: dict[str, Any] | None,
     ) -> list[list[Any]]:
         """Return the best points for each question, a text (or None) and its vector."""
-        index = self._collections.get(name)
-        scope = self._collections.scope
-        k = index.count(scope, filter=tagged) if limit is None else limit
+        documents = self._collections.get(name)
+        k = documents.count(self._scope, filter=tagged) if limit is None else limit
         if k <= 0:
             return [[] for _ in questions]
-        by_distance = self._query.replace(mode="vector")
-        found = index.search_batch(
+        by_distance = documents.query.replace(mode="vector")
+        found = documents.index.search_batch(
             [text for text, _ in questions],
             vectors=[vector for _, vector in questions],
-            scope=scope,
+            scope=self._scope,
             k=k,
             filter=tagged,
-            query=[self._query if text else by_distance for text, _ in questions],
+            query=[documents.query if text else by_distance for text, _ in questions],
             explain=True,  # how far what was found by words alone is
         )
         results = []

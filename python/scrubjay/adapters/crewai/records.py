@@ -14,9 +14,9 @@ import numpy as np
 from crewai.memory.types import MemoryRecord
 from crewai.memory.utils import normalize_scope_path
 
-from scrubjay.adapters._equality import equal
-from scrubjay.backend import EVERYTHING, All, Native, Node
+from scrubjay.backend import EVERYTHING, All, Native, Node, fields_equal
 from scrubjay.index import Hit
+from scrubjay.passage_vectors import mean_of
 from scrubjay.records import Record
 
 __all__ = [
@@ -85,10 +85,8 @@ def conditions(
         parts.append(Native({CATEGORIES: {"$in": list(categories)}}))
     if metadata is not None and not isinstance(metadata, Mapping):
         raise TypeError(f"metadata_filter: expected a mapping, got {type(metadata).__name__}")
-    parts.extend(
-        equal(name, value, what="metadata_filter", absent_is_none=True)
-        for name, value in (metadata or {}).items()
-    )
+    if metadata:
+        parts.append(fields_equal(metadata, "metadata_filter"))
     if older_than is not None:
         if not isinstance(older_than, datetime):
             raise TypeError(f"older_than: expected a datetime, got {type(older_than).__name__}")
@@ -141,7 +139,7 @@ def record_of(found: Record | Hit) -> MemoryRecord:
         importance=own.get(_IMPORTANCE, 0.5),
         created_at=created,
         last_accessed=created if accessed is None else naive(datetime.fromisoformat(accessed)),
-        embedding=None if vector is None else np.asarray(vector, dtype=np.float32).tolist(),
+        embedding=None if vector is None else np.asarray(mean_of(vector), dtype=np.float32).tolist(),
         source=own.get(_SOURCE),
         private=own.get(_PRIVATE, False),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -24,7 +23,7 @@ from scrubjay.adapters.crewai.records import (
     path_of,
     record_of,
 )
-from scrubjay.backend import Backend, Documents
+from scrubjay.backend import Backend, Documents, awaited
 from scrubjay.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
@@ -103,7 +102,11 @@ class ScrubjayStorage:
             self._write([row])
 
     def touch_records(self, record_ids: Sequence[str]) -> None:
-        """Note that records were read just now; one that is written at the same moment is left as it is."""
+        """Note that records were read just now; one that is written at the same moment is left as it is.
+
+        Args:
+            record_ids: their ids.
+        """
         now = datetime.now(timezone.utc).isoformat()
         with self._documents.turn:
             rows = [
@@ -136,12 +139,23 @@ class ScrubjayStorage:
 
         An empty list of ids names no record. CrewAI's LanceDB storage takes it for no condition, leaves the others out
         of account where ids are given, and counts records at the root to every path.
+
+        Args:
+            scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
+            categories: any of these.
+            record_ids: only these.
+            older_than: created before then.
+            metadata_filter: key -> value that the metadata must have.
         """
         node = conditions(scope_prefix, categories, metadata_filter, older_than)
         return self._documents.delete_many(record_ids, scope=self._scope, filter=node)
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Delete everything at or below a path; None: everything of the scope, and of no other."""
+        """Delete everything at or below a path; None: everything of the scope, and of no other.
+
+        Args:
+            scope_prefix: the path.
+        """
         if path_of(scope_prefix or "/") == "/":
             self._documents.erase(self._scope, reason="reset")
         else:
@@ -174,6 +188,14 @@ class ScrubjayStorage:
         By words and meaning if the vector is a :class:`ScrubjayEmbedder`'s, by meaning alone otherwise. All conditions
         are applied before anything is ranked.
 
+        Args:
+            query_embedding: the vector of the question.
+            scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
+            categories: any of these.
+            metadata_filter: key -> value that the metadata must have.
+            limit: how many at most.
+            min_score: the least score.
+
         Raises:
             EmbeddingDimensionMismatchError: the vector has another length than those that are stored.
         """
@@ -194,22 +216,37 @@ class ScrubjayStorage:
         return [(record_of(hit), score) for hit, score in scored if score >= min_score]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """Return the record with this id, None if there is none."""
+        """Return the record `record_id`, None if there is none."""
         (found,) = self._documents.get_many([record_id], scope=self._scope)
         return None if found is None else record_of(found)
 
     def list_records(
         self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0
     ) -> list[MemoryRecord]:
-        """Return a page of the records at or below a path, the last created first."""
+        """Return a page of the records at or below a path, the last created first.
+
+        The first page sorts them; the following ones go on behind the one before, whatever was written or deleted
+        meanwhile (:class:`scrubjay.backend.Offsets`).
+
+        Args:
+            scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
+            limit, offset: how many, after how many.
+        """
         if limit < 1 or offset < 0:
             return []
-        page = self._page(scope_prefix, limit=offset + limit, descending=True)
-        return [record_of(record) for record in page[offset:]]
+        page = self._documents.page(
+            scope=self._scope,
+            offset=offset,
+            limit=limit,
+            filter=below(scope_prefix),
+            order_by="created_at",
+            descending=True,
+        )
+        return [record_of(record) for record in page]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """Return how many records lie at or below a path, from when to when, their categories, and the paths one step
-        below."""
+        """Return how many records lie at or below the path `scope`, from when to when, their categories, and the paths
+        one step below."""
         path = path_of(scope)
         ends = [self._page(path, limit=1, descending=descending) for descending in (False, True)]
         oldest, newest = (None if not end else record_of(end[0]).created_at for end in ends)
@@ -223,7 +260,7 @@ class ScrubjayStorage:
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """Return the paths one step below a path under which records lie, sorted."""
+        """Return the paths one step below the path `parent` under which records lie, sorted."""
         path = path_of(parent)
         before = "/" if path == "/" else path + "/"
         paths = [value for value in self._values(PATH, path) if isinstance(value, str)]
@@ -231,11 +268,19 @@ class ScrubjayStorage:
         return sorted(before + step for step in steps if step)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """Return the categories at or below a path, each with the number of its records, the most frequent first."""
+        """Return the categories at or below a path, each with the number of its records, the most frequent first.
+
+        Args:
+            scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
+        """
         return {str(value): n for value, n in self._values(CATEGORIES, scope_prefix).items()}
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """Return how many records lie at or below a path."""
+        """Return how many records lie at or below a path.
+
+        Args:
+            scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
+        """
         return self._documents.count(self._scope, filter=below(scope_prefix))
 
     def _values(self, field: str, path: str | None) -> dict[Any, int]:
@@ -249,17 +294,9 @@ class ScrubjayStorage:
 
     # ------------------------------------------------------------------ asynchronous
 
-    async def asave(self, records: Iterable[MemoryRecord]) -> None:
-        """Do what :meth:`save` does, on another thread."""
-        await asyncio.to_thread(self.save, list(records))
-
-    async def asearch(self, query_embedding: Sequence[float], *args: Any, **options: Any) -> Any:
-        """Return what :meth:`search` returns; the event loop does not wait."""
-        return await asyncio.to_thread(self.search, query_embedding, *args, **options)
-
-    async def adelete(self, *args: Any, **options: Any) -> int:
-        """Do what :meth:`delete` does, on another thread."""
-        return await asyncio.to_thread(self.delete, *args, **options)
+    asave = awaited(save, "asave")
+    asearch = awaited(search, "asearch")
+    adelete = awaited(delete, "adelete")
 
     # ------------------------------------------------------------------ its own
 

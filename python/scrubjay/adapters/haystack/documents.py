@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from haystack import Document
 from haystack.dataclasses import ByteStream, SparseEmbedding
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from scrubjay._native import Scope
+from scrubjay.passage_vectors import mean_of
 
 __all__ = ["KEPT", "NO_CONTENT", "field_of", "to_document", "to_fields"]
 
@@ -92,7 +93,7 @@ def to_document(
     text: str,
     metadata: Mapping[str, Any],
     *,
-    vector: NDArray[Any] | None = None,
+    vector: ArrayLike | None = None,
     score: float | None = None,
     with_embedding: bool = True,
 ) -> Document:
@@ -104,7 +105,7 @@ def to_document(
     if with_embedding and "embedding" in kept:
         embedding = np.frombuffer(base64.b64decode(kept["embedding"]), dtype="<f8").tolist()
     elif with_embedding and vector is not None and _NO_EMBEDDING not in metadata:
-        embedding = vector.tolist()
+        embedding = np.asarray(mean_of(vector)).tolist()
     blob, sparse = kept.get("blob"), kept.get("sparse_embedding")
     return Document(
         id=id,

@@ -14,11 +14,11 @@ from haystack.dataclasses import ChatMessage
 
 from scrubjay._native import Scope
 from scrubjay.adapters.haystack.filters import translate
-from scrubjay.backend import NOBODY, Documents
+from scrubjay.backend import NOBODY, All, Documents, Native, Node, path_or_index
 from scrubjay.embedders.spec import from_spec
 from scrubjay.errors import Error
-from scrubjay.filters import both
 from scrubjay.index import Index
+from scrubjay.records import Record
 
 __all__ = ["ScrubjayMemoryStore"]
 
@@ -58,14 +58,13 @@ class ScrubjayMemoryStore:
         collection: str = "haystack memories",
         index: Index | None = None,
     ) -> None:
-        if path is not None and index is not None:
-            raise ValueError("index: expected either path or index, got both")
+        where = path_or_index(None if path is None else Path(path), index)
         self.tenant, self.embedder, self.collection = tenant, embedder, collection
         Scope(tenant)  # a wrong one is an error now
         self._path = str(index.path) if index is not None and index.path is not None else path
         self._borrowed = index is not None
         self._documents = Documents(
-            Path(path) if path is not None else index,
+            where,
             collection=collection,
             embedder=None if embedder is None else from_spec(embedder),
         )
@@ -89,7 +88,7 @@ class ScrubjayMemoryStore:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayMemoryStore:
-        """Make a store of what :meth:`to_dict` returned."""
+        """Make a store of `data`, which :meth:`to_dict` returned."""
         return default_from_dict(cls, data)
 
     def add_memories(
@@ -102,6 +101,10 @@ class ScrubjayMemoryStore:
         **_: Any,
     ) -> list[dict[str, Any]]:
         """Keep messages, all or none; those without a text are passed over. Return {"memory_id", "memory"} of each.
+
+        Args:
+            messages: what is kept.
+            user_id, agent_id, run_id: whose; None: not said.
 
         Raises:
             TypeError: one is no ChatMessage, or its meta holds what JSON cannot express.
@@ -156,16 +159,13 @@ class ScrubjayMemoryStore:
         scope, of = self._scope(user_id, agent_id, run_id)
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
             raise ValueError(f"top_k: expected 0 or more, got {top_k!r}")
-        index = self._documents.index
-        ids = self._admitted(index, scope, filters)
-        if top_k == 0 or ids == []:
+        where = _narrowed(of, filters)
+        if top_k == 0:
             return []
-        narrowed = both(*({name: value} for name, value in of.items()))
         if query is not None and query.strip():
-            asked = self._documents.query.replace(ids=ids)
-            found: list[Any] = list(index.search(query, scope=scope, k=top_k, filter=narrowed, query=asked))
+            found: list[Any] = list(self._documents.search(query, scope=scope, k=top_k, filter=where))
         else:
-            found = list(index.list(scope, exact=True, filter=narrowed, ids=ids, limit=top_k))
+            found = list(self._documents.list(scope=scope, exact=True, filter=where, limit=top_k))
         return [_message(one, include_memory_metadata) for one in found]
 
     def delete_all_memories(
@@ -176,16 +176,19 @@ class ScrubjayMemoryStore:
         run_id: str | None = None,
         **_: Any,
     ) -> None:
-        """Delete the memories of a user, or of an agent or run of that user, in one transaction."""
+        """Delete the memories of a user, or of an agent or run of that user, in one transaction.
+
+        Args:
+            user_id, agent_id, run_id: whose; None: not said.
+        """
         scope, of = self._scope(user_id, agent_id, run_id)
         if of:
-            narrowed = both(*({name: value} for name, value in of.items()))
-            self._documents.delete_many(scope=scope, filter=narrowed, reason="delete_all_memories")
+            self._documents.delete_many(scope=scope, filter=_narrowed(of), reason="delete_all_memories")
         else:
             self._documents.erase(scope, reason="delete_all_memories")
 
     def delete_memory(self, memory_id: str, *, user_id: str | None = None, **_: Any) -> None:
-        """Delete a memory of a user; without `user_id`, of whoever has it. A no-op for an unknown id."""
+        """Delete the memory `memory_id` of a user; without `user_id`, of whoever has it. A no-op for an unknown id."""
         if not isinstance(memory_id, str):
             raise TypeError(f"memory_id: expected a str, got {type(memory_id).__name__}")
         if user_id is not None:
@@ -200,18 +203,7 @@ class ScrubjayMemoryStore:
 
     def close(self) -> None:
         """Give the file back; the last store of a process that holds it closes it."""
-        self._documents.lease.close()
-
-    def _admitted(self, index: Index, scope: Scope, filters: dict[str, Any] | None) -> list[Any] | None:
-        """Return the ids of the memories that Haystack's filter admits; None: all."""
-        translated = translate(filters)
-        if not filters:
-            return None
-        found = index.list(scope, exact=True, filter=translated.native)
-        judge = translated.judge
-        if judge is None:
-            return [record.id for record in found]
-        return [record.id for record in found if judge(_document(record))]
+        self._documents.close()
 
     def _scope(
         self, user_id: str | None, agent_id: str | None, run_id: str | None
@@ -224,7 +216,15 @@ class ScrubjayMemoryStore:
         return Scope(self.tenant, user_id or NOBODY), of
 
 
-def _document(record: Any) -> Document:
+def _narrowed(of: dict[str, str], filters: dict[str, Any] | None = None) -> Node | None:
+    """Return the conditions of an agent, a run, and of Haystack's filter."""
+    asked = translate(filters, _document)
+    if not of:
+        return asked
+    return All([Native(dict(of)), *([] if asked is None else [asked])])
+
+
+def _document(record: Record, with_embedding: bool) -> Document:
     metadata = {key: value for key, value in (record.metadata or {}).items() if key != _META}
     return Document(id=str(record.id), content=record.text, meta=metadata)
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 from haystack import Document, logging
-from numpy.typing import NDArray
 
 from scrubjay._native import Scope
 from scrubjay.adapters.haystack.documents import to_document
 from scrubjay.adapters.haystack.filters import translate
-from scrubjay.backend import Admitted, Backend, as_query, only
+from scrubjay.backend import Backend, Documents, as_query, awaited
 from scrubjay.fusion import Query
-from scrubjay.index import Hit, Index
+from scrubjay.records import Record
 
 __all__ = ["Retrieval"]
 
@@ -31,12 +30,7 @@ class Retrieval:
 
     scope: Scope
     return_embedding: bool
-    _matching: Callable[..., Any]
-
-    @property
-    def index(self) -> Index:
-        """The collection's index."""
-        raise NotImplementedError
+    _documents: Documents
 
     def bm25_retrieval(
         self,
@@ -86,13 +80,13 @@ class Retrieval:
         """
         vector = _checked_embedding(query_embedding)
         if not vector.any():
-            translate(filters)  # a malformed filter is an error all the same
+            translate(filters, self._document)  # a malformed filter is an error all the same
             logger.warning("The query's embedding is all zeros, so it is near to nothing.")
             return []
         found = self._search(None, vector, "vector", filters, top_k, return_embedding, scrubjay_query)
         if not scale_score:
             return found
-        metric = Backend.of(self.index).metric
+        metric = Backend.of(self._documents.index).metric
         scale = {
             "cosine": lambda score: (score + 1.0) / 2.0,
             "ip": lambda score: _expit(score / _DOT_PRODUCT_SCALE),
@@ -142,41 +136,46 @@ class Retrieval:
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
             raise ValueError(f"top_k: expected an int, 0 or more, got {top_k!r}")
         asked = as_query(scrubjay_query, "scrubjay_query").replace(mode=mode)
-        filter = translate(filters)
-        admitted = Admitted(filter.native)
-        if filter.judge is not None:
-            records = [record for record, _ in self._matching(filter)]
-            admitted = only(self.index, self.scope, records, filter.native)
-        if top_k == 0 or admitted.ids == []:
+        where = translate(filters, self._document)
+        if top_k == 0:
             return []
-        hits = self.index.search(
-            text,
-            vector=vector,
-            scope=self.scope,
-            k=top_k + admitted.n_twins,
-            **admitted.asked(asked),
+        hits = self._documents.search(
+            text, vector=vector, scope=self.scope, k=top_k, filter=where, query=asked
         )
         with_embedding = self.return_embedding if return_embedding is None else return_embedding
         found = []
-        for hit in admitted.of(hits, top_k):
-            vector = self._vector_of(hit) if with_embedding else None
+        for hit in hits:
+            record = (
+                self._documents.get_many([hit.id], scope=hit.scope, exact=True)[0] if with_embedding else None
+            )
             found.append(
                 to_document(
                     str(hit.id),
                     hit.text,
                     hit.metadata,
-                    vector=vector,
+                    vector=None if record is None else record.vector,
                     score=hit.score,
                     with_embedding=with_embedding,
                 )
             )
         return found
 
-    def _vector_of(self, hit: Hit) -> NDArray[Any] | None:
-        stored = self.index.get(hit.id, scope=hit.scope)
-        if stored is None or stored.scope != hit.scope or stored.vector is None:  # gone since the search
-            return None
-        return np.asarray(stored.vector)
+    def _document(self, record: Record, with_embedding: bool) -> Document:
+        """Return the document of a memory; a listing's has no vector yet."""
+        if with_embedding and record.vector is None:
+            (whole,) = self._documents.get_many([record.id], scope=record.scope, exact=True)
+            record = record if whole is None else whole
+        return to_document(
+            str(record.id),
+            record.text,
+            record.metadata or {},
+            vector=record.vector,
+            with_embedding=with_embedding,
+        )
+
+    bm25_retrieval_async = awaited(bm25_retrieval, "bm25_retrieval_async")
+    embedding_retrieval_async = awaited(embedding_retrieval, "embedding_retrieval_async")
+    hybrid_retrieval_async = awaited(hybrid_retrieval, "hybrid_retrieval_async")
 
 
 def _checked_embedding(embedding: Any) -> Any:

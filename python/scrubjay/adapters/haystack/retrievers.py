@@ -8,7 +8,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 
 from scrubjay.adapters.haystack.store import ScrubjayDocumentStore
-from scrubjay.backend import as_query
+from scrubjay.backend import as_query, awaited
 from scrubjay.fusion import Query
 
 __all__ = ["ScrubjayBM25Retriever", "ScrubjayEmbeddingRetriever", "ScrubjayHybridRetriever"]
@@ -28,10 +28,12 @@ class _Retriever:
     def __init__(
         self,
         document_store: ScrubjayDocumentStore,
-        filters: dict[str, Any] | None,
-        top_k: int,
-        filter_policy: FilterPolicy | str,
-        **options: Any,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        scale_score: bool = False,
+        return_embedding: bool = False,
+        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> None:
         if not isinstance(document_store, ScrubjayDocumentStore):
             raise TypeError(
@@ -45,10 +47,12 @@ class _Retriever:
         self.filter_policy = (
             filter_policy if isinstance(filter_policy, FilterPolicy) else FilterPolicy.from_str(filter_policy)
         )
-        asked = options["scrubjay_query"]
-        if asked is not None:
-            options["scrubjay_query"] = as_query(asked, "scrubjay_query")
-        self._options = options
+        asked = None if scrubjay_query is None else as_query(scrubjay_query, "scrubjay_query")
+        self._options: dict[str, Any] = {
+            "scale_score": scale_score,
+            "return_embedding": return_embedding,
+            "scrubjay_query": asked,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return what makes this component, and its store, again.
@@ -114,27 +118,6 @@ class ScrubjayBM25Retriever(_Retriever):
 
     __module__ = _MODULE
 
-    def __init__(
-        self,
-        document_store: ScrubjayDocumentStore,
-        filters: dict[str, Any] | None = None,
-        top_k: int = 10,
-        scale_score: bool = False,
-        return_embedding: bool = False,
-        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
-        scrubjay_query: Query | dict[str, Any] | None = None,
-    ) -> None:
-        _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
-            self,
-            document_store,
-            filters,
-            top_k,
-            filter_policy,
-            scale_score=scale_score,
-            return_embedding=return_embedding,
-            scrubjay_query=scrubjay_query,
-        )
-
     @component.output_types(documents=Documents)
     def run(
         self,
@@ -145,7 +128,13 @@ class ScrubjayBM25Retriever(_Retriever):
         return_embedding: bool | None = None,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return {"documents": the best first}; the arguments go before those of the constructor."""
+        """Return {"documents": the best first}; the arguments go before those of the constructor.
+
+        Args:
+            query: the question.
+            filters, top_k, scale_score, return_embedding, scrubjay_query: as for the constructor; None: what it
+                got.
+        """
         arguments = self._arguments(
             filters,
             top_k,
@@ -155,30 +144,16 @@ class ScrubjayBM25Retriever(_Retriever):
         )
         return {"documents": self.document_store.bm25_retrieval(query, **arguments)}
 
-    @component.output_types(documents=Documents)
-    async def run_async(
-        self,
-        query: str,
-        filters: dict[str, Any] | None = None,
-        top_k: int | None = None,
-        scale_score: bool | None = None,
-        return_embedding: bool | None = None,
-        scrubjay_query: Query | dict[str, Any] | None = None,
-    ) -> dict[str, list[Document]]:
-        """The same without blocking the event loop."""
-        arguments = self._arguments(
-            filters,
-            top_k,
-            scale_score=scale_score,
-            return_embedding=return_embedding,
-            scrubjay_query=scrubjay_query,
-        )
-        return {"documents": await self.document_store.bm25_retrieval_async(query, **arguments)}
+    run_async = awaited(run, "run_async")
 
 
 @component
 class ScrubjayEmbeddingRetriever(_Retriever):
     """Finds documents by their embeddings. The arguments are those of :class:`ScrubjayBM25Retriever`.
+
+    Args:
+        document_store: what is searched.
+        filters, top_k, scale_score, return_embedding, filter_policy, scrubjay_query: as there.
 
     >>> store = ScrubjayDocumentStore(tenant="acme")
     >>> store.write_documents([Document(content="Trains.", embedding=[1.0, 0.0])])
@@ -189,27 +164,6 @@ class ScrubjayEmbeddingRetriever(_Retriever):
 
     __module__ = _MODULE
 
-    def __init__(
-        self,
-        document_store: ScrubjayDocumentStore,
-        filters: dict[str, Any] | None = None,
-        top_k: int = 10,
-        scale_score: bool = False,
-        return_embedding: bool = False,
-        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
-        scrubjay_query: Query | dict[str, Any] | None = None,
-    ) -> None:
-        _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
-            self,
-            document_store,
-            filters,
-            top_k,
-            filter_policy,
-            scale_score=scale_score,
-            return_embedding=return_embedding,
-            scrubjay_query=scrubjay_query,
-        )
-
     @component.output_types(documents=Documents)
     def run(
         self,
@@ -220,7 +174,13 @@ class ScrubjayEmbeddingRetriever(_Retriever):
         return_embedding: bool | None = None,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return {"documents": the nearest first}; the arguments go before those of the constructor."""
+        """Return {"documents": the nearest first}; the arguments go before those of the constructor.
+
+        Args:
+            query_embedding: the vector of the question.
+            filters, top_k, scale_score, return_embedding, scrubjay_query: as for the constructor; None: what it
+                got.
+        """
         arguments = self._arguments(
             filters,
             top_k,
@@ -230,27 +190,7 @@ class ScrubjayEmbeddingRetriever(_Retriever):
         )
         return {"documents": self.document_store.embedding_retrieval(query_embedding, **arguments)}
 
-    @component.output_types(documents=Documents)
-    async def run_async(
-        self,
-        query_embedding: list[float],
-        filters: dict[str, Any] | None = None,
-        top_k: int | None = None,
-        scale_score: bool | None = None,
-        return_embedding: bool | None = None,
-        scrubjay_query: Query | dict[str, Any] | None = None,
-    ) -> dict[str, list[Document]]:
-        """The same without blocking the event loop."""
-        arguments = self._arguments(
-            filters,
-            top_k,
-            scale_score=scale_score,
-            return_embedding=return_embedding,
-            scrubjay_query=scrubjay_query,
-        )
-        return {
-            "documents": await self.document_store.embedding_retrieval_async(query_embedding, **arguments)
-        }
+    run_async = awaited(run, "run_async")
 
 
 @component
@@ -285,14 +225,9 @@ class ScrubjayHybridRetriever(_Retriever):
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> None:
         _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
-            self,
-            document_store,
-            filters,
-            top_k,
-            filter_policy,
-            return_embedding=return_embedding,
-            scrubjay_query=scrubjay_query,
+            self, document_store, filters, top_k, False, return_embedding, filter_policy, scrubjay_query
         )
+        del self._options["scale_score"]  # fused scores have no scale
 
     @component.output_types(documents=Documents)
     def run(
@@ -304,29 +239,19 @@ class ScrubjayHybridRetriever(_Retriever):
         return_embedding: bool | None = None,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return {"documents": the best first}. Without an embedding the store's embedder makes one, if it has one."""
+        """Return {"documents": the best first}. Without an embedding the store's embedder makes one, if it has one.
+
+        Args:
+            query: the question.
+            query_embedding: its vector.
+            filters, top_k, return_embedding, scrubjay_query: as for the constructor; None: what it got.
+        """
         arguments = self._arguments(
             filters, top_k, return_embedding=return_embedding, scrubjay_query=scrubjay_query
         )
         return {"documents": self.document_store.hybrid_retrieval(query, query_embedding, **arguments)}
 
-    @component.output_types(documents=Documents)
-    async def run_async(
-        self,
-        query: str,
-        query_embedding: list[float] | None = None,
-        filters: dict[str, Any] | None = None,
-        top_k: int | None = None,
-        return_embedding: bool | None = None,
-        scrubjay_query: Query | dict[str, Any] | None = None,
-    ) -> dict[str, list[Document]]:
-        """The same without blocking the event loop."""
-        arguments = self._arguments(
-            filters, top_k, return_embedding=return_embedding, scrubjay_query=scrubjay_query
-        )
-        return {
-            "documents": await self.document_store.hybrid_retrieval_async(query, query_embedding, **arguments)
-        }
+    run_async = awaited(run, "run_async")
 
 
 for _retriever in (ScrubjayBM25Retriever, ScrubjayEmbeddingRetriever, ScrubjayHybridRetriever):

@@ -7,18 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from haystack import Document, default_from_dict, default_to_dict, logging
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 
 from scrubjay._native import Scope
-from scrubjay.adapters.haystack.asynchronous import AsyncDocumentStore
-from scrubjay.adapters.haystack.documents import to_document, to_fields
-from scrubjay.adapters.haystack.filters import Translated, translate
-from scrubjay.adapters.haystack.metadata import MetadataQueries
+from scrubjay.adapters.haystack import metadata
+from scrubjay.adapters.haystack.documents import to_fields
+from scrubjay.adapters.haystack.filters import translate
 from scrubjay.adapters.haystack.retrieval import Retrieval
-from scrubjay.backend import Backend, lease, valid_ids
+from scrubjay.backend import EVERYTHING, Backend, Documents, awaited, path_or_index
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.records import Record
@@ -33,7 +31,7 @@ _METRICS = {"cosine": "cosine", "dot_product": "ip", "l2": "l2"}
 _TYPE_BEFORE = "scrubjay.adapters.haystack.store.ScrubjayDocumentStore"
 
 
-class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
+class ScrubjayDocumentStore(Retrieval):
     """Documents of one scope, in a file or in memory, found by keywords and by embedding.
 
     Args:
@@ -86,8 +84,7 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             raise ValueError(
                 f"embedding_similarity_function: expected {', '.join(_METRICS)}, got {embedding_similarity_function!r}"
             )
-        if path is not None and index is not None:
-            raise ValueError("index: expected either path or index, got both")
+        where = path_or_index(None if path is None else Path(path), index)
         if collection is None:
             collection = "haystack" if index is None else ""
         self.scope = Scope(tenant, user, agent)
@@ -100,22 +97,18 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         self._path = str(index.path) if index is not None and index.path is not None else path
         self._borrowed = index is not None
         kind: dict[str, Any] = {"metric": _METRICS[embedding_similarity_function], "dtype": dtype}
-        self._held = lease(
-            Path(path) if path is not None else index,
-            collection=collection or None,
-            **(kind if collection else {}),
-        )
+        self._documents = Documents(where, collection=collection or None, **(kind if collection else {}))
         model = None if embedder is None else from_spec(embedder)
-        own = self._held.index.embedder
+        own = self.index.embedder
         if model is not None and (own is None or own.name != model.name):
-            self._held.index.embedder = model
+            self.index.embedder = model
 
     # ------------------------------------------------------------------ what it is
 
     @property
     def index(self) -> Index:
         """The collection's index, for what Haystack has no word for."""
-        return self._held.index
+        return self._documents.index
 
     def to_dict(self) -> dict[str, Any]:
         """Return what makes this store again; a store in memory comes back empty.
@@ -140,13 +133,13 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayDocumentStore:
-        """Make a store of what :meth:`to_dict` returned."""
+        """Make a store of `data`, which :meth:`to_dict` returned."""
         own = f"{cls.__module__}.{cls.__name__}"
         return default_from_dict(cls, {**data, "type": own} if data.get("type") == _TYPE_BEFORE else data)
 
     def close(self) -> None:
         """Give the file back; the last store of a process that holds it closes it."""
-        self._held.close()
+        self._documents.close()
 
     def __enter__(self) -> ScrubjayDocumentStore:
         return self
@@ -183,12 +176,12 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
                 )
         if not isinstance(policy, DuplicatePolicy):
             raise ValueError(f"policy: expected a DuplicatePolicy, got {policy!r}")
-        with self._held.turn:
+        with self._documents.turn:
             if policy == DuplicatePolicy.OVERWRITE:
                 self._upsert([self._fields(document) for document in documents])
                 return len(documents)
-            ids = valid_ids(document.id for document in documents)
-            there = {record.id for record in self.index.list(self.scope, ids=ids, exact=True)}
+            ids = [document.id for document in documents]
+            there = {record.id for record in self._documents.list(scope=self.scope, ids=ids, exact=True)}
             fresh: dict[str, Document] = {}
             for document in documents:
                 if document.id not in there and document.id not in fresh:
@@ -201,10 +194,15 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             return len(fresh)
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Add `meta` to that of the scope's own documents that match; return how many. They count as rewritten."""
-        with self._held.turn:
+        """Add `meta` to that of the scope's own documents that match; return how many. They count as rewritten.
+
+        Args:
+            filters: Haystack's.
+            meta: what is added.
+        """
+        with self._documents.turn:
             changed = []
-            for record, document in self._matching(translate(filters), exact=True, with_embedding=True):
+            for record, document in self._matching(filters, exact=True, with_embedding=True):
                 fields = self._fields(replace(document, meta=document.meta | meta))
                 if fields["vector"] is None:  # the vector that the store's own embedder made of the same text
                     fields["vector"] = record.vector
@@ -214,17 +212,25 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         return len(changed)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete the scope's own documents with these ids, at once; ids of no document are passed over."""
-        self.index.delete_many(valid_ids(document_ids), scope=self.scope)
+        """Delete the scope's own documents with these ids, at once; ids of no document are passed over.
+
+        Args:
+            document_ids: their ids.
+        """
+        self._documents.delete_many(document_ids, scope=self.scope)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """Delete the scope's own documents that match, at once; return how many."""
-        matching = self._matching(translate(filters), exact=True)
-        return self.index.delete_many([record.id for record, _ in matching], scope=self.scope)
+        """Delete the scope's own documents that match, at once; return how many.
+
+        Args:
+            filters: Haystack's.
+        """
+        where = translate(filters, self._document)
+        return self._documents.delete_many(scope=self.scope, filter=EVERYTHING if where is None else where)
 
     def delete_all_documents(self) -> None:
         """Delete all documents that are exactly the scope's own."""
-        self.index.erase(self.scope, exact=True)
+        self._documents.erase(self.scope)
 
     def _fields(self, document: Document) -> dict[str, Any]:
         index = self.index
@@ -234,50 +240,111 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
 
     def _upsert(self, records: list[dict[str, Any]]) -> None:
         if records:
-            self.index.upsert_many(records, progress=False)
+            self._documents.upsert_many(records)
 
     # ------------------------------------------------------------------ looking
 
     def count_documents(self) -> int:
         """Return how many documents the scope sees."""
-        return self.index.count(self.scope)
+        return self._documents.count(self.scope)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Return the documents that match, in the order in which they were written.
 
+        Args:
+            filters: Haystack's; None: all documents.
+
         Raises:
             FilterError: the filter is malformed, or orders values without an order.
         """
-        matching = self._matching(translate(filters), with_embedding=self.return_embedding)
-        documents = [document for _, document in matching]
-        return documents if self.return_embedding else [replace(one, embedding=None) for one in documents]
+        embedded = self.return_embedding
+        documents = [document for _, document in self._matching(filters, with_embedding=embedded)]
+        return documents if embedded else [replace(document, embedding=None) for document in documents]
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Return how many documents match."""
-        translated = translate(filters)
-        if translated.judge is None:
-            return self.index.count(self.scope, filter=translated.native)
-        return sum(1 for _ in self._matching(translated))
+        """Return how many documents match.
+
+        Args:
+            filters: Haystack's.
+        """
+        return self._documents.count(self.scope, filter=translate(filters, self._document))
 
     def _matching(
-        self, filter: Translated, *, exact: bool = False, with_embedding: bool = False
+        self, filters: dict[str, Any] | None, *, exact: bool = False, with_embedding: bool = False
     ) -> Iterator[tuple[Record, Document]]:
         """The memories that a filter admits, oldest first, and what documents they are."""
-        ids = None if filter.ids is None else valid_ids(filter.ids)
-        index = self.index
-        with_embedding = with_embedding or filter.reads_embedding
-        for record in index.list(self.scope, filter=filter.native, ids=ids, exact=exact, order="oldest"):
-            if with_embedding:
-                found = index.get(record.id, scope=record.scope)
-                if found is None or found.scope != record.scope:  # gone since the listing
-                    continue
-                record = found
-            document = to_document(
-                str(record.id),
-                record.text,
-                record.metadata or {},
-                vector=None if record.vector is None else np.asarray(record.vector),
-                with_embedding=with_embedding,
-            )
-            if filter.judge is None or filter.judge(document):
-                yield record, document
+        where = translate(filters, self._document)
+        records = self._documents.list(scope=self.scope, filter=where, exact=exact, order="oldest")
+        if with_embedding:
+            whole: dict[Any, Record] = {}
+            for scope in {record.scope for record in records}:
+                ids = [record.id for record in records if record.scope == scope]
+                found = self._documents.get_many(ids, scope=scope, exact=True)
+                whole.update({(one.scope, one.id): one for one in found if one is not None})
+            keys = [(record.scope, record.id) for record in records]
+            records = [whole[key] for key in keys if key in whole]  # others are gone since the listing
+        for record in records:
+            yield record, self._document(record, with_embedding)
+
+    # ------------------------------------------------------------------ metadata
+
+    def count_unique_metadata_by_filter(
+        self, filters: dict[str, Any], metadata_fields: list[str]
+    ) -> dict[str, int]:
+        """Return how many different values each field has among the documents that match.
+
+        Args:
+            filters: Haystack's.
+            metadata_fields: with or without "meta." before them; in the result without.
+        """
+        return metadata.distinct(self._metas(filters), metadata_fields)
+
+    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
+        """Return each field with its type: "boolean", "int", "float" or, for everything else, "keyword"."""
+        return metadata.types(self._metas(None))
+
+    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
+        """Return the least and the greatest value of `metadata_field` as "min" and "max"; both None if it has no
+        values, or some that do not compare."""
+        return metadata.least_and_greatest(self._metas(None), metadata_field)
+
+    def get_metadata_field_unique_values(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: dict[str, Any] | None = None,
+    ) -> tuple[list[Any], int]:
+        """Return different values of a field in the order of their texts, and how many there are.
+
+        Args:
+            metadata_field: with or without "meta.".
+            search_term: only values whose text holds it, in whatever case.
+            from_, size: which of them.
+            filters: of which documents.
+        """
+        values = metadata.found_values(self._metas(filters), metadata_field, search_term)
+        return values[from_ : from_ + size], len(values)
+
+    def _metas(self, filters: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
+        return (document.meta for _, document in self._matching(filters))
+
+    # ------------------------------------------------------------------ the same without blocking an event loop
+
+    write_documents_async = awaited(write_documents, "write_documents_async")
+    update_by_filter_async = awaited(update_by_filter, "update_by_filter_async")
+    delete_documents_async = awaited(delete_documents, "delete_documents_async")
+    delete_by_filter_async = awaited(delete_by_filter, "delete_by_filter_async")
+    delete_all_documents_async = awaited(delete_all_documents, "delete_all_documents_async")
+    count_documents_async = awaited(count_documents, "count_documents_async")
+    filter_documents_async = awaited(filter_documents, "filter_documents_async")
+    count_documents_by_filter_async = awaited(count_documents_by_filter, "count_documents_by_filter_async")
+    count_unique_metadata_by_filter_async = awaited(
+        count_unique_metadata_by_filter, "count_unique_metadata_by_filter_async"
+    )
+    get_metadata_fields_info_async = awaited(get_metadata_fields_info, "get_metadata_fields_info_async")
+    get_metadata_field_min_max_async = awaited(get_metadata_field_min_max, "get_metadata_field_min_max_async")
+    get_metadata_field_unique_values_async = awaited(
+        get_metadata_field_unique_values, "get_metadata_field_unique_values_async"
+    )

@@ -24,12 +24,12 @@ description: "Scrubjay - local memory in one file: found by words and meaning, s
 
 
 def register(ctx: Any) -> None:
-    """Give Hermes the provider; Hermes calls this."""
+    """Give Hermes' context `ctx` the provider; Hermes calls this."""
     ctx.register_memory_provider(ScrubjayMemoryProvider())
 
 
 def install(hermes_home: str | os.PathLike[str] | None = None) -> Path:
-    """Write the plugin's folder into Hermes' home (None: `HERMES_HOME`, or ``~/.hermes``), and return it.
+    """Write the plugin's folder into Hermes' home `hermes_home` (None: `HERMES_HOME`, or ``~/.hermes``), and return it.
 
     For versions of Hermes that do not look for installed packages. Writing it again changes nothing.
     """

@@ -105,6 +105,10 @@ class ScrubjayMemoryProvider:
     def initialize(self, session_id: str, **given: Any) -> None:
         """Open the file for a session. Hermes says its home, the platform, the user, the profile and the context.
 
+        Args:
+            session_id: of the session.
+            given: what else Hermes says: `hermes_home`, `platform`, `user_id` and more.
+
         Raises:
             ValueError: a setting is wrong.
             StoreError, StoreFormatError, CorruptIndexError: the file cannot be opened.
@@ -129,7 +133,12 @@ class ScrubjayMemoryProvider:
         )
 
     def initialize_for_inspection(self, session_id: str, **given: Any) -> None:
-        """Open nothing: tools and the introduction are the same for all."""
+        """Open nothing: tools and the introduction are the same for all.
+
+        Args:
+            session_id: of the session.
+            given: not used.
+        """
         self._session_id = session_id
 
     def shutdown(self) -> None:
@@ -152,7 +161,12 @@ class ScrubjayMemoryProvider:
         return f"{_INTRODUCTION}\n\n{known}" if known else _INTRODUCTION
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """Return the memories that fit what was asked as a list; empty if none reaches the floor."""
+        """Return the memories that fit what was asked as a list; empty if none reaches the floor.
+
+        Args:
+            query: what was asked.
+            session_id: of the session; "": the present one.
+        """
         self._recalled = 0
         if self._turns is None or not query.strip():
             return ""
@@ -164,7 +178,11 @@ class ScrubjayMemoryProvider:
         return block_of(made)
 
     def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
-        """Do nothing: recall takes about a millisecond, so nothing is fetched ahead."""
+        """Do nothing: recall takes about a millisecond, so nothing is fetched ahead.
+
+        Args:
+            query, session_id: not used.
+        """
 
     def recall_status(self) -> Recalled | None:
         """Return how many memories the last prefetch gave; None if none."""
@@ -179,7 +197,14 @@ class ScrubjayMemoryProvider:
         messages: Sequence[Mapping[str, Any]] | None = None,
         turn_author: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep a turn; it is durable when this returns."""
+        """Keep a turn; it is durable when this returns.
+
+        Args:
+            user_content, assistant_content: what was said by whom.
+            session_id: of the session; "": the present one.
+            messages: Hermes'; not used.
+            turn_author: who spoke, where several people do.
+        """
         if self._turns is None or not self._writes:
             return
         id = session_id or self._session_id
@@ -196,7 +221,11 @@ class ScrubjayMemoryProvider:
         return list(SCHEMAS) if self._writes else SCHEMAS[:1]
 
     def handle_tool_call(self, tool_name: str, args: Mapping[str, Any], **_: Any) -> str:
-        """Run a tool; return JSON."""
+        """Run a tool; return JSON.
+
+        Args:
+            tool_name, args: as the model asked for them.
+        """
         if tool_name not in {schema["name"] for schema in self.get_tool_schemas()}:
             tool_name = f"{tool_name} (not offered)"
         return Tools(self.memory, self._scope).call(tool_name, args, self._session_id)
@@ -204,10 +233,18 @@ class ScrubjayMemoryProvider:
     # ------------------------------------------------------------------ what else happens
 
     def on_turn_start(self, turn_number: int, message: str, **_: Any) -> None:
-        """Do nothing."""
+        """Do nothing.
+
+        Args:
+            turn_number, message: not used.
+        """
 
     def on_session_end(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Record the prompt of a turn that was not finished."""
+        """Record the prompt of a turn that was not finished.
+
+        Args:
+            messages: of the session; each was kept already.
+        """
         with self._lock:
             run = self._runs.pop(self._session_id, None)
         if run is not None and self._writes:
@@ -222,17 +259,31 @@ class ScrubjayMemoryProvider:
         rewound: bool = False,
         **_: Any,
     ) -> None:
-        """Go on with another session. What the one before said is recalled there, also after a compression."""
+        """Go on with another session. What the one before said is recalled there, also after a compression.
+
+        Args:
+            new_session_id: of the session that goes on.
+            parent_session_id, reset, rewound: Hermes'; not used.
+        """
         with self._lock:
             self._runs.pop(self._session_id, None)
         self._session_id = new_session_id
 
     def on_pre_compress(self, messages: Sequence[Mapping[str, Any]], **_: Any) -> str:
-        """Add nothing: each turn was kept already."""
+        """Add nothing: each turn was kept already.
+
+        Args:
+            messages: that Hermes is about to compress; not used.
+        """
         return ""
 
     def on_delegation(self, task: str, result: str, *, child_session_id: str = "", **_: Any) -> None:
-        """Keep what a subagent answered in the trace."""
+        """Keep what a subagent answered in the trace.
+
+        Args:
+            task, result: what was asked and answered.
+            child_session_id: of the subagent.
+        """
         if self._turns is not None and self._writes and result.strip():
             run = self.memory.session(self._scope, self._session_id)
             run.tool(
@@ -246,6 +297,12 @@ class ScrubjayMemoryProvider:
 
         What is replaced or removed is found by its whole text, which Hermes gives as `previous_content`; without it a
         replacement is an addition, and a removal takes out what `content` says.
+
+        Args:
+            action: one of the three.
+            target: which of Hermes' files: "user" or "memory".
+            content: what it says.
+            metadata: what else Hermes knows, such as `previous_content`.
         """
         if self._turns is None or not self._writes:
             return
@@ -265,7 +322,12 @@ class ScrubjayMemoryProvider:
         return [dict(field) for field in SCHEMA]
 
     def save_config(self, values: Mapping[str, Any], hermes_home: str) -> None:
-        """Write settings to "scrubjay.json" in Hermes' home."""
+        """Write settings to "scrubjay.json" in Hermes' home.
+
+        Args:
+            values: name -> setting.
+            hermes_home: the folder.
+        """
         saved(values, home_of(hermes_home))
 
     def backup_paths(self) -> list[str]:

@@ -34,11 +34,11 @@ class ScrubjayEmbeddings(Embeddings):
         self.embedder = default() if embedder is None else embedder
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a vector for each text."""
+        """Return a vector for each of `texts`."""
         return np.asarray(self.embedder.embed_documents(texts), dtype=np.float64).tolist()
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a question."""
+        """Return the vector of the question `text`."""
         return np.asarray(self.embedder.embed_query(text), dtype=np.float64).tolist()
 
 

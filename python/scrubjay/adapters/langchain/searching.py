@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from scrubjay._native import Scope
 from scrubjay.adapters.langchain.embeddings import already_made
-from scrubjay.backend import Admitted, Backend, as_query, only
+from scrubjay.backend import Admitted, Backend, as_query, awaited, only
 from scrubjay.filters import Filter
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
@@ -20,10 +20,24 @@ from scrubjay.records import Record
 
 __all__ = ["DocumentFilter", "Searching"]
 
+R = TypeVar("R")
+
 logger = logging.getLogger(__name__)
 
 DocumentFilter = Mapping[str, Any] | Filter | Callable[[Document], bool]
 """What `filter` accepts."""
+
+
+def _embedding_first(method: Callable[..., R], name: str) -> Callable[..., Coroutine[Any, Any, R]]:
+    """Return the async method of a search, for which the embeddings' own async method embeds the question."""
+    search = awaited(method, name)
+
+    @functools.wraps(search)
+    async def run(self: Searching, query: str | None, *args: Any, **options: Any) -> R:
+        with already_made(await self._question_embedded(query, options)):
+            return await search(self, query, *args, **options)
+
+    return run
 
 
 class Searching:
@@ -94,35 +108,25 @@ class Searching:
             logger.warning("search degraded to %s: %s", hits.mode, "; ".join(hits.degraded))
         return admitted.of(hits, k) if admitted.n_twins else hits
 
-    async def ahits(self, query: str | None, k: int = 4, **options: Any) -> Hits | list[Hit]:
-        """Return hits as :meth:`hits` does; the embeddings' own async method embeds the question."""
-        made: dict[str, Any] = {}
+    async def _question_embedded(self, query: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the vector of a search's question, made by the embeddings' own async method, where it needs one."""
         asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
         if (
-            self._embeddings is not None
-            and query is not None
-            and options.get("vector") is None
-            and asked.mode != "lexical"
-            and Backend.of(self.index).dim is not None
+            self._embeddings is None
+            or query is None
+            or options.get("vector") is not None
+            or asked.mode == "lexical"
+            or Backend.of(self.index).dim is None
         ):
-            try:
-                made[query] = await self._embeddings.aembed_query(query)
-            except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
-                made[query] = error
-
-        def search() -> Hits | list[Hit]:
-            with already_made(made):
-                return self.hits(query, k, **options)
-
-        return await asyncio.to_thread(search)
+            return {}
+        try:
+            return {query: await self._embeddings.aembed_query(query)}
+        except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
+            return {query: error}
 
     def similarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
         """Return the k best documents; see the class for the options."""
         return [self._document(hit) for hit in self.hits(query, k, **options)]
-
-    async def asimilarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
-        """Return the k best documents."""
-        return [self._document(hit) for hit in await self.ahits(query, k, **options)]
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, **options: Any
@@ -134,12 +138,6 @@ class Searching:
         """
         return [(self._document(hit), hit.score) for hit in self.hits(query, k, **options)]
 
-    async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, **options: Any
-    ) -> list[tuple[Document, float]]:
-        """Return the k best documents with the scores that order them."""
-        return [(self._document(hit), hit.score) for hit in await self.ahits(query, k, **options)]
-
     def similarity_search_by_vector(
         self, embedding: Sequence[float], k: int = 4, **options: Any
     ) -> list[Document]:
@@ -147,12 +145,6 @@ class Searching:
         return [
             document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **options)
         ]
-
-    async def asimilarity_search_by_vector(
-        self, embedding: Sequence[float], k: int = 4, **options: Any
-    ) -> list[Document]:
-        """Return the k documents that are nearest to a vector."""
-        return await asyncio.to_thread(self.similarity_search_by_vector, embedding, k, **options)
 
     def similarity_search_with_score_by_vector(
         self, embedding: Sequence[float], k: int = 4, **options: Any
@@ -177,13 +169,6 @@ class Searching:
         options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return self.similarity_search(query, k, **options)
 
-    async def amax_marginal_relevance_search(
-        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
-    ) -> list[Document]:
-        """Return k documents that are relevant and differ from one another."""
-        options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
-        return await self.asimilarity_search(query, k, **options)
-
     def max_marginal_relevance_search_by_vector(
         self,
         embedding: Sequence[float],
@@ -195,18 +180,6 @@ class Searching:
         """Return k documents that are near to a vector and differ from one another."""
         options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return self.similarity_search_by_vector(embedding, k, **options)
-
-    async def amax_marginal_relevance_search_by_vector(
-        self,
-        embedding: Sequence[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        **options: Any,
-    ) -> list[Document]:
-        """Return k documents that are near to a vector and differ from one another."""
-        options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
-        return await self.asimilarity_search_by_vector(embedding, k, **options)
 
     def _diverse(self, options: Mapping[str, Any], candidates: int, mmr: float) -> Query:
         asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
@@ -226,12 +199,6 @@ class Searching:
         options["explain"] = True
         return self._with_relevance(self.hits(query, k, **options))
 
-    async def _asimilarity_search_with_relevance_scores(
-        self, query: str, k: int = 4, **options: Any
-    ) -> list[tuple[Document, float]]:
-        options["explain"] = True
-        return self._with_relevance(await self.ahits(query, k, **options))
-
     def _with_relevance(self, hits: Iterable[Hit]) -> list[tuple[Document, float]]:
         """A similarity, from 0 to 1; 1 for a document that holds a rare identifier of the question verbatim; without a
         vector the share of the question's words that it holds. In the order of the hits."""
@@ -243,3 +210,21 @@ class Searching:
             return (hit.coverage or 0.0) if hit.similarity is None else scale(hit.similarity)
 
         return [(self._document(hit), relevance(hit)) for hit in hits]
+
+    # ------------------------------------------------------------------ the same without blocking an event loop
+
+    ahits = _embedding_first(hits, "ahits")
+    asimilarity_search = _embedding_first(similarity_search, "asimilarity_search")
+    asimilarity_search_with_score = _embedding_first(
+        similarity_search_with_score, "asimilarity_search_with_score"
+    )
+    amax_marginal_relevance_search = _embedding_first(
+        max_marginal_relevance_search, "amax_marginal_relevance_search"
+    )
+    _asimilarity_search_with_relevance_scores = _embedding_first(
+        _similarity_search_with_relevance_scores, "_asimilarity_search_with_relevance_scores"
+    )
+    asimilarity_search_by_vector = awaited(similarity_search_by_vector, "asimilarity_search_by_vector")
+    amax_marginal_relevance_search_by_vector = awaited(
+        max_marginal_relevance_search_by_vector, "amax_marginal_relevance_search_by_vector"
+    )

@@ -6,7 +6,6 @@ import asyncio
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from scrubjay.adapters.langchain.embeddings import (
     model_name,
 )
 from scrubjay.adapters.langchain.searching import Searching
-from scrubjay.backend import as_query, lease, valid_ids
+from scrubjay.backend import Documents, awaited, path_or_index
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
 from scrubjay.fusion import Query
@@ -83,14 +82,11 @@ class ScrubjayVectorStore(Searching, VectorStore):
     ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if path is not None and index is not None:
-            raise ValueError("index: expected either path or index, got both")
+        where = path_or_index(path, index)
         if collection is None:
             collection = "langchain" if index is None else ""
         self.scope = scope
         """Who asks, and whose the added documents are."""
-        self.query = as_query(query)
-        """The query of searches that are given no other."""
         self._embeddings: Embeddings | None = None  # if they are LangChain's
         self._given = embedding
         if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
@@ -100,14 +96,17 @@ class ScrubjayVectorStore(Searching, VectorStore):
             raise TypeError(
                 f"embedding: expected LangChain's Embeddings or an embedder of Scrubjay, got {type(embedding).__name__}"
             )
-        self._held = lease(
-            Path(path) if path is not None else index,
+        self._documents = Documents(
+            where,
             collection=collection or None,
+            query=query,
             metric=metric,
             dtype=dtype,
             analyzer=analyzer,
             **options,
         )
+        self.query = self._documents.query
+        """The query of searches that are given no other."""
         own = embedding.embedder if isinstance(embedding, ScrubjayEmbeddings) else embedding
         if self._embeddings is None and own is not None:
             self._use(own)
@@ -117,7 +116,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
     @property
     def index(self) -> Index:
         """The collection's index, for what LangChain has no word for."""
-        return self._held.index
+        return self._documents.index
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -129,7 +128,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
 
     def close(self) -> None:
         """Give the file back; the last store of a process that holds it closes it."""
-        self._held.close()
+        self._documents.close()
 
     def __enter__(self: Self) -> Self:
         return self
@@ -149,6 +148,10 @@ class ScrubjayVectorStore(Searching, VectorStore):
     ) -> Self:
         """Return a store with these texts; `options` are those of the constructor.
 
+        Args:
+            texts, metadatas, ids: as for :meth:`add_texts`.
+            embedding: LangChain's or ours; None: words alone.
+
         >>> store = ScrubjayVectorStore.from_texts(["Prefers trains."], ids=["a"], scope=Scope("acme"))
         >>> store.similarity_search("trains")[0].id
         'a'
@@ -167,7 +170,12 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: list[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Return a store with these texts; `options` are those of the constructor."""
+        """Return a store with these texts; `options` are those of the constructor.
+
+        Args:
+            texts, metadatas, ids: as for :meth:`add_texts`.
+            embedding: LangChain's or ours; None: words alone.
+        """
         store = await asyncio.to_thread(cls, embedding, **options)
         await store.aadd_texts(texts, metadatas, ids=ids)
         return store
@@ -182,7 +190,14 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add texts, all or none, and return their ids; one whose id exists is replaced."""
+        """Add texts, all or none, and return their ids; one whose id exists is replaced.
+
+        Args:
+            texts: what is added.
+            metadatas: one mapping a text, or None.
+            ids: one a text; None: a new one.
+            batch_size: texts a call of the embeddings; None: all at once.
+        """
         documents = _documents(texts, metadatas)
         return self.add_documents(documents, ids=ids, batch_size=batch_size)
 
@@ -194,7 +209,14 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add texts, all or none, and return their ids; one whose id exists is replaced."""
+        """Add texts, all or none, and return their ids; one whose id exists is replaced.
+
+        Args:
+            texts: what is added.
+            metadatas: one mapping a text, or None.
+            ids: one a text; None: a new one.
+            batch_size: texts a call of the embeddings; None: all at once.
+        """
         documents = _documents(texts, metadatas)
         return await self.aadd_documents(documents, ids=ids, batch_size=batch_size)
 
@@ -236,7 +258,12 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add documents as :meth:`add_documents` does; the embeddings' own async method embeds them."""
+        """Add documents as :meth:`add_documents` does; the embeddings' own async method embeds them.
+
+        Args:
+            documents: what is added.
+            ids, batch_size: as for :meth:`add_texts`.
+        """
         named = _named(documents, ids)
         vectors = None
         if self._embeddings is not None:
@@ -265,32 +292,28 @@ class ScrubjayVectorStore(Searching, VectorStore):
             for id, document in named
         ]
         with already_made(made):
-            self.index.upsert_many(records, scope=self.scope, progress=False)
+            self._documents.upsert_many(records, scope=self.scope)
         return [id for id, _ in named]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
         """Delete the scope's own documents with these ids, at once; None deletes all of them. Ids of no document are
         passed over."""
         if ids is None:
-            self.index.erase(self.scope, exact=True)
+            self._documents.erase(self.scope)
         else:
-            self.index.delete_many(valid_ids([ids] if isinstance(ids, str) else ids), scope=self.scope)
+            self._documents.delete_many([ids] if isinstance(ids, str) else ids, scope=self.scope)
         return True
 
-    async def adelete(self, ids: Sequence[str] | None = None) -> bool:
-        """Delete as :meth:`delete` does."""
-        return await asyncio.to_thread(self.delete, ids)
+    adelete = awaited(delete, "adelete")
 
     # ------------------------------------------------------------------ looking
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in their order, as far as the scope sees them: of equal ids its own."""
-        found = self.index.get_many(valid_ids([ids] if isinstance(ids, str) else ids), scope=self.scope)
+        found = self._documents.get_many([ids] if isinstance(ids, str) else ids, scope=self.scope)
         return [self._document_of(record) for record in found if record is not None]
 
-    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Return documents as :meth:`get_by_ids` does."""
-        return await asyncio.to_thread(self.get_by_ids, ids)
+    aget_by_ids = awaited(get_by_ids, "aget_by_ids")
 
     # ------------------------------------------------------------------ inside
 

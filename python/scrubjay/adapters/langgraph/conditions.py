@@ -21,19 +21,19 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from scrubjay.backend import EVERYTHING, NOTHING, Native, Node, Test
 from scrubjay.payload import to_utc
+from scrubjay.records import Record
 
 __all__ = ["columns", "matches", "translated"]
 
 _LONG = 24  # characters of a value that is stored as it is; of a longer one 128 bits of a hash are
 _LONG_BEFORE = 200  # the same in documents of earlier versions, which have another hash
 _LONGEST_NUMBER = 400
-_NOTHING: dict[str, Any] = {"$or": []}
-_EVERYTHING: dict[str, Any] = {"$and": []}
 _ORDERS = {"$gt", "$gte", "$lt", "$lte"}
 
 
@@ -54,28 +54,42 @@ def columns(value: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def translated(filter: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, bool]:
-    """Return the engine's filter, and whether :meth:`matches` must look at what it admits as well.
+def translated(
+    filter: Mapping[str, Any] | None, value_of: Callable[[Record], dict[str, Any] | None]
+) -> Node | None:
+    """Return the conditions of a filter; None admits everything.
+
+    Args:
+        filter: LangGraph's.
+        value_of: the value of a document's item; None: it is of none.
 
     Raises:
         TypeError, ValueError: the message names the key, what was expected and what was given.
 
-    >>> translated({"color": "red", "n": {"$gt": 1}})
-    ({'$and': [{'=color': {'$eq': 'sred'}}, {'#n': {'$gt': 1.0}}]}, False)
+    >>> translated({"color": "red", "n": {"$gt": 1}}, lambda record: None)
+    Native(filter={'$and': [{'=color': {'$eq': 'sred'}}, {'#n': {'$gt': 1.0}}]})
     """
     if not filter:
-        return None, False
+        return None
     if not isinstance(filter, Mapping):
         raise TypeError(f"filter: expected a mapping, got {type(filter).__name__}")
     conditions: list[dict[str, Any]] = []
-    rest = False
+    exact = True
     for key, wanted in filter.items():
         if not isinstance(key, str):
             raise TypeError(f"filter: expected str keys, got {key!r}")
         for condition, inexact in _conditions(key, _plain(wanted, key)):
             conditions.append(condition)
-            rest = rest or inexact
-    return {"$and": conditions}, rest
+            exact = exact and not inexact
+    native = {"$and": conditions}
+    if exact:
+        return Native(native)
+
+    def holds(record: Record) -> bool:
+        value = value_of(record)
+        return value is not None and matches(value, filter)
+
+    return Test(native, holds)
 
 
 def matches(value: Any, filter: Mapping[str, Any]) -> bool:
@@ -96,7 +110,7 @@ def _conditions(key: str, wanted: Any) -> list[tuple[dict[str, Any], bool]]:
     if "." in key and not key.startswith(".") and not key.endswith("."):
         absent = _compare(None, wanted)
         either = [{"=" + name: {"$exists": True}} for name in (key, key.partition(".")[0])]
-        return [(_EVERYTHING if absent else {"$or": either}, True)]
+        return [(EVERYTHING.filter if absent else {"$or": either}, True)]
     if not isinstance(wanted, dict):
         if _holds_mapping(wanted):
             return [({"=" + key: {"$exists": True}}, True)]
@@ -116,7 +130,7 @@ def _operator(key: str, name: str, operand: Any) -> tuple[dict[str, Any], bool]:
     number = _number(operand)
     if number is not None:
         bound = {"#" + key: {name: _finite(number)}}
-        return (_NOTHING if math.isnan(number) else bound), False
+        return (NOTHING.filter if math.isnan(number) else bound), False
     if isinstance(operand, str):  # by code point; the stock store has no answer here
         return {"=" + key: {"$exists": True}}, True
     raise TypeError(f"filter[{key!r}][{name!r}]: expected a number or str, got {type(operand).__name__}")
@@ -126,7 +140,7 @@ def _equals(key: str, wanted: Any) -> dict[str, Any]:
     if wanted is None:
         return {"=" + key: {"$exists": False}}
     if isinstance(wanted, float) and math.isnan(wanted):
-        return _NOTHING
+        return NOTHING.filter
     texts = list(dict.fromkeys((_equal_text(wanted), _equal_text_before(wanted))))
     return {"=" + key: {"$eq": texts[0]} if len(texts) == 1 else {"$in": texts}}
 

@@ -45,7 +45,7 @@ class Directory:
         own = home_of(self._tenant, prefix)
         if self._index.count(own):
             found.append(own)
-        return sorted(found)
+        return sorted(found, key=lambda home: home.user or "")  # the tenant and the agent are the same
 
     def note(self, namespaces: Iterable[Namespace]) -> None:
         """Items were put into namespaces, and can be found there."""

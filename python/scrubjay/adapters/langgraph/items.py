@@ -15,38 +15,28 @@ from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.adapters.langgraph import conditions
+from scrubjay.adapters.langgraph.conditions import columns
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, scope_of
+from scrubjay.backend import Native
 from scrubjay.index import Hit
-from scrubjay.records import Record
+from scrubjay.records import Record, Row
 
 __all__ = [
     "FIRST_PART",
-    "Document",
     "Put",
     "as_item",
     "as_search_item",
     "deadline",
     "is_item",
     "item_key",
+    "item_value",
     "n_parts",
     "put_of",
     "value_of",
 ]
 
-FIRST_PART = {"part": 0}
+FIRST_PART = Native({"part": 0})
 """The condition that admits one document of every item."""
-
-
-class Document(NamedTuple):
-    """One document to be written."""
-
-    id: str
-    text: str
-    scope: Scope
-    vector: Any
-    payload: bytes | None
-    expires_at: datetime | None
 
 
 class Put(NamedTuple):
@@ -64,10 +54,10 @@ class Put(NamedTuple):
 
     def documents(
         self, tenant: str, vectors: Mapping[str, Any], created_at: datetime | None, now: datetime
-    ) -> list[Document]:
+    ) -> list[Row]:
         """Return the documents of an item that is not deleted."""
         assert self.value is not None
-        metadata: dict[str, Any] = {**conditions.columns(self.value), "key": self.key}
+        metadata: dict[str, Any] = {**columns(self.value), "key": self.key}
         if len(self.texts) > 1:
             metadata["parts"] = len(self.texts)
         if created_at is not None:
@@ -79,13 +69,14 @@ class Put(NamedTuple):
         times = {"created_at": (created_at or now).isoformat()}
         if expires_at is not None:
             times["expires_at"] = expires_at.isoformat()
+        ends = None if expires_at is None else payload.microseconds(expires_at)
         found = []
         for part, text in enumerate(self.texts or [""]):
             own = {**metadata, **_without_text(self.value, text), "part": part}
             encoded = payload.encode_fields({"metadata": own, **times})  # of JSON's types already
             vector = vectors.get(text)
             scope, id = self.document_key(tenant, part)
-            found.append(Document(id, text, scope, vector, encoded, expires_at))
+            found.append(Row(id, text, scope, vector, encoded, ends))
         return found
 
 
@@ -163,6 +154,11 @@ def item_key(found: Record | Hit) -> tuple[Namespace, str]:
     metadata = _metadata(found)
     named = metadata.get("namespace")  # in documents of earlier versions, whose scope may be that of a prefix
     return tuple((found.scope.user or "").split(".") if named is None else named), metadata["key"]
+
+
+def item_value(found: Record | Hit) -> dict[str, Any] | None:
+    """Return the value of the item that a document is of; None: it is of none."""
+    return value_of(found) if is_item(found) else None
 
 
 def n_parts(found: Record | Hit) -> int:

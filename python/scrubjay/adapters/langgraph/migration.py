@@ -29,7 +29,7 @@ def migrate(lease: Lease, index: Index, tenant: str) -> int:
     root = Scope(tenant, user=".")  # every item of the first form has a copy here, and no other one has
     if not Backend.of(index).is_durable:
         return 0
-    if not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART, limit=1))):
+    if not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART.filter, limit=1))):
         return 0
     try:
         with lease.turn, Backend.of(index).changing("deleting copies of items") as change:

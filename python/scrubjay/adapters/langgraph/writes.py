@@ -11,7 +11,7 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.adapters.langgraph.items import Document, Put, deadline, is_item, item_key, n_parts
+from scrubjay.adapters.langgraph.items import Put, deadline, is_item, item_key, n_parts
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, home_of
 from scrubjay.backend import Backend, Lease
 from scrubjay.index import Hit, Index
@@ -27,9 +27,9 @@ def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
     texts = list(dict.fromkeys(text for put in puts for text in put.texts))
     vectors = dict(zip(texts, Backend.of(index).embed(texts), strict=True))  # before anybody has to wait
 
-    def changes() -> tuple[list[Document], list[tuple[Scope, str]]]:
+    def changes() -> tuple[list[Row], list[tuple[Scope, str]]]:
         now = datetime.now(timezone.utc)
-        documents: list[Document] = []
+        documents: list[Row] = []
         gone: list[tuple[Scope, str]] = []
         known = _known(index, tenant, puts)
         for put in puts:
@@ -55,7 +55,7 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
     if not due:
         return
 
-    def changes() -> tuple[list[Document], list[tuple[Scope, str]]]:
+    def changes() -> tuple[list[Row], list[tuple[Scope, str]]]:
         documents = []
         for (namespace, key), found in due.items():
             put = Put(namespace, key, None, [], None)
@@ -68,7 +68,9 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
                     expires_at = deadline(now, metadata["ttl"])
                     metadata["ends"] = expires_at.isoformat()
                     encoded = payload.encode(metadata, record.created_at, expires_at)
-                    documents.append(Document(id, record.text, scope, record.vector, encoded, expires_at))
+                    ends = payload.microseconds(expires_at)
+                    vector: Any = record.vector
+                    documents.append(Row(id, record.text, scope, vector, encoded, ends))
         return documents, []
 
     _change(lease, index, "refreshing items", changes)
@@ -104,7 +106,12 @@ def _is_due(found: Record | Hit, now: datetime) -> bool:
 def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
     with lease.turn:
         if not Backend.of(index).is_durable:
-            _change_in_memory(index, *changes())
+            # A search may see the new documents a moment before the old ones are gone.
+            documents, gone = changes()
+            if documents:
+                Backend.of(index).write_rows(documents)
+            if gone:
+                Backend.of(index).delete_keys(gone)
             return
         with Backend.of(index).changing(doing) as change:
             documents, gone = changes()
@@ -118,24 +125,3 @@ def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
                     vectors=[document.vector for document in documents],
                     payloads=[document.payload for document in documents],
                 )
-
-
-def _change_in_memory(index: Index, documents: list[Document], gone: list[tuple[Scope, str]]) -> None:
-    """The same without a transaction: a search may see the new documents a moment before the old ones are gone."""
-    backend = Backend.of(index)
-    if documents:
-        backend.write_rows(
-            [
-                Row(
-                    document.id,
-                    document.text,
-                    document.scope,
-                    document.vector,
-                    document.payload,
-                    None if document.expires_at is None else payload.microseconds(document.expires_at),
-                )
-                for document in documents
-            ]
-        )
-    if gone:
-        backend.delete_keys([(scope, id) for scope, id in gone])

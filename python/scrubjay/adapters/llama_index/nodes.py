@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from llama_index.core.schema import BaseNode, Document, MetadataMode
+from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 from scrubjay._native import Scope
@@ -24,6 +24,8 @@ DOCUMENT = "ref_doc_id"
 """The name by which LlamaIndex's filters know a node's source document; "None" means no document."""
 
 _NODE = "_node"
+# What the framework's own function would only write as JSON and read again; a document it would make a text node.
+_MADE_OF_DICTS = {kind.class_name(): kind for kind in (TextNode, Document)}
 _OWN = ("_node_type", "document_id", "doc_id", DOCUMENT)  # which every store of LlamaIndex adds for filters
 
 
@@ -67,10 +69,10 @@ def to_node(memory: Record | Hit) -> BaseNode:
         return metadata_dict_to_node(plain, text=memory.text)
     shown = {key: value for key, value in metadata.items() if key not in _OWN and key != _NODE}
     content = {**kept["content"], "metadata": {**shown, **kept.get("hidden", {})}}
-    node = {"_node_content": json.dumps(content), "_node_type": metadata.get("_node_type")}
-    text = kept.get("text", memory.text)
-    if metadata.get("_node_type") != Document.class_name():  # which the framework would make a text node of
+    text, kind = kept.get("text", memory.text), _MADE_OF_DICTS.get(metadata.get("_node_type"))
+    if kind is None:
+        node = {"_node_content": json.dumps(content), "_node_type": metadata.get("_node_type")}
         return metadata_dict_to_node(node, text=text)
-    document = Document.from_dict(content)
-    document.set_content(text)
-    return document
+    made = kind.from_dict(content)
+    made.set_content(text)
+    return made

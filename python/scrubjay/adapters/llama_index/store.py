@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,18 @@ from llama_index.core.vector_stores.types import (
 from scrubjay._native import Scope
 from scrubjay.adapters.llama_index.filters import translated
 from scrubjay.adapters.llama_index.nodes import DOCUMENT, to_node, to_row
-from scrubjay.backend import Admitted, All, Backend, Lease, Native, admit, as_query, lease, valid_ids
+from scrubjay.backend import (
+    All,
+    Backend,
+    Documents,
+    Native,
+    Node,
+    as_query,
+    awaited,
+    narrowed,
+    path_or_index,
+    valid_ids,
+)
 from scrubjay.errors import StoreError
 from scrubjay.fusion import Query, Weighted
 from scrubjay.index import Hit, Index
@@ -55,6 +64,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             found as well, or "vector". A query without a text is answered by its vector in either case.
         scrubjay_query: how searches rank: a :class:`scrubjay.Query` or its settings; serialised with the store.
             :meth:`query` takes another one.
+        kwargs: LlamaIndex's; not used.
 
     All methods may be called from any thread; the asynchronous ones do their work on another.
 
@@ -85,8 +95,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     default_mode: str = "hybrid"
     scrubjay_query: dict[str, Any] | None = None
 
-    _asked: Query = PrivateAttr()
-    _held: Lease = PrivateAttr()
+    _documents: Documents = PrivateAttr()
     _scope: Scope = PrivateAttr()
 
     def __init__(
@@ -104,8 +113,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         scrubjay_query: Query | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        if path is not None and index is not None:
-            raise ValueError("path, index: expected one of them, got both")
+        where = path_or_index(path, index)
         if default_mode not in ("hybrid", "vector"):
             raise ValueError(f"default_mode: expected 'hybrid' or 'vector', got {default_mode!r}")
         asked = as_query(scrubjay_query, "scrubjay_query")
@@ -122,11 +130,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             scrubjay_query=None if scrubjay_query is None else asked.to_dict(),
             **kwargs,
         )
-        self._asked = asked
         self._scope = scope
-        self._held = lease(
-            path if index is None else index, collection=collection_name, dim=dim, metric=metric
-        )
+        self._documents = Documents(where, collection=collection_name, query=asked, dim=dim, metric=metric)
 
     @classmethod
     def from_params(
@@ -136,7 +141,11 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         scope: Scope | None = None,
         **kwargs: Any,
     ) -> ScrubjayVectorStore:
-        """Return a store; `scope` in place of tenant, user and agent, the rest as in the constructor."""
+        """Return a store; `scope` in place of tenant, user and agent, the rest as in the constructor.
+
+        Args:
+            path, collection_name, kwargs: as for the constructor.
+        """
         if scope is not None:
             given = [name for name in ("tenant", "user", "agent") if name in kwargs]
             if given:
@@ -147,6 +156,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     @classmethod
     def from_persist_path(cls, persist_path: str, **kwargs: Any) -> ScrubjayVectorStore:
         """Return a store over a file that :meth:`persist` wrote; later writes go to that file.
+
+        Args:
+            persist_path: of the file.
+            kwargs: further arguments of the constructor.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -163,27 +176,36 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     @property
     def client(self) -> Index:
         """The index of the collection."""
-        return self._held.index
+        return self._documents.index
 
     def close(self) -> None:
         """Give the file back; it is closed when no store of this process uses it any more."""
-        self._held.close()
+        self._documents.close()
 
     # ------------------------------------------------------------------ writing
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Write nodes, all or none, and return their ids; one with an id that exists is replaced.
 
+        Args:
+            nodes: with their embeddings.
+            kwargs: LlamaIndex's; not used.
+
         Raises:
             TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
         """
         rows = [to_row(node, self._scope) for node in nodes]
-        self.client.upsert_many(rows, progress=False)
+        self._documents.upsert_many(rows)
         return [row["id"] for row in rows]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete the nodes of a document: all, or none if the process ends meanwhile."""
-        self._delete(Admitted({DOCUMENT: ref_doc_id}))
+        """Delete the nodes of a document: all, or none if the process ends meanwhile.
+
+        Args:
+            ref_doc_id: of the document.
+            delete_kwargs: LlamaIndex's; not used.
+        """
+        self._documents.delete_many(scope=self._scope, filter={DOCUMENT: ref_doc_id})
 
     def delete_nodes(
         self,
@@ -193,23 +215,21 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     ) -> None:
         """Delete the nodes with these ids that the filters admit, of this scope only, all at once.
 
+        Args:
+            node_ids: None: any.
+            filters: None: all.
+            delete_kwargs: LlamaIndex's; not used.
+
         Raises:
             ValueError: neither is given; :meth:`clear` deletes everything.
         """
         if node_ids is None and filters is None:
             raise ValueError("node_ids, filters: expected one of them at least; clear() deletes everything")
-        self._delete(self._admitted(self.client, node_ids, filters, exact=True))
+        self._documents.delete_many(node_ids, scope=self._scope, filter=_conditions(filters))
 
     def clear(self) -> None:
         """Delete everything of this scope; other scopes and collections stay."""
-        self.client.erase(self._scope, exact=True)
-
-    def _delete(self, admitted: Admitted) -> None:
-        """Delete what a listing of exactly this scope returns, in one transaction."""
-        with self._held.turn:
-            index = self.client
-            records = index.list(self._scope, exact=True, **admitted.options)
-            index.delete_many([record.id for record in records], scope=self._scope)
+        self._documents.erase(self._scope)
 
     # ------------------------------------------------------------------ looking
 
@@ -219,11 +239,15 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         """Return the nodes with these ids that the filters admit, in the order of their last writing.
 
         Without either all that the scope sees. They come without their embeddings.
+
+        Args:
+            node_ids: None: any.
+            filters: None: all.
         """
-        index = self.client
-        admitted = self._admitted(index, node_ids, filters)
-        found = index.list(self._scope, order="oldest", **admitted.options)
-        return [to_node(record) for record in admitted.of(found)]
+        found = self._documents.list(
+            scope=self._scope, filter=_conditions(filters), ids=node_ids, order="oldest"
+        )
+        return [to_node(record) for record in found]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes, their scores (descending, except for MMR) and their ids.
@@ -246,6 +270,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         Only nodes that `filters` admit, with an id among `node_ids`, of a document among `doc_ids`, are ranked. No
         `node_ids`, as the framework's own index gives them to stores like this one, are all of them.
 
+        Args:
+            kwargs: `scrubjay_query` and `mmr_threshold`; others are not used.
+
         Raises:
             ValueError: another mode; what the mode needs is missing; a number is out of its range.
         """
@@ -253,9 +280,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         name = getattr(query.mode, "value", query.mode)  # it may be a plain str
         if mode is None:
             raise ValueError(f"mode: expected one of {', '.join(one.value for one in _MODES)}, got {name!r}")
-        index = self.client
-        admitted = self._admitted(index, query.node_ids or None, query.filters, query.doc_ids)
-        asked = as_query(kwargs.get("scrubjay_query"), "scrubjay_query", self._asked)
+        where = _conditions(query.filters, query.doc_ids)
+        asked = as_query(kwargs.get("scrubjay_query"), "scrubjay_query", self._documents.query)
         changes: dict[str, Any] = {}
         k = query.similarity_top_k
         if mode == "lexical":
@@ -265,42 +291,25 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             mode, changes = _weighed(query.alpha)
         if mode == "lexical" and query.query_str is None:
             raise ValueError(f"query_str: expected a str in mode {name!r}, got None")
-        if mode == "vector" and query.query_embedding is None and index.embedder is None:
+        if mode == "vector" and query.query_embedding is None and self.client.embedder is None:
             raise ValueError(f"query_embedding: expected numbers in mode {name!r}, got None")
         if query.mode == VectorStoreQueryMode.DEFAULT and query.query_str is not None:
             mode = self.default_mode
         if query.mode == VectorStoreQueryMode.MMR:
             given = kwargs.get("mmr_threshold", query.mmr_threshold)
             changes["mmr"] = 0.5 if given is None else given
-        if k == 0 or admitted.ids == []:
+        asked = narrowed(asked, valid_ids(query.node_ids) if query.node_ids else None)
+        if k == 0 or asked.ids == []:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
-        hits = index.search(
+        hits = self._documents.search(
             query.query_str,
             vector=None if mode == "lexical" else query.query_embedding,
             scope=self._scope,
-            k=k + admitted.n_twins,
-            **admitted.asked(asked.replace(mode=mode, **changes)),
+            k=k,
+            filter=where,
+            query=asked.replace(mode=mode, **changes),
         )
-        return _result(admitted.of(hits, k), query.mode)
-
-    def _admitted(
-        self,
-        index: Index,
-        node_ids: Sequence[str] | None,
-        filters: MetadataFilters | None,
-        doc_ids: Sequence[str] | None = None,
-        *,
-        exact: bool = False,
-    ) -> Admitted:
-        conditions = [] if filters is None else [translated(filters)]
-        if doc_ids is not None:
-            conditions.append(Native({DOCUMENT: {"$in": list(doc_ids)}}))
-        admitted = admit(index, self._scope, All(conditions), exact=exact) if conditions else Admitted()
-        if node_ids is None:
-            return admitted
-        asked = dict.fromkeys(valid_ids(node_ids))
-        ids = list(asked) if admitted.ids is None else [id for id in admitted.ids if id in asked]
-        return replace(admitted, ids=ids)
+        return _result(hits, query.mode)
 
     # ------------------------------------------------------------------ keeping
 
@@ -309,6 +318,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
         A store with a path has everything in its file already, and does nothing. Of what others wrote to the same index
         only this scope's own nodes are written.
+
+        Args:
+            persist_path: of the new file.
+            fs: None, or the local file system.
 
         Raises:
             ValueError: `fs` is not the local file system.
@@ -332,9 +345,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
                     metric=Backend.of(index).metric,
                     dtype=Backend.of(index).dtype,
                 )
-                ids = [record.id for record in index.list(self._scope, exact=True, order="oldest")]
-                records = index.get_many(ids, scope=self._scope)
-                own = [record for record in records if record is not None and record.scope == self._scope]
+                own = self._documents.every(scope=self._scope, exact=True, vectors=True)
                 copy.upsert_many(own, progress=False)
                 file.admin.compact()
             put_in_place(fresh, target, replace=True)
@@ -344,36 +355,19 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
     # ------------------------------------------------------------------ the same without blocking an event loop
 
-    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Do what :meth:`add` does."""
-        return await asyncio.to_thread(self.add, nodes, **kwargs)
+    async_add = awaited(add, "async_add")
+    adelete = awaited(delete, "adelete")
+    adelete_nodes = awaited(delete_nodes, "adelete_nodes")
+    aclear = awaited(clear, "aclear")
+    aget_nodes = awaited(get_nodes, "aget_nodes")
+    aquery = awaited(query, "aquery")
 
-    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Do what :meth:`delete` does."""
-        await asyncio.to_thread(self.delete, ref_doc_id, **delete_kwargs)
 
-    async def adelete_nodes(
-        self,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **delete_kwargs: Any,
-    ) -> None:
-        """Do what :meth:`delete_nodes` does."""
-        await asyncio.to_thread(self.delete_nodes, node_ids, filters, **delete_kwargs)
-
-    async def aclear(self) -> None:
-        """Do what :meth:`clear` does."""
-        await asyncio.to_thread(self.clear)
-
-    async def aget_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
-    ) -> list[BaseNode]:
-        """Do what :meth:`get_nodes` does."""
-        return await asyncio.to_thread(self.get_nodes, node_ids, filters)
-
-    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """Do what :meth:`query` does."""
-        return await asyncio.to_thread(self.query, query, **kwargs)
+def _conditions(filters: MetadataFilters | None, doc_ids: Sequence[str] | None = None) -> Node | None:
+    conditions: list[Node] = [] if filters is None else [translated(filters)]
+    if doc_ids is not None:
+        conditions.append(Native({DOCUMENT: {"$in": list(doc_ids)}}))
+    return All(conditions) if conditions else None
 
 
 def _weighed(alpha: float | None) -> tuple[str, dict[str, Any]]:

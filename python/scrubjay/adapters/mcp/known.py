@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
-from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments
+from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, AsOf, KnownAt
 from scrubjay.memory import Preference, Provenance
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
@@ -25,7 +25,10 @@ _Key = Annotated[
 
 
 class GetKnown(Arguments):
-    """The (empty) arguments of get_policies_and_preferences."""
+    """Arguments of get_policies_and_preferences."""
+
+    as_of: AsOf = None
+    known_at: KnownAt = None
 
 
 class SetPreference(Arguments):
@@ -85,7 +88,7 @@ class KnownTools:
         memory = self._memory.find()
         if memory is None:
             return {"policies": [], "preferences": []}
-        known = memory.known(self._scope)
+        known = memory.known(self._scope, as_of=given.as_of, known_at=given.known_at)
         return {
             "policies": [
                 {"id": one.id, "key": one.key, "version": one.version, "text": one.text}

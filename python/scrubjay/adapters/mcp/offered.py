@@ -4,8 +4,33 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from scrubjay.adapters.mcp.administering import (
+    HoldMemories,
+    Holds,
+    Imported,
+    ImportMemories,
+    ListHolds,
+    Released,
+    ReleaseMemories,
+)
 from scrubjay.adapters.mcp.known import DeletePreference, GetKnown, Known, OnePreference, SetPreference
-from scrubjay.adapters.mcp.records import Remember, Remembered, WhyMemory
+from scrubjay.adapters.mcp.records import (
+    GiveFeedback,
+    Noted,
+    Remember,
+    Remembered,
+    Revoked,
+    RevokeMemory,
+    WhyMemory,
+)
+from scrubjay.adapters.mcp.told import (
+    Changed,
+    Exported,
+    ExportMemories,
+    GetHistory,
+    History,
+    ListChanges,
+)
 from scrubjay.adapters.mcp.tools import (
     AddMemory,
     DeleteAllMemories,
@@ -100,6 +125,67 @@ _RECORD_TOOLS = {
         WhyMemory,
         READS,
     ),
+    "revoke_memory": Tool(
+        "Take back a memory",
+        "Take one of your facts, episodes or preferences out of force; unlike forget it stays in histories, with the "
+        "reason.",
+        RevokeMemory,
+        Revoked,
+        CHANGES,
+    ),
+    "give_feedback": Tool(
+        "Say what was of use",
+        "Note whether a fact or episode helped to answer: what is used does not fade.",
+        GiveFeedback,
+        Noted,
+        ADDS,
+    ),
+    "get_history": Tool(
+        "Read a history",
+        "Read all that was said of a subject and predicate (where somebody lived, and when), superseded and planned "
+        "statements included.",
+        GetHistory,
+        History,
+        READS,
+    ),
+    "list_changes": Tool(
+        "List changes",
+        "List what happened to memories since a cursor: proposed, superseded, revoked, forgotten and more.",
+        ListChanges,
+        Changed,
+        READS,
+    ),
+    "export_memories": Tool(
+        "Export memories",
+        "Read everything that the memory holds of you, of every status and time, as lines of JSON, page by page. Only "
+        "when the user asks for it.",
+        ExportMemories,
+        Exported,
+        READS,
+    ),
+}
+
+_ADMIN_TOOLS = {
+    "hold_memories": Tool(
+        "Set a legal hold",
+        "Keep all of these memories from being forgotten, deleted or changed, until they are released.",
+        HoldMemories,
+        Holds,
+        ADDS,
+    ),
+    "release_memories": Tool(
+        "Release a legal hold", "Release the hold on these memories.", ReleaseMemories, Released, CHANGES
+    ),
+    "list_holds": Tool(
+        "List legal holds", "List the legal holds that these memories are under.", ListHolds, Holds, READS
+    ),
+    "import_memories": Tool(
+        "Import memories",
+        "Restore what export_memories gave, in one step and as it was; twice changes nothing.",
+        ImportMemories,
+        Imported,
+        ADDS,
+    ),
 }
 
 _POLICY_TOOLS = {
@@ -130,16 +216,17 @@ _KNOWN_TOOLS = {
 }
 
 
-def offered(*, typed: bool, user: bool, read_only: bool) -> dict[str, Tool]:
+def offered(*, typed: bool, user: bool, read_only: bool, admin: bool = False) -> dict[str, Tool]:
     """Return the tools by name.
 
     Args:
         typed: whether the index has a file, and so may have a memory.
         user: whether the scope has a user, who may have preferences.
         read_only: only those that change nothing.
+        admin: also those of an administrator.
     """
     known = _KNOWN_TOOLS if user else _POLICY_TOOLS
-    tools = {**_TOOLS, **_RECORD_TOOLS, **known} if typed else _TOOLS
+    tools = {**_TOOLS, **_RECORD_TOOLS, **known, **(_ADMIN_TOOLS if admin else {})} if typed else _TOOLS
     return {name: tool for name, tool in tools.items() if tool.hints["read_only_hint"] or not read_only}
 
 

@@ -11,14 +11,32 @@ from pydantic import BaseModel, Field
 from scrubjay._native import Scope
 from scrubjay.adapters._dataclass_models import request_of
 from scrubjay.adapters._typed import LazyMemory, page
-from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, Metadata, OneMemory, bounded
-from scrubjay.backend import ReadOnlyMemoryError
+from scrubjay.adapters.mcp.tools import (
+    MAX_TEXT,
+    Arguments,
+    Id,
+    ListMemories,
+    Metadata,
+    OneMemory,
+    SearchMemories,
+    bounded,
+)
+from scrubjay.backend import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.memory import Episode, Fact, FactCandidate, Provenance, Recalled
 from scrubjay.memory.ledger.rows import kind_of
 
-__all__ = ["RecordTools", "Remember", "Remembered", "WhyMemory"]
+__all__ = [
+    "GiveFeedback",
+    "Noted",
+    "RecordTools",
+    "Remember",
+    "Remembered",
+    "RevokeMemory",
+    "Revoked",
+    "WhyMemory",
+]
 
 _KINDS = ("fact", "episode")
 _SOURCE = "mcp"
@@ -35,6 +53,34 @@ _LEAVES: dict[Any, Any] = {
 
 Remember: Any = request_of(FactCandidate, "Remember", Arguments, _LEAVES)
 """Arguments of remember: the fields of a fact."""
+
+
+class RevokeMemory(Arguments):
+    """Arguments of revoke_memory."""
+
+    id: Id
+    reason: Annotated[
+        str, Field(min_length=1, max_length=1000, description="why it is not so, or not wanted")
+    ]
+
+
+class GiveFeedback(Arguments):
+    """Arguments of give_feedback."""
+
+    id: Id
+    used: Annotated[bool, Field(description="whether it was of use")] = True
+
+
+class Revoked(BaseModel):
+    """What revoke_memory gives."""
+
+    revoked: bool
+
+
+class Noted(BaseModel):
+    """What give_feedback gives."""
+
+    noted: bool
 
 
 class Remembered(BaseModel):
@@ -103,11 +149,13 @@ class RecordTools:
             "superseded_by": why.superseded_by,
         }
 
-    def recall(self, text: str, k: int, filter: FilterLike | None, query: Query) -> Recalled | None:
+    def recall(self, given: SearchMemories, filter: FilterLike | None, query: Query) -> Recalled | None:
         """Search facts, episodes and notes; None if the file has no memory, only notes."""
         memory = self._memory.find()
-        options: dict[str, Any] = {"filter": filter}
-        return None if memory is None else memory.recall(text, self._scope, k=k, query=query, **options)
+        if memory is None:
+            return None
+        options: dict[str, Any] = {"filter": filter, "as_of": given.as_of, "known_at": given.known_at}
+        return memory.recall(given.query, self._scope, k=given.limit, query=query, **options)
 
     def find(self, id: str) -> Fact | Episode | None:
         """Return the fact or episode of an id, if it is in force."""
@@ -144,6 +192,28 @@ class RecordTools:
         self._own(id)
         return memory.delete(id, scope=self._scope, by=_SOURCE)
 
+    def feedback(self, given: GiveFeedback) -> dict[str, Any]:
+        """Note whether a fact or episode was of use.
+
+        Raises:
+            KeyError: the scope sees none of this id.
+        """
+        self._memory.make().feedback(given.id, given.used, scope=self._scope)
+        return {"noted": True}
+
+    def revoke(self, given: RevokeMemory) -> dict[str, Any]:
+        """Take a fact, episode or preference of this scope out of force; it stays to be asked about.
+
+        Raises:
+            ReadOnlyMemoryError: it is shared with the scope.
+            KeyError: the scope has none of this id in force.
+        """
+        if kind_of(given.id) not in (*_KINDS, "preference"):
+            raise UnknownMemoryError(given.id)
+        self._own(given.id)
+        self._memory.make().revoke(given.id, reason=given.reason, scope=self._scope, by=_SOURCE)
+        return {"revoked": True}
+
     def delete_all(self) -> int:
         """Delete all facts and episodes of exactly this scope, whatever their status; return how many."""
         memory = self._memory.find()
@@ -152,12 +222,16 @@ class RecordTools:
         records = memory.list(self._scope, kinds=_KINDS, hidden=True, exact=True)
         return sum(memory.delete(one.id, scope=self._scope, by=_SOURCE) for one in records)
 
-    def page(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """Return a page of the facts and episodes that the scope sees."""
+    def page(self, given: ListMemories, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of the facts and episodes that the scope sees, or of the facts about a subject."""
         memory = self._memory.find()
         if memory is None:
             return [], None
-        records, next_cursor = page(memory, self._scope, limit=limit, cursor=cursor, kinds=_KINDS)
+        kinds = _KINDS if given.subject is None else _KINDS[:1]
+        asked = {name: getattr(given, name) for name in ("subject", "as_of", "known_at")}
+        records, next_cursor = page(
+            memory, self._scope, limit=given.limit, cursor=cursor, kinds=kinds, **asked
+        )
         return [self.shown(one) for one in records if isinstance(one, (Fact, Episode))], next_cursor
 
     def shown(self, record: Fact | Episode) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
+import time
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -15,16 +15,16 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
 
 from scrubjay._native import Scope, show_config_dict
-from scrubjay.adapters._typed import LazyMemory
-from scrubjay.adapters.mcp.known import (
-    KnownTools,
-)
+from scrubjay.adapters._typed import LazyMemory, known_record
+from scrubjay.adapters.mcp.administering import AdminTools
+from scrubjay.adapters.mcp.known import KnownTools
 from scrubjay.adapters.mcp.offered import instructions, offered
 from scrubjay.adapters.mcp.records import RecordTools
+from scrubjay.adapters.mcp.refusals import refusal
 from scrubjay.adapters.mcp.resources import Prompts, Resources
+from scrubjay.adapters.mcp.told import ToldTools
 from scrubjay.adapters.mcp.tools import (
     AddMemory,
     DeleteAllMemories,
@@ -35,12 +35,14 @@ from scrubjay.adapters.mcp.tools import (
     bounded,
     well_formed,
 )
-from scrubjay.backend import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError, as_query
-from scrubjay.errors import BudgetError, ConflictError, CursorError, Error, OwnedCollectionError
+from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError, as_query
+from scrubjay.errors import CursorError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.memory import Recalled, RecalledHit
 from scrubjay.memory.ledger.context import COLLECTION
+from scrubjay.memory.read.index_notes import notes_of
+from scrubjay.memory.read.moments import Moment, moment_asked
 from scrubjay.records import Record
 
 __all__ = ["MemoryServer", "serve_stdio"]
@@ -48,8 +50,6 @@ __all__ = ["MemoryServer", "serve_stdio"]
 SHOWN_TEXT = 4_000  # characters of a text that a search shows; get_memory shows all of it
 
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 
 class MemoryServer:
@@ -62,9 +62,10 @@ class MemoryServer:
         read_only: offer only the tools that change nothing.
         query: how searches rank unless a call's `settings` say otherwise; None: ``scrubjay.Query()``. No call
             changes which ids it admits.
+        admin: offer the tools of an administrator, too: legal holds on these memories, and imports, which ask no gate.
 
     Raises:
-        ValueError: the index has int ids.
+        ValueError: the index has int ids; `admin`, and it has no file.
 
     >>> index = Index()
     >>> jane = MemoryServer(index, Scope("acme", user="jane"))
@@ -79,19 +80,31 @@ class MemoryServer:
     """
 
     def __init__(
-        self, index: Index, scope: Scope, *, read_only: bool = False, query: Query | None = None
+        self,
+        index: Index,
+        scope: Scope,
+        *,
+        read_only: bool = False,
+        query: Query | None = None,
+        admin: bool = False,
     ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         self.scope = scope
-        typed = None if index.path is None else LazyMemory(index, read_only=read_only)
-        self.tools = offered(typed=typed is not None, user=scope.user is not None, read_only=read_only)
+        typed = LazyMemory(index, read_only=read_only) if Backend.of(index).is_durable else None
+        if admin and typed is None:
+            raise ValueError("admin: expected an index with a file, which has a memory to administer")
+        self.tools = offered(
+            typed=typed is not None, user=scope.user is not None, read_only=read_only, admin=admin
+        )
         """The tools by name."""
         self._index = index
         self._query = as_query(query)
         self._memories = ScopedMemories(index)
         self._known = None if typed is None else KnownTools(typed, scope)
         self._records = None if typed is None else RecordTools(typed, scope)
+        self._told = None if typed is None else ToldTools(typed, scope)
+        self._admin = None if typed is None else AdminTools(typed, scope)
         self._resources = Resources(self.call, set(self.tools))
         self._prompts = None if typed is None else Prompts(typed, scope)
         self.server = Server(
@@ -111,6 +124,9 @@ class MemoryServer:
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run one tool and return what it gives, in JSON's own types.
+
+        Args:
+            name, arguments: of the tool.
 
         Raises:
             KeyError: there is no such tool.
@@ -141,11 +157,10 @@ class MemoryServer:
         asked = self._query if settings is None else _with_settings(self._query, settings)
         found: Recalled | Hits | None = None
         if self._records is not None:
-            found = self._records.recall(given.query, given.limit, filter, asked)
+            found = self._records.recall(given, filter, asked)
         if found is None:  # there are only notes
-            found = self._index.search(
-                given.query, scope=self.scope, k=given.limit, filter=filter, query=asked
-            )
+            then = notes_of(filter, _moment(given))
+            found = self._index.search(given.query, scope=self.scope, k=given.limit, filter=then, query=asked)
         return {
             "memories": [self._found(hit) for hit in found],
             "mode": found.mode,
@@ -159,16 +174,18 @@ class MemoryServer:
             raise CursorError("cursor: expected one that list_memories gave; begin again without one")
         listed: list[dict[str, Any]] = []
         if which == "records" and self._records is not None:
-            listed, after = self._records.page(given.limit, cursor or None)
+            listed, after = self._records.page(given, cursor or None)
             if after is not None:
                 return {"memories": listed, "next_cursor": f"records.{after}"}
             cursor = ""
         left = given.limit - len(listed)
         if left == 0:
             return {"memories": listed, "next_cursor": "notes."}
-        if self._index.name == COLLECTION and self._records is not None:  # whose documents the records are
+        is_of_records = self._index.name == COLLECTION and self._records is not None
+        if is_of_records or given.subject is not None:  # notes have no subject
             return {"memories": listed, "next_cursor": None}
-        page = self._index.scroll(scope=self.scope, limit=left, cursor=cursor or None)
+        then = notes_of(None, _moment(given))
+        page = self._index.scroll(scope=self.scope, limit=left, cursor=cursor or None, filter=then)
         listed += [self._shown(record) for record in page.records]
         return {"memories": listed, "next_cursor": None if page.cursor is None else f"notes.{page.cursor}"}
 
@@ -181,6 +198,24 @@ class MemoryServer:
     def _remember(self, given: Any) -> dict[str, Any]:
         assert self._records is not None
         return self._records.remember(given)
+
+    @property
+    def records(self) -> RecordTools:
+        """The facts and episodes, where the index has a file."""
+        assert self._records is not None
+        return self._records
+
+    @property
+    def told(self) -> ToldTools:
+        """What was told over time, where the index has a file."""
+        assert self._told is not None
+        return self._told
+
+    @property
+    def admin(self) -> AdminTools:
+        """What its operator does with the memory, where the index has a file."""
+        assert self._admin is not None
+        return self._admin
 
     def _why(self, given: OneMemory) -> dict[str, Any]:
         assert self._records is not None
@@ -276,7 +311,7 @@ class MemoryServer:
             given = await anyio.to_thread.run_sync(self.call, params.name, params.arguments or {})
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told and the server goes on
             return types.CallToolResult(
-                content=[types.TextContent(text=_refusal(params.name, error))], is_error=True
+                content=[types.TextContent(text=refusal(params.name, error))], is_error=True
             )
         text = json.dumps(given, ensure_ascii=False)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=given)
@@ -317,15 +352,24 @@ async def _told(call: Callable[..., T], *arguments: Any) -> T:
     except MCPError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the client is told and the server goes on
-        raise MCPError(types.INVALID_PARAMS, _refusal("it", error)) from None
+        raise MCPError(types.INVALID_PARAMS, refusal("it", error)) from None
 
 
-def serve_stdio(index: Index, scope: Scope, *, read_only: bool = False, query: Query | None = None) -> None:
+def serve_stdio(
+    index: Index, scope: Scope, *, read_only: bool = False, query: Query | None = None, admin: bool = False
+) -> None:
     """Serve one client on standard input and output until it closes them; the index stays open.
 
     Nothing but the protocol goes to standard output: what else is printed meanwhile goes to standard error.
+
+    Args:
+        index: what is served.
+        scope: whose memories the client sees and writes.
+        read_only: whether no tool may write.
+        query: how searches rank; None: ``scrubjay.Query()``.
+        admin: whether the tools of an administrator are there.
     """
-    server = MemoryServer(index, scope, read_only=read_only, query=query).server
+    server = MemoryServer(index, scope, read_only=read_only, query=query, admin=admin).server
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
@@ -351,37 +395,26 @@ _RUN: dict[str, Callable[[MemoryServer, Any], dict[str, Any]]] = {
     "get_policies_and_preferences": lambda server, given: server.known.get(given),
     "set_preference": lambda server, given: server.known.set(given),
     "delete_preference": lambda server, given: server.known.delete(given),
+    "revoke_memory": lambda server, given: known_record(server.records.revoke, given),
+    "give_feedback": lambda server, given: known_record(server.records.feedback, given),
+    "get_history": lambda server, given: server.told.history(given),
+    "list_changes": lambda server, given: server.told.changes(given),
+    "export_memories": lambda server, given: server.told.export(given),
+    "hold_memories": lambda server, given: server.admin.hold(given),
+    "release_memories": lambda server, given: server.admin.release(given),
+    "list_holds": lambda server, given: server.admin.holds(given),
+    "import_memories": lambda server, given: server.admin.take(given),
 }
-
-
-def _refusal(name: str, error: Exception) -> str:
-    """What the model reads of an error: what it can do better, nothing of paths and other memories."""
-    if isinstance(error, ValidationError):
-        return "\n".join(
-            f"{'.'.join(str(part)[:80] for part in problem['loc'])}: {problem['msg']}".encode(
-                "utf-8", "replace"
-            ).decode()
-            for problem in error.errors(include_url=False, include_context=False, include_input=False)[:10]
-        )
-    known = isinstance(
-        error,
-        UnknownMemoryError
-        | ReadOnlyMemoryError
-        | OwnedCollectionError
-        | ConflictError
-        | CursorError
-        | BudgetError,
-    )
-    if known or (isinstance(error, TypeError | ValueError) and not isinstance(error, Error)):
-        return str(error)[:1000].encode("utf-8", "replace").decode()
-    _log.error("%s failed", name, exc_info=error)
-    return f"{name}: it could not be done now; nothing was changed. Try again later."
 
 
 def _with_settings(query: Query, settings: dict[str, Any]) -> Query:
     """Return the query with the fields changed that the settings name."""
     given = Query.from_dict(settings)
     return query.replace(**{name: getattr(given, name) for name in settings})
+
+
+def _moment(given: SearchMemories | ListMemories) -> Moment | None:
+    return moment_asked(lambda: time.time_ns() // 1000, given.as_of, given.known_at)
 
 
 def _iso(moment: Any) -> str | None:

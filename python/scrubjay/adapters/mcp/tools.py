@@ -8,11 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
+    "MAX_CURSOR",
     "MAX_TEXT",
     "AddMemory",
     "Arguments",
+    "AsOf",
     "DeleteAllMemories",
     "Deleted",
+    "Id",
+    "KnownAt",
     "ListMemories",
     "Listing",
     "Memory",
@@ -29,6 +33,7 @@ MAX_TEXT = 20_000
 MAX_QUERY = 4_000
 MAX_ID = 1_000
 MAX_LIMIT = 50
+MAX_CURSOR = 4_000
 MAX_JSON = 10_000  # characters of metadata, or of a filter, as JSON
 
 
@@ -43,11 +48,19 @@ def _parsed(value: Any) -> Any:
 
 
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="one fact, in a sentence")]
-_Id = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="the id of a memory")]
+Id = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="the id of a memory")]
 _Object = Annotated[dict[str, Any], BeforeValidator(_parsed)]
 Metadata = Annotated[
     _Object | None,
     Field(description='what filters ask about, such as {"category": "travel", "tags": ["rail"]}'),
+]
+
+AsOf = Annotated[
+    str | None,
+    Field(max_length=40, description="what was so then (ISO 8601, such as 2026-05-01); now, if left out"),
+]
+KnownAt = Annotated[
+    str | None, Field(max_length=40, description="what was known then (ISO 8601), before later corrections")
 ]
 
 
@@ -86,6 +99,8 @@ class SearchMemories(Arguments):
             'first, {"mmr": 0.5} unlike ones, {"relevance": "high"} only what fits well'
         ),
     ] = None
+    as_of: AsOf = None
+    known_at: KnownAt = None
 
 
 class ListMemories(Arguments):
@@ -93,20 +108,25 @@ class ListMemories(Arguments):
 
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="how many memories at most")] = 20
     cursor: Annotated[
-        str | None, Field(max_length=4_000, description="the next_cursor of the page before")
+        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the page before")
     ] = None
+    subject: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_TEXT, description="only facts about it")
+    ] = None
+    as_of: AsOf = None
+    known_at: KnownAt = None
 
 
 class OneMemory(Arguments):
     """Arguments of get_memory, delete_memory, forget and why."""
 
-    id: _Id
+    id: Id
 
 
 class UpdateMemory(Arguments):
     """Arguments of update_memory."""
 
-    id: _Id
+    id: Id
     text: Annotated[_Text | None, Field(description="the new text; the old one stays if it is left out")] = (
         None
     )

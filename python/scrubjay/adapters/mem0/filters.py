@@ -22,25 +22,13 @@ from __future__ import annotations
 
 import math
 import operator as operators
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from scrubjay import payload as payloads
-from scrubjay.backend import (
-    EVERYTHING,
-    NOTHING,
-    All,
-    Either,
-    Native,
-    Node,
-    Not,
-    Test,
-    exists,
-    is_composite,
-    is_text,
-)
+from scrubjay.backend import NOTHING, All, Either, Field, Native, Node, Not, is_composite, is_text
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
@@ -165,100 +153,69 @@ def _all_of(filters: Any, name: str, depth: int, confines: bool = True) -> Node:
     return parts[0] if len(parts) == 1 else All(parts)
 
 
-def _field(field: str, condition: Any) -> Node:
+def _field(name: str, condition: Any) -> Node:
+    field = Field(name, payload_of if name == _TEXT else None)
     if not isinstance(condition, Mapping):
         if isinstance(condition, str) and condition == "*":
-            return Native(exists(field)) if _can_ask(field) else Test(_MAY_HAVE, _has(field))
+            return field.present()
         condition = {"in" if _is_list(condition) else "eq": condition}
     if not condition:
-        raise ValueError(f"{field}: expected the operators {', '.join(_OPERATORS)}, got none")
+        raise ValueError(f"{name}: expected the operators {', '.join(_OPERATORS)}, got none")
     parts = [_operation(field, operator, operand) for operator, operand in condition.items()]
     return parts[0] if len(parts) == 1 else All(parts)
 
 
-def _operation(field: str, operator: Any, operand: Any) -> Node:
-    name = f"{field}.{operator}"
+def _operation(field: Field, operator: Any, operand: Any) -> Node:
+    name = f"{field.name}.{operator}"
     if operator not in _OPERATORS:
-        raise ValueError(f"{field}: expected the operators {', '.join(_OPERATORS)}, got {operator!r}")
+        raise ValueError(f"{field.name}: expected the operators {', '.join(_OPERATORS)}, got {operator!r}")
     if operator in ("contains", "icontains"):
         return _part_of(field, operator == "icontains", operand, name)
-    if operator in ("in", "nin"):
-        if not _is_list(operand):
-            raise TypeError(f"{name}: expected a list, got {type(operand).__name__}")
-        values = [_scalar(value, name) for value in operand]
-    elif operator in ("eq", "ne"):
-        values = [_scalar(operand, name)]
-    else:
+    if operator in _COMPARE:
         return _order(field, operator, operand, name)
+    if operator in ("in", "nin") and not _is_list(operand):
+        raise TypeError(f"{name}: expected a list, got {type(operand).__name__}")
+    values = [_scalar(value, name) for value in (operand if operator in ("in", "nin") else [operand])]
     found = _one_of(field, values)
-    has = Native(exists(field)) if _can_ask(field) else Test(_MAY_HAVE, _has(field))
-    return found if operator in ("eq", "in") else All([has, Not(found)])
+    return found if operator in ("eq", "in") else All([field.present(), Not(found)])
 
 
-def _one_of(field: str, values: list[Any]) -> Node:
+def _one_of(field: Field, values: list[Any]) -> Node:
     """The value, or an element of it if it is a list, is one of these."""
     if not values:
         return NOTHING
-    texts = [value for value in values if isinstance(value, str)]
-
-    def holds(value: Any) -> bool:
-        return any(_equal(value, one) for one in values)
-
-    if not _can_ask(field):
-        return Test(_MAY_HAVE, lambda record: any(map(holds, _elements(payload_of(record).get(field)))))
-    parts: list[Node] = [Native({field: {"$in": values}})]
-    parts += [Native({field: {"$contains": text}}) for text in texts]
-    if len(texts) < len(values):  # of a list the index knows the texts only
-        parts.append(
-            Test(
-                is_composite(field), lambda record: any(map(holds, _elements(payload_of(record).get(field))))
-            )
-        )
-    return Either(parts)
+    element = field.test(
+        lambda value: any(_equal(one, wanted) for one in _elements(value) for wanted in values),
+        is_composite(field.name),
+    )
+    if not field.is_native:
+        return element
+    native = Native({field.name: {"$in": values}})  # of a list the index knows the texts only
+    return native if all(isinstance(value, str) for value in values) else Either([native, element])
 
 
-def _order(field: str, operator: str, operand: Any, name: str) -> Node:
+def _order(field: Field, operator: str, operand: Any, name: str) -> Node:
     if isinstance(operand, bool) or not isinstance(operand, (str, int, float, datetime)):
         raise TypeError(f"{name}: expected a number, a str or a datetime, got {type(operand).__name__}")
     bound = _scalar(operand, name)
     if isinstance(operand, str):
         with suppress(ValueError):  # the text is not a time
             bound = payloads.to_utc(operand, name)
-    if _can_ask(field) or (field in _TIMES and isinstance(bound, datetime)):
-        return Native({field: {f"${operator}": bound}})
-    compare: Callable[[Any, Any], Any] = _COMPARE[operator]
-
-    def holds(record: Record) -> bool:
-        value = payload_of(record).get(field)
-        return _kind(value) == _kind(operand) and bool(compare(value, operand))
-
-    return Test(_MAY_HAVE, holds)
+    if field.is_native or (field.name in _TIMES and isinstance(bound, datetime)):
+        return Native({field.name: {f"${operator}": bound}})
+    return field.test(lambda value: _kind(value) == _kind(operand) and _COMPARE[operator](value, operand))
 
 
-def _part_of(field: str, either_case: bool, operand: Any, name: str) -> Node:
+def _part_of(field: Field, either_case: bool, operand: Any, name: str) -> Node:
     if not isinstance(operand, str):
         raise TypeError(f"{name}: expected a str, got {type(operand).__name__}")
-    wanted = operand.casefold() if either_case else operand
+    fold = str.casefold if either_case else str
+    wanted = fold(operand)
 
-    def holds(record: Record) -> bool:
-        texts = [text for text in _elements(payload_of(record).get(field)) if isinstance(text, str)]
-        return any(wanted in (text.casefold() if either_case else text) for text in texts)
+    def holds(value: Any) -> bool:
+        return any(wanted in fold(text) for text in _elements(value) if isinstance(text, str))
 
-    if not _can_ask(field):
-        return Test(_MAY_HAVE, holds)
-    return Test({"$or": [is_text(field), is_composite(field)]}, holds)
-
-
-def _can_ask(field: str) -> bool:
-    """Whether the index compares this field as any other: not the text, nor a name with `$`, which is for operators."""
-    return field != _TEXT and field not in _TIMES and not field.startswith("$")
-
-
-def _has(field: str) -> Callable[[Record], bool]:
-    return lambda record: payload_of(record).get(field) is not None
-
-
-_MAY_HAVE = EVERYTHING.filter
+    return field.test(holds, {"$or": [is_text(field.name), is_composite(field.name)]})
 
 
 def _elements(value: Any) -> list[Any]:

@@ -16,7 +16,14 @@ from scrubjay import payload as payloads
 from scrubjay._native import Scope
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
 from scrubjay.adapters.mem0.results import MemoryId, OutputData, best, similarity
-from scrubjay.backend import Backend, ReadOnlyMemoryError, admit, admit_each, as_query, lease, valid_ids
+from scrubjay.backend import (
+    Backend,
+    Documents,
+    ReadOnlyMemoryError,
+    admit_each,
+    path_or_index,
+    valid_ids,
+)
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record, as_text
@@ -33,6 +40,8 @@ _METRICS = {
     "euclidean": "l2",
 }
 _LEAST_POOL = 10
+_WORTH_THREADS = 16
+"""Searches of a user's memories take less time than waking threads for them."""
 
 
 class ScrubjayVectorStore(VectorStoreBase):
@@ -87,26 +96,24 @@ class ScrubjayVectorStore(VectorStoreBase):
         durability: str | None = None,
         busy_timeout: float | None = None,
     ) -> None:
-        if path is not None and index is not None:
-            raise ValueError("path, index: expected one of them, got both")
         self.collection_name = collection_name
         self._scope = Scope(tenant)
-        self._query = as_query(query)
-        self._by_words = self._query.replace(mode="lexical")
         options: dict[str, Any] = {"durability": durability, "busy_timeout": busy_timeout}
-        self._held = lease(
-            path if index is None else index,
+        self._documents = Documents(
+            path_or_index(path, index),
             collection=collection_name,
+            query=query,
             dim=embedding_model_dims,
             metric=None if metric is None else _metric(metric),
             **{name: value for name, value in options.items() if value is not None},
         )
+        self._by_words = self._documents.query.replace(mode="lexical")
         self._dims = embedding_model_dims
 
     @property
     def index(self) -> Index:
         """The collection that this store works on."""
-        return self._held.index
+        return self._documents.index
 
     @property
     def embedding_model_dims(self) -> int | None:
@@ -115,7 +122,7 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def close(self) -> None:
         """Give the file back; it is closed when no store of this process uses it any more."""
-        self._held.close()
+        self._documents.close()
 
     # ------------------------------------------------------------------ writing
 
@@ -143,18 +150,22 @@ class ScrubjayVectorStore(VectorStoreBase):
                 f"vectors, payloads, ids: expected equal lengths, got {n}, {len(payloads)}, {len(ids)}"
             )
         rows = [self._row(*row) for row in zip(ids, vectors, payloads, strict=True)]
-        self.index.upsert_many(rows, progress=False)
+        self._documents.upsert_many(rows)
 
     def update(
         self, vector_id: Any, vector: Any | None = None, payload: Mapping[str, Any] | None = None
     ) -> None:
         """Replace the vector, the payload, or both; what is not given stays.
 
+        Args:
+            vector_id: mem0's id of the memory.
+            vector, payload: what takes the place; None: it stays.
+
         Raises:
             ValueError: there is no such memory, there are several, or the payload is another user's.
             ReadOnlyMemoryError: it is the whole tenant's.
         """
-        with self._held.turn:
+        with self._documents.turn:
             record = self._changeable(vector_id)
             if record is None:
                 raise ValueError(f"vector_id: expected the id of a memory, got {vector_id!r}")
@@ -165,19 +176,22 @@ class ScrubjayVectorStore(VectorStoreBase):
                 raise ValueError(f"payload: expected the user_id, agent_id and run_id of {vector_id!r}")
             row |= {"scope": record.scope, "expires_at": record.expires_at}
             row["created_at"] = row["created_at"] or record.created_at
-            self.index.upsert_many([row], progress=False)
+            self._documents.upsert_many([row])
 
     def delete(self, vector_id: Any) -> None:
         """Delete a memory; a no-op for an unknown id.
+
+        Args:
+            vector_id: mem0's id of the memory.
 
         Raises:
             ValueError: there are several.
             ReadOnlyMemoryError: it is the whole tenant's.
         """
-        with self._held.turn:
+        with self._documents.turn:
             record = self._changeable(vector_id)
             if record is not None:
-                self.index.delete(record.id, scope=record.scope)
+                self._documents.delete_many([record.id], scope=record.scope)
 
     # ------------------------------------------------------------------ searching
 
@@ -192,6 +206,12 @@ class ScrubjayVectorStore(VectorStoreBase):
         similar. Words are worth 0.9 if an identifier of the query is there verbatim, otherwise 0.9 * sqrt(share of the
         query's terms) * BM25 / (BM25 + 2).
 
+        Args:
+            query: the question.
+            vectors: its vector.
+            top_k: how many at most.
+            filters: mem0's: `user_id`, `agent_id`, `run_id` and conditions on the payload.
+
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
@@ -204,7 +224,12 @@ class ScrubjayVectorStore(VectorStoreBase):
         top_k: int = 1,
         filters: Mapping[str, Any] | None = None,
     ) -> list[list[OutputData]]:
-        """Return what :meth:`search` returns for each of several queries, in one native call."""
+        """Return what :meth:`search` returns for each of several queries, in one native call.
+
+        Args:
+            queries, vectors_list: of the questions, in one order.
+            top_k, filters: as for :meth:`search`.
+        """
         if len(queries) != len(vectors_list):
             raise ValueError(
                 f"queries, vectors_list: expected equal lengths, got {len(queries)} and {len(vectors_list)}"
@@ -212,7 +237,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         vectors = [_vector(vector) for vector in vectors_list]
         metric, pool = Backend.of(self.index).metric, max(_limit(top_k), _LEAST_POOL)
         found = (
-            self._found(list(queries), vectors, pool, self._query, filters)
+            self._found(list(queries), vectors, pool, self._documents.query, filters, explain=True)
             if top_k
             else [[] for _ in queries]
         )
@@ -224,6 +249,11 @@ class ScrubjayVectorStore(VectorStoreBase):
         """Return the best memories by keywords; the score is BM25 as Lucene defines it, not bounded.
 
         Document frequencies are counted user by user, so other users' memories change no score.
+
+        Args:
+            query: the question.
+            top_k: how many at most.
+            filters: mem0's: `user_id`, `agent_id`, `run_id` and conditions on the payload.
         """
         k = _limit(top_k)
         (hits,) = self._found([query], [None], k, self._by_words, filters) if k else ([],)
@@ -236,6 +266,8 @@ class ScrubjayVectorStore(VectorStoreBase):
         k: int,
         asked: Query,
         filters: Mapping[str, Any] | None,
+        *,
+        explain: bool = False,
     ) -> builtins.list[builtins.list[Hit]]:
         """Return the hits of each query in all the scopes that the filter may concern."""
         index, node = self.index, translated(filters)
@@ -248,7 +280,8 @@ class ScrubjayVectorStore(VectorStoreBase):
                 vectors=[vector for _ in scopes for vector in vectors],
                 scope=[scope for scope in scopes for _ in queries],
                 k=k + admitted.n_twins,
-                explain=asked is not self._by_words,
+                explain=explain,
+                threads=1 if len(scopes) * len(queries) < _WORTH_THREADS else None,
                 **admitted.asked(asked),
             )
             for number, hits in enumerate(batch):
@@ -259,6 +292,9 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def get(self, vector_id: Any) -> OutputData | None:
         """Return the memory with this id, or None.
+
+        Args:
+            vector_id: mem0's id of the memory.
 
         Raises:
             ValueError: there are several.
@@ -272,16 +308,18 @@ class ScrubjayVectorStore(VectorStoreBase):
         """Return the memories that the filter admits, as the only element of a list, which is how mem0 takes them.
 
         Those of one user in the order of their last writing; users sorted. `top_k` None: all.
+
+        Args:
+            filters: as for :meth:`search`; None: all.
         """
-        index, left = self.index, None if top_k is None else _limit(top_k)
+        left = None if top_k is None else _limit(top_k)
         node = translated(filters)
         found: builtins.list[OutputData] = []
         for scope in self._scopes(filters):
             limit = None if left is None else left - len(found)
             if limit == 0:
                 break
-            options = admit(index, scope, node, exact=True).options
-            records = index.list(scope, exact=True, limit=limit, order="oldest", **options)
+            records = self._documents.list(scope=scope, filter=node, exact=True, limit=limit, order="oldest")
             found += [OutputData(MemoryId.of(record), None, payload_of(record)) for record in records]
         return [found]
 
@@ -290,14 +328,19 @@ class ScrubjayVectorStore(VectorStoreBase):
     def create_col(self, name: str, vector_size: int | None = None, distance: str = "cosine") -> None:
         """Create a collection beside this one if this name is free; `distance` as `metric`.
 
+        Args:
+            name: of the collection.
+            vector_size: None: the first vector decides.
+            distance: "cosine", "ip" or "l2".
+
         Raises:
             ValueError: there is one of another size or metric.
         """
-        self._held.root.collection(name, dim=vector_size, metric=_metric(distance))
+        self._documents.lease.root.collection(name, dim=vector_size, metric=_metric(distance))
 
     def list_cols(self) -> builtins.list[str]:
         """Return the names of all collections of the file."""
-        return self._held.root.admin.collections()
+        return self._documents.lease.root.admin.collections()
 
     def delete_col(self) -> None:
         """Delete all that this tenant has in the collection, at once.
@@ -305,8 +348,8 @@ class ScrubjayVectorStore(VectorStoreBase):
         The collection stays, with its dimension and metric: other tenants may have memories in it, or be about to.
         `Admin.drop_collection` of the file is for the operator, who looks after all of them.
         """
-        with self._held.turn:
-            self.index.erase(self._scope, reason="delete_col")
+        with self._documents.turn:  # no update in this process brings any of it back
+            self._documents.erase(self._scope, exact=False, reason="delete_col")
 
     def col_info(self) -> dict[str, Any]:
         """Return name, count (of this tenant's memories), dimension and metric of the collection."""
@@ -337,8 +380,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             raise ValueError(
                 f"vector_id: expected the id of one memory, got {id!r}, which several scopes have"
             )
-        record = self.index.get(name, scope=scopes[0]) if scopes else None
-        return record if record is not None and record.scope == scopes[0] else None  # or it was deleted since
+        return self._documents.get_many([name], scope=scopes[0], exact=True)[0] if scopes else None
 
     def _changeable(self, id: Any) -> Record | None:
         record = self._named(id)

@@ -1,4 +1,4 @@
-"""An index over HTTP, with one page that shows why a memory was found: what `scrubjay serve` runs.
+"""An index over HTTP, with a page to search and read it: what `scrubjay serve` runs.
 
 Every request acts in a scope: that of its bearer token, or a narrower one that the request names. Without tokens only
 loopback addresses are served. The interface is described by the service itself, in `/openapi.json`.
@@ -19,7 +19,8 @@ except ImportError as missing:
 
 from scrubjay.adapters.service.app import create_app
 from scrubjay.adapters.service.auth import PERMISSIONS, Grant, Tokens, add_token
+from scrubjay.adapters.service.examples import Example
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.running import serve
 
-__all__ = ["PERMISSIONS", "Grant", "Limits", "Tokens", "add_token", "create_app", "serve"]
+__all__ = ["PERMISSIONS", "Example", "Grant", "Limits", "Tokens", "add_token", "create_app", "serve"]

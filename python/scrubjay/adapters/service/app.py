@@ -6,11 +6,10 @@ import asyncio
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib import resources
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
@@ -19,9 +18,10 @@ from starlette.responses import Response
 
 from scrubjay._native import Scope, StaticEmbedder, show_config_dict
 from scrubjay.adapters._typed import LazyMemory
-from scrubjay.adapters.service import models
+from scrubjay.adapters.service import models, search_models
 from scrubjay.adapters.service.asking import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.adapters.service.auth import Grant, Tokens
+from scrubjay.adapters.service.examples import Example
 from scrubjay.adapters.service.explaining import explain
 from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
 from scrubjay.adapters.service.gate import Gate
@@ -29,6 +29,8 @@ from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_routes import MemoryRoutes
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
+from scrubjay.adapters.service.page_files import PAGE_FILES, PageFile
+from scrubjay.adapters.service.page_routes import PageRoutes
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
 from scrubjay.errors import Error
 from scrubjay.index import Index
@@ -65,6 +67,7 @@ def create_app(
     limits: Limits | None = None,
     close_index: bool = False,
     extractor: Extractor | None = None,
+    examples: Sequence[Example] = (),
 ) -> FastAPI:
     """Return the ASGI application over an index.
 
@@ -77,6 +80,7 @@ def create_app(
         close_index: close the index when the server has ended.
         extractor: reads runs that are to be distilled, such as an :class:`OpenAIExtractor`; None: requests bring the
             candidates.
+        examples: questions that the page proposes.
 
     An index with a file also serves the typed memory in it, below /v1/memory.
 
@@ -85,7 +89,7 @@ def create_app(
 
     >>> app = create_app(Index())
     >>> sorted(app.openapi()["paths"])[-3:]
-    ['/v1/memories/{id}', '/v1/search', '/v1/whoami']
+    ['/v1/search', '/v1/warm', '/v1/whoami']
     """
     if tokens is not None and grant is not None:
         raise ValueError("grant: expected none beside tokens, which have them")
@@ -106,7 +110,7 @@ def create_app(
     app = FastAPI(
         title="Scrubjay",
         version=show_config_dict()["version"],
-        description=__doc__,
+        description=_DESCRIPTION,
         docs_url=None,  # its page loads scripts of others
         redoc_url=None,
         redirect_slashes=False,
@@ -118,9 +122,18 @@ def create_app(
     if service.typed is not None:
         memory = MemoryRoutes(service.typed, limits, service.off_loop, extractor)
         app.include_router(memory.router(), dependencies=[Depends(HTTPBearer(auto_error=False))])
+    page = PageRoutes(index, limits, service.off_loop, service.typed, examples)
+    app.include_router(page.router(), dependencies=[Depends(HTTPBearer(auto_error=False))])
     app.include_router(service.around(tokens))
     app.openapi = partial(_described, app.openapi, limits)
     return app
+
+
+_DESCRIPTION = """Hybrid retrieval for agents' memories: keywords and vectors, fused.
+
+Every request names a scope (tenant, and perhaps user and agent) and is answered from what that scope sees. A memory's
+key is its exact scope and its id. Errors are `{"error": {"code", "message"}}`; the message names the field, what was
+expected and what was given. With tokens, send `Authorization: Bearer ...`."""
 
 
 def _described(describe: Callable[[], dict[str, Any]], limits: Limits) -> dict[str, Any]:
@@ -145,6 +158,8 @@ _NUMBERED = (
     ("AssembleIn", "k"),
     ("SessionPromptIn", "k"),
     ("ListRecordsIn", "limit"),
+    ("OverviewIn", "limit"),
+    ("ReplayIn", "limit"),
     ("RejectionsIn", "limit"),
 )
 _BATCHES = (("UpsertIn", "memories"), ("ProposeIn", "candidates"), ("RecordIn", "events"))
@@ -156,7 +171,7 @@ class Service:
     def __init__(self, index: Index, limits: Limits) -> None:
         self.index = index
         self.memories = ScopedMemories(index)
-        self.typed = None if index.path is None else LazyMemory(index)
+        self.typed = LazyMemory(index) if Backend.of(index).is_durable else None
         self.metrics = Metrics(index)
         self.threads = ThreadPoolExecutor(_N_THREADS, thread_name_prefix="scrubjay-service")
         self._limits = limits
@@ -214,7 +229,7 @@ class Service:
         await self.off_loop(self.memories.delete, scope, id)
         return Response(status_code=204)
 
-    async def search(self, request: Request, given: models.SearchIn) -> Response:
+    async def search(self, request: Request, given: search_models.SearchIn) -> Response:
         """Find the memories that answer a question, best first."""
         scope = scope_of(request, "read", given.scope)
         self._check_k("k", given.k)
@@ -230,9 +245,14 @@ class Service:
         self.metrics.search_seconds.labels(hits.mode).observe(took_ns / 1e9)
         for reason in hits.degraded:
             self.metrics.degraded.labels(reason.partition(":")[0]).inc()
+        width = search_models.snippet_width(given.snippet)
+        if width is None:
+            dicts = hits.to_dicts()
+        else:  # texts are read for them, however quick the search was
+            dicts = await self.off_loop(hits.to_dicts, snippet=width)
         return Json(
             {
-                "hits": hits.to_dicts(),
+                "hits": dicts,
                 "mode": hits.mode,
                 "degraded": list(hits.degraded),
                 "corrections": hits.corrections,
@@ -240,8 +260,8 @@ class Service:
             }
         )
 
-    async def explain(self, request: Request, given: models.ExplainIn) -> Response:
-        """Find them, and say why: both rankings, the evidence for each hit, and how long each step took."""
+    async def explain(self, request: Request, given: search_models.ExplainIn) -> Response:
+        """Find them, and say why: both rankings, the evidence for each hit, what of its text matched, and the time."""
         scope = scope_of(request, "read", given.scope)
         self._check_k("k", given.k)
         return Json(await self.off_loop(explain, self.index, scope, given))
@@ -265,6 +285,12 @@ class Service:
         scope = scope_of(request, "read", given.scope)
         return Json({"count": await self.off_loop(self.index.count, scope, filter=given.filter)})
 
+    async def warm(self, request: Request, given: models.WarmIn) -> Response:
+        """Read what searches of these scopes see into memory, such as when a user logs in: the first search is as fast
+        as the next. Nothing is changed; what does not fit into memory leaves again."""
+        scopes = [scope_of(request, "read", one) for one in given.scopes or [models.ScopeIn()]]
+        return Json({"memories": await self.off_loop(self.index.admin.warm, scopes)})
+
     async def erase(self, request: Request, given: models.EraseIn) -> Response:
         """Delete everything of a scope: without a user, that of all users of the tenant, unless `exact`."""
         scope = scope_of(request, "erase", given.scope)
@@ -282,15 +308,16 @@ class Service:
         """Return the routes below /v1."""
         router = APIRouter(tags=["memories"])
         for method, path, endpoint, gives in (
-            ("POST", "/v1/search", self.search, models.Hits),
+            ("POST", "/v1/search", self.search, search_models.Hits),
             ("PUT", "/v1/memories/{id:path}", self.put, models.Written),
             ("GET", "/v1/memories/{id:path}", self.get, models.Memory),
             ("PATCH", "/v1/memories/{id:path}", self.update, models.Memory),
             ("DELETE", "/v1/memories/{id:path}", self.delete, None),
             ("POST", "/v1/memories", self.upsert, models.Written),
-            ("POST", "/v1/explain", self.explain, models.Explanation),
+            ("POST", "/v1/explain", self.explain, search_models.Explanation),
             ("POST", "/v1/list", self.listing, models.Listing),
             ("POST", "/v1/count", self.count, models.Count),
+            ("POST", "/v1/warm", self.warm, models.Warmed),
             ("POST", "/v1/erase", self.erase, models.Erased),
             ("GET", "/v1/whoami", self.whoami, models.WhoAmI),
         ):
@@ -317,12 +344,8 @@ class Service:
         router.add_api_route(
             "/metrics", self.scrape, response_model=None, response_class=Response, responses=FAILURES
         )
-        for path, name, kind in (
-            ("/", "index.html", "text/html"),
-            ("/page.js", "page.js", "text/javascript"),
-            ("/page.css", "page.css", "text/css"),
-        ):
-            router.add_api_route(path, _file(name, kind), response_model=None, include_in_schema=False)
+        for path, file in PAGE_FILES.items():
+            router.add_api_route(path, _endpoint(file), response_model=None, include_in_schema=False)
         return router
 
     async def live(self) -> Response:
@@ -352,7 +375,7 @@ class Service:
         work = partial(arguments_checked, call, *arguments, **options)
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
-    def _may_be_long(self, scope: Scope, given: models.SearchIn) -> bool:
+    def _may_be_long(self, scope: Scope, given: search_models.SearchIn) -> bool:
         """Whether a search should not be made on the event loop: it may wait, or compute for long.
 
         Handing over to a thread costs more than the usual search: one client on loopback waited 0.5 to 0.7 of the time
@@ -390,14 +413,13 @@ def _timed(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, 
     return found, time.perf_counter_ns() - start
 
 
-def _file(name: str, kind: str) -> Callable[[], Any]:
-    """Return an endpoint for a file of the page, read once."""
-    content = (resources.files("scrubjay.adapters.service") / "page" / name).read_bytes()
+def _endpoint(file: PageFile) -> Callable[[], Any]:
+    """Return an endpoint for a file of the page."""
 
-    async def file() -> Response:
-        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+    async def read() -> Response:
+        return Response(file.content, media_type=file.kind, headers={"cache-control": "no-cache"})
 
-    return file
+    return read
 
 
 def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:

@@ -71,6 +71,9 @@ class Grant:
     def scope(self, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Scope:
         """Return the scope of a request that names these parts.
 
+        Args:
+            tenant, user, agent: of the request; None: not named, so the grant's own.
+
         Raises:
             RefusedError: the grant is bound to others.
             ValueError: neither names the tenant.
@@ -99,6 +102,9 @@ class Tokens:
 
     The file is an object with `tokens`, a list of objects with `sha256` (hexadecimal), `name`, `tenant`, `can`, and
     perhaps `user` and `agent`. :func:`add_token` writes it.
+
+    Args:
+        path: of the file.
 
     Raises:
         TokenFileError: the file is not of this form. Later, when it was changed, :meth:`find` raises it.
@@ -186,6 +192,10 @@ def read_grants(path: Path) -> Iterable[tuple[bytes, Grant]]:
 
 def add_token(path: str | Path, grant: Grant) -> str:
     """Make a token, write its SHA-256 to the file (created if absent, mode 0600), and return it; it is stored nowhere.
+
+    Args:
+        path: of the file.
+        grant: what the token allows.
 
     Raises:
         TokenFileError: the file is something else.

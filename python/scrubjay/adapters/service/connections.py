@@ -14,9 +14,11 @@ be 0 (no cap of its own).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import logging
 import math
+import socket
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -173,6 +175,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self.peer = _peer(transport.get_extra_info("peername"))
+        _send_at_once(transport.get_extra_info("socket"))
         self._entered = self._connections.enter(self, self._loop)
         if not self._entered:
             self.hang_up(503, "busy", "too many connections; try again")
@@ -301,6 +304,16 @@ def _answer(status: int, code: str, message: str) -> bytes:
     retry = "retry-after: 1\r\n" if status == 503 else ""
     head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\nconnection: close\r\n{retry}"
     return f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
+
+
+def _send_at_once(connection: Any) -> None:
+    """Have small writes sent without waiting for the peer's word on those before (TCP_NODELAY).
+
+    asyncio does that only for sockets that name their protocol, which an accepted one does not. Without it the body
+    of an answer, written after its headers, waits for the acknowledgement that the other side delays by 40 ms.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # no TCP, or gone already
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _peer(address: Any) -> str:

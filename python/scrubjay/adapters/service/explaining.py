@@ -1,33 +1,36 @@
-"""The explanation of a search: the two rankings, their fusion, and how long each step takes."""
+"""The explanation of a search: the two rankings, their fusion, the words that matched, and how long it takes."""
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from scrubjay._native import Scope
-from scrubjay.adapters.service.models import ExplainIn
+from scrubjay._native import Scope, StaticEmbedder
+from scrubjay.adapters.service.search_models import ExplainIn
 from scrubjay.errors import Error
 from scrubjay.fusion import Auto, Query
 from scrubjay.index import Hits, Index
 
 __all__ = ["explain"]
 
-_N_RUNS = 3
-
-T = TypeVar("T")
+_QUICK_US = 50_000.0
 
 
 def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
     """Search by both rankings, by words only and by meaning only; return what the page shows.
 
+    The time is that of one whole search without an explanation, as a program makes it, with the embedding of the text
+    in it (an index remembers the vectors of questions, unless its embedder is native: those are embedded each time).
+    The time of the embedding is that of one more call of a native embedder; others may cost money. What is quick is
+    done three times, and the median told: other work of the machine disturbs single calls. No time is a difference.
+
     >>> index = Index()
     >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
     >>> shown = explain(index, Scope("acme"), ExplainIn(text="which train?"))
-    >>> [hit["matched_terms"] for hit in shown["hits"]], [stage["name"] for stage in shown["stages"]]
-    ([['train']], ['words', 'whole'])
+    >>> [hit["matched_terms"] for hit in shown["hits"]], shown["hits"][0]["snippet"]["pieces"][1]
+    ([['train']], {'text': 'trains', 'match': 'word'})
     """
     whole = asked.query(scope)
     # One ranking as it is, before what the query adds to it.
@@ -40,51 +43,69 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
         exclude=whole.exclude,
     )
 
-    def search(query: Query) -> Hits:
+    def search(query: Query, explain: bool = True) -> Hits:
         return index.search(
-            asked.text, scope=scope, k=asked.k, filter=asked.filter, query=query, explain=True
+            asked.text, scope=scope, k=asked.k, filter=asked.filter, query=query, explain=explain
         )
 
-    hits, whole_us = _timed(lambda: search(whole))
-    stages = []
-    embedder = index.embedder
-    if embedder is not None:
-        try:
-            stages.append({"name": "embed", "us": _timed(partial(embedder.embed_query, asked.text))[1]})
-        except Exception:  # noqa: BLE001 - an embedder may raise anything; `degraded` of the search names it
-            embedder = None
-    lexical, words_us = _timed(lambda: search(bare.replace(mode="lexical")))
-    stages.append({"name": "words", "us": words_us})
-    vector: list[dict[str, Any]] = []
-    if embedder is not None:
-        try:
-            meaning, meaning_us = _timed(lambda: search(bare.replace(mode="vector")))
-        except (Error, ValueError):
-            pass
-        else:
-            if meaning.mode == "vector":
-                vector = meaning.to_dicts()
-                stages.append({"name": "embed and meaning", "us": meaning_us})
-                stages.append({"name": "fusion", "us": max(0.0, whole_us - words_us - meaning_us)})
-    stages.append({"name": "whole", "us": whole_us})
+    took_us = _us(lambda: search(whole, explain=False))
+    hits = search(whole)
+    # A ranking by meaning has no evidence but its scores.
+    by_meaning = bare.replace(mode="vector")
+    meaning = _by_meaning(lambda: search(by_meaning, explain=False)) if index.embedder is not None else None
+    lexical = search(bare.replace(mode="lexical"))
+    dicts = _Dicts(asked.snippet)
     return {
-        "hits": hits.to_dicts(),
+        "hits": dicts.of(hits),
         "mode": hits.mode,
         "degraded": list(hits.degraded),
         "corrections": hits.corrections,
-        "took_us": whole_us,
-        "lexical": lexical.to_dicts(),
-        "vector": vector,
+        "took_us": took_us,
+        "embed_us": _embedding_us(index, asked.text) if meaning else None,
+        "lexical": dicts.of(lexical),
+        "vector": dicts.of(meaning) if meaning else [],
         "lexical_share": hits.lexical_share,
-        "stages": stages,
     }
 
 
-def _timed(call: Callable[[], T]) -> tuple[T, float]:
-    """Return what the call returns, and the least of a few times, in microseconds: the others were disturbed."""
-    least = float("inf")
-    for _ in range(_N_RUNS):
+class _Dicts:
+    """Hits of one question as dicts with snippets; that of a memory in several rankings is cut once."""
+
+    def __init__(self, n_characters: int) -> None:
+        self._n_characters = n_characters
+        self._known: dict[Any, dict[str, Any]] = {}
+
+    def of(self, hits: Hits) -> list[dict[str, Any]]:
+        """Return these hits."""
+        found = hits.to_dicts()
+        for key, hit, fields in zip(hits.keys, hits, found, strict=True):
+            if key not in self._known:
+                self._known[key] = hit.snippet(self._n_characters).to_dict()
+            fields["snippet"] = self._known[key]
+        return found
+
+
+def _by_meaning(search: Callable[[], Hits]) -> Hits | None:
+    """Return the ranking by meaning; None where words had to serve in its place."""
+    try:
+        hits = search()
+    except (Error, ValueError):
+        return None
+    return hits if hits.mode == "vector" else None
+
+
+def _embedding_us(index: Index, text: str) -> float | None:
+    embedder = index.embedder
+    if embedder is None or not isinstance(getattr(embedder, "native", None), StaticEmbedder):
+        return None
+    return _us(lambda: embedder.embed_query(text))
+
+
+def _us(call: Callable[[], object]) -> float:
+    """Return the microseconds that a call takes: of a quick one the median of three."""
+    times: list[float] = []
+    while len(times) < 3 and (not times or times[0] < _QUICK_US):
         start = time.perf_counter_ns()
-        found = call()
-        least = min(least, (time.perf_counter_ns() - start) / 1000)
-    return found, least
+        call()
+        times.append((time.perf_counter_ns() - start) / 1000)
+    return statistics.median(times)

@@ -6,7 +6,8 @@ import json
 import logging
 import re
 from http import HTTPStatus
-from typing import Any
+from inspect import get_annotations
+from typing import Any, get_type_hints
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -115,8 +116,26 @@ async def _invalid(request: Any, error: Any) -> Response:
         return failure(400, "malformed", "body: expected JSON")
     if isinstance(getattr(error, "body", None), bytes):  # it was not read as JSON
         return failure(415, "unsupported_media_type", "content-type: expected application/json")
-    said = dict.fromkeys(f"{_place(problem['loc'])}: {problem['msg']}" for problem in problems[:5])
+    said = dict.fromkeys(f"{_place(problem['loc'])}: {_said(problem, request)}" for problem in problems[:5])
     return failure(422, "invalid", "; ".join(said))
+
+
+def _said(problem: dict[str, Any], request: Any) -> str:
+    """Return what is wrong with a field; of one that there is not, which ones there are."""
+    if problem["type"] != "extra_forbidden":
+        return str(problem["msg"])
+    known = _fields_of(request.scope["route"].endpoint) if len(problem["loc"]) == 2 else []
+    return f"unknown field, expected {', '.join(known)}" if known else "unknown field"
+
+
+def _fields_of(endpoint: Any) -> list[str]:
+    """Return the fields of the body that an endpoint takes."""
+    for hint in get_type_hints(endpoint).values():
+        if isinstance(hint, type) and hasattr(hint, "model_fields"):
+            own_first = [name for kind in hint.__mro__ for name in get_annotations(kind)]
+            names = dict.fromkeys([*own_first, *hint.model_fields])
+            return [hint.model_fields[name].alias or name for name in names if name in hint.model_fields]
+    return []
 
 
 def _place(loc: tuple[Any, ...]) -> str:

@@ -17,6 +17,7 @@ from scrubjay.adapters.service.auth import Grant, TokenFileError, Tokens
 from scrubjay.adapters.service.failures import failure
 from scrubjay.adapters.service.limits import Limits, Rates
 from scrubjay.adapters.service.metrics import Metrics
+from scrubjay.adapters.service.page_files import PAGE_FILES
 
 __all__ = ["Gate"]
 
@@ -27,12 +28,15 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
-_PUBLIC = ("/", "/page.js", "/page.css", "/openapi.json", "/health/live", "/health/ready")
+_PUBLIC = frozenset((*PAGE_FILES, "/openapi.json", "/health/live", "/health/ready"))
 _SMALL_BYTES = 64 << 10  # a body that is never refused for the sake of memory: as many as connections fit
+_LINGER_SECONDS = 2.0  # how long a body that is too large is read and forgotten
+_LINGER_BYTES = 32 << 20  # and how much of it
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"),
+     b"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+     b"require-trusted-types-for 'script'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -185,6 +189,7 @@ class Gate:
         most = self._limits.max_body_bytes
         length = declared.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 15 or int(length) > most):
+            await _discard(receive)
             raise self._too_large()
         _check_type(scope)
         pieces: list[bytes] = []
@@ -198,6 +203,8 @@ class Gate:
                     pieces.append(message.get("body", b""))
                     n_bytes += len(pieces[-1])
                     if n_bytes > most:
+                        if message.get("more_body", False):
+                            await _discard(receive)
                         raise self._too_large()
                     if n_bytes > _SMALL_BYTES:
                         self._n_arriving_bytes += n_bytes - n_counted
@@ -226,6 +233,18 @@ class Gate:
         return _RefusalError(
             "size", 413, "too_large", f"body: expected at most {most:,} bytes", connection="close"
         )
+
+
+async def _discard(receive: Receive) -> None:
+    """Read on for a while: most clients send all of a body before they look for an answer, and a connection that is
+    closed on unread bytes is reset, so they would not see the refusal."""
+    n_bytes = 0
+    with anyio.move_on_after(_LINGER_SECONDS):
+        while n_bytes < _LINGER_BYTES:
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                return
 
 
 def _busy() -> _RefusalError:

@@ -17,6 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of, list_of, request_of
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.models import Request
+from scrubjay.adapters.service.search_models import Ranked
 from scrubjay.memory import Memory
 from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.ledger.trace import TraceEvent
@@ -47,6 +48,7 @@ _Topic = Annotated[str, Field(min_length=1, max_length=500)]
 _Question = Annotated[str, Field(max_length=20_000)]
 _Kind = Literal["policy", "preference", "fact", "episode"]
 _Found = Annotated[list[Literal["fact", "episode", "note"]], Field(min_length=1, max_length=3)]
+_Status = Literal["provisional", "active", "planned", "ended", "superseded", "revoked"]
 _Tokens = Annotated[int, Field(ge=1, le=10_000_000)]
 _Scope = (models.ScopeIn | None, None)
 
@@ -150,6 +152,13 @@ class EventIn(Request):
 
 
 _Relevance = Literal["none", "low", "standard", "high"]
+_Without = (
+    Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=500)]] | None,
+        Field(max_length=100, description="classes of sensitivity that are left out"),
+    ],
+    None,
+)
 _RECALLED: dict[str, Any] = {
     "kinds": (_Found | None, None),
     "k": (_K, 20),
@@ -159,7 +168,8 @@ _RECALLED: dict[str, Any] = {
         Annotated[_Relevance | None, Field(description="the least that each hit has to have")],
         None,
     ),
-    "query": (models.Ranked | None, None),
+    "query": (Ranked | None, None),
+    "without": _Without,
 }
 _ASSEMBLED: dict[str, Any] = {
     **_RECALLED,
@@ -184,7 +194,7 @@ REQUESTS: dict[str, Any] = {
         candidates=(_Candidates, ...),
         source=(_Source, ...),
     ),
-    "known": _request("KnownIn", "Whose policies and preferences.", Memory.known),
+    "known": _request("KnownIn", "Whose policies and preferences.", Memory.known, without=_Without),
     "recall": _request(
         "RecallIn",
         "A question for facts, episodes and notes.",
@@ -206,15 +216,31 @@ REQUESTS: dict[str, Any] = {
         Memory.list,
         kinds=(Annotated[list[_Kind], Field(min_length=1, max_length=4)] | None, None),
         hidden=(Annotated[bool, Field(description="those that are not in force, too")], False),
+        statuses=(
+            Annotated[
+                list[_Status] | None,
+                Field(
+                    min_length=1, max_length=6, description="only these; most are not in force (see hidden)"
+                ),
+            ],
+            None,
+        ),
         exact=(bool, False),
         subject=(_Topic | None, None),
         run=(_Run | None, None),
+        without=_Without,
         limit=(_K, 10),
         cursor=(Annotated[str | None, Field(max_length=2000)], None),
+    ),
+    "overview": _request(
+        "OverviewIn",
+        "Whose memory to sum up.",
+        limit=(Annotated[int, Field(ge=1, le=models.MAX_K, description="times of each list")], 100),
     ),
     "history": _request(
         "HistoryIn",
         "What to tell the history of: a subject and a predicate.",
+        Memory.history,
         subject=(_Topic, ...),
         predicate=(_Topic, ...),
     ),
@@ -265,6 +291,13 @@ REQUESTS: dict[str, Any] = {
         **_ASSEMBLED,
     ),
     "run": _request("RunIn", "A run.", run=(_Run, ...)),
+    "replay": _request(
+        "ReplayIn",
+        "A run whose prompts are made again, in pages.",
+        run=(_Run, ...),
+        after=(Annotated[int, Field(ge=0, le=2**62 - 1, description="the event behind which to begin")], 0),
+        limit=(_K, 10),
+    ),
     "runs": _request("RunsIn", "Whose runs, of exactly this scope."),
     "distil": _request(
         "DistilIn",
@@ -309,6 +342,28 @@ class BlockOut(BaseModel):
     ids: list[str]
 
 
+class ReplayedOut(BaseModel):
+    """A prompt that was made again from the trace, and what was recorded of it then."""
+
+    seq: Annotated[int, Field(description="number of the prompt among the events of its run")]
+    turn: int
+    at: Annotated[str, Field(description="when it was made")]
+    faithful: Annotated[
+        bool,
+        Field(
+            description="whether it is the same, byte for byte; not, if tokens were counted otherwise then, "
+            "or retention has taken a turn that was in it"
+        ),
+    ]
+    recorded_sha256: Annotated[str, Field(description="of the prompt that was given to the model")]
+    sha256: Annotated[
+        str | None, Field(description="of the prompt made again; null: it does not fit any more")
+    ]
+    text: str | None
+    blocks: list[BlockOut]
+    trace: Annotated[dict[str, Any], Field(description="what was retrieved and left out, as recorded then")]
+
+
 def _answer(name: str, said: str, **fields: Any) -> Any:
     return create_model(name, __doc__=said, **{field: (hint, ...) for field, hint in fields.items()})
 
@@ -340,6 +395,25 @@ ANSWERS: dict[str, Any] = {
         records=list[_Record],
         next_cursor=str | None,
     ),
+    "overview": _answer(
+        "Overview",
+        "A memory in figures, and when it changed.",
+        counts=Annotated[
+            dict[str, dict[str, int]],
+            Field(description="how many records by kind and status, of all statuses"),
+        ],
+        in_force=Annotated[
+            dict[str, int],
+            Field(description="how many records by kind; of policies and preferences those that known gives"),
+        ],
+        runs=Annotated[int, Field(description="of exactly this scope")],
+        changed=Annotated[
+            list[str], Field(description="when something began or ceased to be so: the newest, ascending")
+        ],
+        learned=Annotated[
+            list[str], Field(description="when the memory was told something: the newest, ascending")
+        ],
+    ),
     "record": _answer("OneRecord", "A record.", record=_Record),
     "history": _answer("History", "What was said of it, oldest first.", facts=list_of(_given_of(Fact))),
     "why": _answer("WhyRecord", "Why a record is known.", why=_given_of(Why), text=str),
@@ -352,6 +426,13 @@ ANSWERS: dict[str, Any] = {
     ),
     "forgotten": _answer("Forgotten", "How many went of each kind.", counts=dict[str, int]),
     "events": _answer("Events", "Events of a run in order.", run=str, events=list_of(_Event)),
+    "replayed": _answer(
+        "Replayed",
+        "Prompts of a run, made again; and the event behind which to go on, null at the end.",
+        run=str,
+        prompts=list[ReplayedOut],
+        next_after=int | None,
+    ),
     "run": _answer("Run", "A run.", run=str, events=int, turns=int),
     "runs": _answer("Runs", "Names of runs, oldest first.", runs=list[str]),
     "distilled": _answer(

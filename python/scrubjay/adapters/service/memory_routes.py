@@ -19,6 +19,7 @@ from scrubjay.adapters.service.failures import BadArgumentError, Json
 from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, candidate_of
+from scrubjay.adapters.service.memory_overview import blocks_of, overview, replayed
 from scrubjay.memory import Memory, Provenance
 from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.gate.checking import classify
@@ -31,7 +32,7 @@ __all__ = ["MemoryRoutes"]
 _Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record")]
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _OffLoop = Callable[..., Awaitable[Any]]
-_RECALL = ("kinds", "k", "task_type", "filter", "relevance", *TIMES)
+_RECALL = ("kinds", "k", "task_type", "filter", "relevance", "without", *TIMES)
 _LIMITS = ("budget_tokens", "item_tokens", "turn_tokens", "floor", "edges")
 
 
@@ -187,7 +188,7 @@ def _propose(work: _Work) -> Any:
 
 def _known(work: _Work) -> Any:
     """Give all policies in force and all preferences of the user, each by key."""
-    return plain(work.memory.known(work.scope, **work.options(*TIMES)))
+    return plain(work.memory.known(work.scope, **work.options("without", *TIMES)))
 
 
 def _recall(work: _Work) -> Any:
@@ -210,14 +211,23 @@ def _assemble(work: _Work) -> Any:
 
 def _list(work: _Work) -> Any:
     """List records that the scope sees, kind by kind, oldest first."""
-    options = work.options("kinds", "hidden", "exact", "subject", "run", "limit", "cursor", *TIMES)
+    options = work.options(
+        "kinds", "hidden", "statuses", "exact", "subject", "run", "without", "limit", "cursor", *TIMES
+    )
     records, cursor = page(work.memory, work.scope, **options)
     return {"records": plain(records), "next_cursor": cursor}
 
 
+def _overview(work: _Work) -> Any:
+    """Sum up the memory that a scope sees: how many records of each kind and status, and when they changed."""
+    return overview(work.memory, work.scope, work.given.limit)
+
+
 def _history(work: _Work) -> Any:
     """Tell what was said of a subject and predicate, oldest first: what is in force, was, and will be."""
-    return {"facts": plain(work.memory.history(work.given.subject, work.given.predicate, work.scope))}
+    given = work.given
+    facts = work.memory.history(given.subject, given.predicate, work.scope, **work.options("known_at"))
+    return {"facts": plain(facts)}
 
 
 def _rejections(work: _Work) -> Any:
@@ -301,6 +311,11 @@ def _events(work: _Work) -> Any:
     return {"run": work.given.run, "events": [event.to_dict() for event in replay.events]}
 
 
+def _replay(work: _Work) -> Any:
+    """Make the prompts of a run again from its trace, and say of each whether it is the same, byte for byte."""
+    return replayed(work.memory, work.scope, work.given.run, work.given.after, work.given.limit)
+
+
 def _session_prompt(work: _Work) -> Any:
     """Make the prompt of a run's next turn, with its last turns; it is recorded at once."""
     with work.session() as session:
@@ -346,6 +361,7 @@ _ROUTES = (
     _Route("POST", "/recall", "read", "recall", "recalled", _recall),
     _Route("POST", "/assemble", "read", "assemble", "assembled", _assemble),
     _Route("POST", "/list", "read", "list", "records", _list),
+    _Route("POST", "/overview", "read", "overview", "overview", _overview),
     _Route("POST", "/history", "read", "history", "history", _history),
     _Route("POST", "/rejections", "read", "rejections", "rejections", _rejections),
     _Route("POST", "/changes", "read", "changes", "changes", _changes),
@@ -360,6 +376,7 @@ _ROUTES = (
     _Route("POST", "/sessions/record", "write", "record", "events", _record),
     _Route("POST", "/sessions/retract", "write", "retract", "events", _retract),
     _Route("POST", "/sessions/events", "read", "run", "events", _events),
+    _Route("POST", "/sessions/replay", "read", "replay", "replayed", _replay),
     _Route("POST", "/sessions/assemble", "write", "prompt", "assembled", _session_prompt),
     _Route("POST", "/sessions/close", "write", "run", "run", _close),
     _Route("POST", "/sessions/list", "read", "runs", "runs", _runs),
@@ -400,11 +417,10 @@ def _hit(hit: RecalledHit) -> dict[str, Any]:
 
 
 def _prompt(made: Assembled) -> dict[str, Any]:
-    blocks = [{"name": block.name, "text": block.text, "ids": list(block.ids)} for block in made.blocks]
     return {
         "text": made.text,
         "prefix": made.prefix,
         "sha256": made.sha256,
-        "blocks": blocks,
+        "blocks": blocks_of(made),
         "trace": made.trace.to_dict(),
     }

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import uvicorn
 from scrubjay.adapters.service.app import create_app
 from scrubjay.adapters.service.auth import Grant, Tokens
 from scrubjay.adapters.service.connections import Connections
+from scrubjay.adapters.service.examples import Example
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import Extractor
@@ -42,13 +44,14 @@ def serve(
     grant: Grant | None = None,
     limits: Limits | None = None,
     extractor: Extractor | None = None,
+    examples: Sequence[Example] = (),
 ) -> None:
     """Serve an index until the process is told to end (SIGTERM, SIGINT); then requests that run end, and it is closed.
 
     Args:
         index: where the memories are.
         host, port: where to listen; port 0: any free one. The address is printed to standard error.
-        tokens, grant, limits, extractor: see :func:`create_app`.
+        tokens, grant, limits, extractor, examples: see :func:`create_app`.
 
     Raises:
         ValueError: the address is not a loopback one and there are no tokens, or the index has int ids.
@@ -57,7 +60,15 @@ def serve(
     if tokens is None and not is_loopback(host):
         raise ValueError(f"host: expected a loopback address, since there are no tokens, got {host!r}")
     limits = _within_files(limits or Limits())
-    app = create_app(index, tokens=tokens, grant=grant, limits=limits, close_index=True, extractor=extractor)
+    app = create_app(
+        index,
+        tokens=tokens,
+        grant=grant,
+        limits=limits,
+        close_index=True,
+        extractor=extractor,
+        examples=examples,
+    )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=_BACKLOG) as listening:
         shown = f"[{host}]" if ":" in host else host

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scrubjay.cli.reading import Reading
+from scrubjay.turns import as_turn
 
 __all__ = ["is_conversation", "is_messages", "read"]
 
@@ -34,7 +35,8 @@ def read(
 ) -> Iterator[dict[str, Any]]:
     """Yield one record for each turn of a speaker; system and tool messages, and turns without text, are skipped.
 
-    Ids are "conversation/turn"; the metadata hold role, turn (from 0) and the conversation's title, if it has one.
+    Ids are "conversation/turn"; the metadata hold role, turn (from 0) and the conversation's title, if it has one, and
+    the same as `run`, `position` and `speaker` (:class:`scrubjay.Neighbours`).
     """
     name = next(
         (conversation[key] for key in ("id", "conversation_id", "uuid") if conversation.get(key)), fallback_id
@@ -52,7 +54,7 @@ def read(
         if not text.strip():
             reading.skips.add(file, "a turn without text (an image or a call)")
             continue
-        metadata: dict[str, Any] = {"role": role, "turn": turn}
+        metadata = {"role": role, "turn": turn, **as_turn(str(name), turn, role)}
         if isinstance(title, str):
             metadata["conversation"] = title
         yield {

@@ -13,7 +13,7 @@ from typing import Any
 from scrubjay.cli.readers.prose import plain_text
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading
-from scrubjay.memory.intake.passages import read_passages
+from scrubjay.memory.intake.passages import read_pieces
 
 __all__ = ["read_eml", "read_mbox"]
 
@@ -65,7 +65,7 @@ def _read(data: bytes, fallback_id: str, name: str, reading: Reading) -> Iterato
     metadata = {key: value for key in ("from", "to", "cc") if (value := _header(message, key))}
     if subject:
         metadata["subject"] = subject
-    found = list(read_passages(text, markdown=False))
+    found = list(read_pieces(text, markdown=False))
     if not found:
         reading.skips.add(name, "a message without text")
     for number, passage in enumerate(found, start=1):

@@ -11,7 +11,7 @@ from scrubjay.cli.readers.prose import passages
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading
 from scrubjay.errors import MissingExtraError
-from scrubjay.memory.intake.passages import read_passages
+from scrubjay.memory.intake.passages import read_pieces
 
 __all__ = ["read_docx", "read_pdf"]
 
@@ -45,7 +45,7 @@ def read_pdf(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             continue
         if not text.strip():
             reading.skips.add(name, "a page without text (a scan, perhaps)")
-        for number, passage in enumerate(read_passages(text, markdown=False), start=1):
+        for number, passage in enumerate(read_pieces(text, markdown=False), start=1):
             yield {
                 "id": f"{name}#p{page}.{number}",
                 "text": passage.body,

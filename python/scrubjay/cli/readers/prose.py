@@ -9,7 +9,7 @@ from typing import Any
 
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import Reading, decode
-from scrubjay.memory.intake.passages import read_passages
+from scrubjay.memory.intake.passages import read_pieces
 
 __all__ = ["passages", "plain_text", "read_html", "read_markdown"]
 
@@ -33,7 +33,7 @@ def read_html(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
 
 def passages(content: str, name: str, reading: Reading, *, markdown: bool = True) -> Iterator[dict[str, Any]]:
     """Yield one record a passage: its text under the headings above it, its id "file#number" (from 1)."""
-    for number, passage in enumerate(read_passages(content, markdown=markdown), 1):
+    for number, passage in enumerate(read_pieces(content, markdown=markdown), 1):
         metadata: dict[str, Any] = {"file": name}
         if passage.headings:
             metadata["heading"] = passage.headings[-1]

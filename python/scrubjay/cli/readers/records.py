@@ -51,17 +51,32 @@ def read_object(
     nested: Mapping[str, Any] = next(
         (value[field] for field in _META_FIELDS if isinstance(value.get(field), Mapping)), {}
     )
-    known = ("id", "vector", _EMBEDDING, "embedder", "text", *_META_FIELDS, *_SCOPE_FIELDS, *TIME_FIELDS)
+    known = (
+        "id",
+        "vector",
+        _EMBEDDING,
+        "embedder",
+        "text",
+        *_META_FIELDS,
+        *_SCOPE_FIELDS,
+        *TIME_FIELDS,
+    )
     record: dict[str, Any] = {
         "id": str(value["id"]) if value.get("id") is not None else fallback_id,
         "text": text,
         "scope": _scope_of(value, nested, where, reading.scope),
         "metadata": {
-            **{key: item for key, item in value.items() if key not in known and item is not text},
+            **{
+                key: item
+                for key, item in value.items()
+                if key not in known and item is not text and not (key == "context" and isinstance(item, str))
+            },
             **{key: item for key, item in nested.items() if key not in (*_SCOPE_FIELDS, *TIME_FIELDS)},
         },
         "created_at": _moment(_first(value, nested, TIME_FIELDS)),
     }
+    if isinstance(value.get("context"), str):
+        record["context"] = value["context"]
     if vector is not None:
         record["vector"] = vector
     if value.get("embedder") is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import Reading
+from scrubjay.turns import as_turn
 
 __all__ = ["is_listing", "is_messages", "read"]
 
@@ -57,6 +58,7 @@ def read(messages: list[Mapping[str, Any]], source: Source, reading: Reading) ->
     """Yield one record a message with its author, channel and time; joins, topics and the like are skipped."""
     names = _names(source)
     channel = PurePosixPath(source.name).parent.name or source.stem
+    n_turns: dict[str, int] = {}
     for message in messages:
         if message.get("type") != "message" or message.get("subtype") not in _SAID:
             kind = message.get("subtype") or message.get("type") or "no type"
@@ -74,6 +76,10 @@ def read(messages: list[Mapping[str, Any]], source: Source, reading: Reading) ->
             metadata["author"] = author
         if isinstance(thread := message.get("thread_ts"), str) and thread != message["ts"]:
             metadata["thread"] = f"slack:{channel}:{thread}"
+        # A conversation is a day of the channel or of a thread, which the message that began it belongs to.
+        run = f"slack:{channel}:{thread if isinstance(thread, str) else ''}:{source.stem}"
+        n_turns[run] = n_turns.get(run, 0) + 1
+        metadata |= as_turn(run, n_turns[run], author)
         yield {
             "id": f"slack:{channel}:{message['ts']}",
             "text": text,

@@ -54,13 +54,23 @@ def name_of(path: Path, base: Path | None) -> str:
     """Return the name of a file: as it was given, or with a `base` relative to that folder, whatever the working folder
     is. A file outside of it is named by its whole path."""
     if base is None:
-        return path.as_posix()
+        return _text_of(path.as_posix())
     real = os.path.realpath(path)
     try:
         inside = os.path.relpath(real, os.path.realpath(base))
     except ValueError:  # on another drive
-        return Path(real).as_posix()
-    return Path(real if Path(inside).parts[:1] == (os.pardir,) else inside).as_posix()
+        return _text_of(Path(real).as_posix())
+    return _text_of(Path(real if Path(inside).parts[:1] == (os.pardir,) else inside).as_posix())
+
+
+def _text_of(name: str) -> str:
+    r"""Return a file's name as text that can be stored and printed: of bytes that are not UTF-8, which Linux allows in
+    names, the escapes.
+
+    >>> _text_of("caf\udce9.md")
+    'caf\\udce9.md'
+    """
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def is_within(name: str, root: str) -> bool:
@@ -91,7 +101,7 @@ def find(path: Path, base: Path | None, skips: Skips) -> Iterator[Source]:
     if path.is_dir():
         root = name_of(path, base)
         for file in files_below(path):
-            name = PurePosixPath(root, file.relative_to(path).as_posix()).as_posix()
+            name = PurePosixPath(root, _text_of(file.relative_to(path).as_posix())).as_posix()
             if file.suffix.lower() == ".zip":
                 try:
                     yield from _members(file, name, skips)

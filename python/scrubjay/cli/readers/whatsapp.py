@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from scrubjay.cli.reading import Reading
+from scrubjay.turns import as_turn
 
 __all__ = ["is_chat", "read"]
 
@@ -67,7 +68,11 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
             "id": f"{name}#{number}",
             "text": message.text.strip(),
             "scope": reading.scope,
-            "metadata": {"author": message.author, "chat": chat},
+            "metadata": {
+                "author": message.author,
+                "chat": chat,
+                **as_turn(name, number, message.author),
+            },
             "created_at": created_at,
         }
 

@@ -1,0 +1,142 @@
+"""The tools of an administrator, which a server offers only if its operator asks for them: legal holds, imports."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from scrubjay._native import Scope
+from scrubjay.adapters._typed import LazyMemory
+from scrubjay.adapters.mcp.tools import Arguments
+from scrubjay.memory import Hold
+
+__all__ = [
+    "AdminTools",
+    "HoldMemories",
+    "Holds",
+    "ImportMemories",
+    "Imported",
+    "ListHolds",
+    "ReleaseMemories",
+    "Released",
+]
+
+MAX_LINES = 10_000
+MAX_CHARACTERS = 4 << 20  # of all lines of an import; a larger one is for the command line
+_BY = "mcp"
+
+
+class HoldMemories(Arguments):
+    """Arguments of hold_memories."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=1000, description="shown to who is refused")]
+
+
+class ReleaseMemories(Arguments):
+    """The (empty) arguments of release_memories."""
+
+
+class ListHolds(Arguments):
+    """The (empty) arguments of list_holds."""
+
+
+class ImportMemories(Arguments):
+    """Arguments of import_memories."""
+
+    lines: Annotated[
+        list[str],
+        Field(
+            min_length=1,
+            max_length=MAX_LINES,
+            description="all lines of all pages of an export, the first line first",
+        ),
+    ]
+
+
+class OneHold(BaseModel):
+    """A legal hold."""
+
+    scope: Annotated[dict[str, str | None], Field(description="what is held, with everything within it")]
+    reason: str
+    by: str
+    at: str
+
+
+class Holds(BaseModel):
+    """What list_holds and hold_memories give."""
+
+    holds: Annotated[list[OneHold], Field(description="on these memories, and on what they are part of")]
+
+
+class Released(BaseModel):
+    """What release_memories gives."""
+
+    released: Annotated[bool, Field(description="whether exactly these memories were held")]
+
+
+class Imported(BaseModel):
+    """What import_memories gives: how many rows of each table."""
+
+    written: dict[str, int]
+    same: Annotated[dict[str, int], Field(description="were there already")]
+    left_out: Annotated[dict[str, int], Field(description="the memory says something else there")]
+    reasons: list[str]
+
+
+class AdminTools:
+    """What the operator of a server does with the memory of its scope, in the file of an index.
+
+    Args:
+        memory: the memory in that file.
+        scope: whose it is.
+    """
+
+    def __init__(self, memory: LazyMemory, scope: Scope) -> None:
+        self._memory, self._scope = memory, scope
+
+    def hold(self, given: HoldMemories) -> dict[str, Any]:
+        """Hold everything of the scope and within it until it is released."""
+        self._memory.make().admin.hold(self._scope, reason=given.reason, by=_BY)
+        return self.holds(ListHolds())
+
+    def release(self, given: ReleaseMemories) -> dict[str, Any]:
+        """Release the hold on exactly the scope; those on wider ones stay."""
+        memory = self._memory.find()
+        return {"released": memory is not None and memory.admin.release(self._scope, by=_BY)}
+
+    def holds(self, given: ListHolds) -> dict[str, Any]:
+        """Give the holds on the scope and on what it is part of, not those on others of the tenant."""
+        memory = self._memory.find()
+        found = [] if memory is None else memory.admin.holds(self._scope.tenant)
+        return {"holds": [_shown(hold) for hold in found if hold.scope in self._scope.visible()]}
+
+    def take(self, given: ImportMemories) -> dict[str, Any]:
+        """Read an export into the memory, in one transaction; the gate is not asked.
+
+        Raises:
+            ValueError: a line is not of an export of this scope, or the lines are too long.
+        """
+        n_characters = sum(map(len, given.lines))
+        if n_characters > MAX_CHARACTERS:
+            raise ValueError(
+                f"lines: expected at most {MAX_CHARACTERS:,} characters, got {n_characters:,}; "
+                "`scrubjay memory import` takes files of any length"
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "memory.jsonl")
+            file.write_text("".join(f"{line}\n" for line in given.lines), encoding="utf-8")
+            done = self._memory.make().files.import_(file, scope=self._scope)
+        return {name: getattr(done, name) for name in Imported.model_fields}
+
+
+def _shown(hold: Hold) -> dict[str, Any]:
+    scope = hold.scope
+    return {
+        "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
+        "reason": hold.reason,
+        "by": hold.by,
+        "at": hold.at.isoformat(),
+    }

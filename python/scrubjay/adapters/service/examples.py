@@ -1,0 +1,23 @@
+"""Questions that the page proposes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrubjay._native import Scope
+
+__all__ = ["Example"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question that is worth asking from a scope, and what it shows.
+
+    >>> Example("An identifier", "case 58201?", Scope("acme", user="tomas"), "Keywords tell 58201 from 58210.").title
+    'An identifier'
+    """
+
+    title: str
+    text: str
+    scope: Scope
+    shows: str = ""

@@ -1,0 +1,42 @@
+"""The files of the page: what a browser may read without a token."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any, NamedTuple
+
+__all__ = ["PAGE_FILES", "PageFile"]
+
+_KINDS = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+
+
+class PageFile(NamedTuple):
+    """One file: its content, read once, and its media type."""
+
+    content: bytes
+    kind: str
+
+
+def _files(folder: Any, path: str) -> dict[str, PageFile]:
+    """Return the files of a folder and of those in it, by the path that a request names; others are passed over."""
+    found: dict[str, PageFile] = {}
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            found.update(_files(entry, f"{path}{entry.name}/"))
+            continue
+        stem, dot, ending = entry.name.rpartition(".")
+        kind = _KINDS.get(dot + ending)
+        if stem and kind is not None:
+            found[path if entry.name == "index.html" else path + entry.name] = PageFile(
+                entry.read_bytes(), kind
+            )
+    return found
+
+
+PAGE_FILES = _files(resources.files("scrubjay.adapters.service") / "page", "/")
+"""By path: "/" is index.html. Every file of the folder `page` is served as it is; there is no build step."""

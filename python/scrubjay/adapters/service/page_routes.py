@@ -1,0 +1,195 @@
+"""The routes that the page asks beside the verbs: about, scopes, map."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from scrubjay._native import Scope, show_config_dict
+from scrubjay.adapters._typed import LazyMemory
+from scrubjay.adapters.service import models, page_models
+from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.auth import RefusedError
+from scrubjay.adapters.service.examples import Example
+from scrubjay.adapters.service.failures import BadArgumentError, Json
+from scrubjay.adapters.service.limits import Limits
+from scrubjay.adapters.service.mapping import draw
+from scrubjay.backend import Backend
+from scrubjay.errors import CursorError
+from scrubjay.index import Index
+
+__all__ = ["PageRoutes"]
+
+_Part = Annotated[str | None, Query(min_length=1, max_length=256)]
+_Contains = Annotated[str | None, Query(max_length=256, description="in a part of the scope, in any case")]
+_Cursor = Annotated[str | None, Query(max_length=4_000, description="the next_cursor of the page before")]
+_Limit = Annotated[int, Query(ge=1, le=page_models.MAX_SCOPES)]
+
+
+class PageRoutes:
+    """What the page asks, under the rights of the request's token.
+
+    Args:
+        index: where the memories are.
+        limits: of the service.
+        off_loop: runs a call on a thread; what it says of its arguments is the caller's to read.
+        typed: the typed memory in the same file; None: there is none.
+        examples: questions that are worth asking; those are told whose scope the token covers.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        limits: Limits,
+        off_loop: Callable[..., Awaitable[Any]],
+        typed: LazyMemory | None,
+        examples: Sequence[Example],
+    ) -> None:
+        self._index, self._limits, self._off_loop = index, limits, off_loop
+        self._typed, self._examples = typed, examples
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = APIRouter(prefix="/v1", tags=["page"])
+        for method, path, endpoint, gives in (
+            ("GET", "/about", self.about, page_models.About),
+            ("GET", "/scopes", self.scopes, page_models.Scopes),
+            ("POST", "/map", self.map, page_models.Map),
+        ):
+            answers: dict[int | str, dict[str, Any]] = {200: {"model": gives}, **FAILURES}
+            router.add_api_route(
+                path, endpoint, methods=[method], response_class=Json, response_model=None, responses=answers
+            )
+        return router
+
+    async def about(self, request: Request) -> Response:
+        """Say what the service is, and what is worth asking it."""
+        grant = grant_of(request)
+        embedder = self._index.embedder
+
+        def covers(scope: Scope) -> bool:
+            try:
+                return grant.scope(scope.tenant, scope.user, scope.agent) == scope
+            except RefusedError:
+                return False
+
+        return Json(
+            {
+                "version": show_config_dict()["version"],
+                "embedder": None if embedder is None else str(embedder.name),
+                "max_k": min(self._limits.max_k, models.MAX_K),
+                "memory": self._typed is not None,
+                "examples": [
+                    {
+                        "title": example.title,
+                        "text": example.text,
+                        "scope": _parts(example.scope),
+                        "shows": example.shows,
+                    }
+                    for example in self._examples
+                    if covers(example.scope)
+                ],
+            }
+        )
+
+    async def scopes(
+        self,
+        request: Request,
+        tenant: _Part = None,
+        user: _Part = None,
+        agent: _Part = None,
+        contains: _Contains = None,
+        limit: _Limit = 100,
+        cursor: _Cursor = None,
+    ) -> Response:
+        """List the scopes with memories that the token may name, page by page, each with how many it has and sees."""
+        within: Scope | None = None
+        if grant_of(request).tenant is None and tenant is None:
+            grant_of(request).check("read")
+            if user is not None or agent is not None:
+                raise BadArgumentError("tenant: expected one beside user or agent, it is missing")
+        else:
+            within = scope_of(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
+        after = None if cursor is None else _place(cursor)
+        return Json(await self._off_loop(self._listed, within, contains or "", limit, after))
+
+    async def map(self, request: Request, given: page_models.MapIn) -> Response:
+        """Place the memories that a search looks at on a plane, the last written ones, and a question among them."""
+        scope = scope_of(request, "read", given.scope)
+        return Json(await self._off_loop(draw, self._index, scope, given))
+
+    def _listed(self, within: Scope | None, contains: str, limit: int, after: Scope | None) -> dict[str, Any]:
+        index, sought = self._index, contains.casefold()
+        memory = None if self._typed is None else self._typed.find()  # a look makes no tables
+        holders = [Backend.of(index), *([] if memory is None else [Backend.of(memory.documents)])]
+        found: list[Scope] = []
+        remembered: set[Scope] = set()
+        n_asked = limit + 1
+        while len(found) <= limit:
+            pages = [holder.first_scopes(within, after, n_asked) for holder in holders]
+            remembered.update(*pages[1:])
+            ends = [page[-1] for page in pages if len(page) == n_asked]  # behind these there may be more
+            some = [one for one in sorted({*chain(*pages)}) if not ends or not min(ends) < one]
+            found += [one for one in some if any(sought in part.casefold() for part in _named(one))]
+            if not ends:
+                break
+            after, n_asked = some[-1], _PART
+        given = [
+            {
+                **_parts(scope),
+                "own": _own(index, scope),
+                "visible": index.count(scope),
+                "memory": scope in remembered,
+            }
+            for scope in found[:limit]
+        ]
+        is_more = len(found) > limit
+        return {
+            "scopes": given,
+            "more": is_more,
+            "next_cursor": json.dumps(_named(found[limit - 1], whole=True)) if is_more else None,
+        }
+
+
+_PART = 1000
+
+
+def _named(scope: Scope, *, whole: bool = False) -> list[str]:
+    """The names of a scope; `whole`: with those that it does not have as ''."""
+    return [part or "" for part in (scope.tenant, scope.user, scope.agent) if part or whole]
+
+
+def _place(cursor: str) -> Scope:
+    """The scope behind which a page begins.
+
+    Raises:
+        CursorError: the cursor is none.
+    """
+    try:
+        tenant, user, agent = json.loads(cursor)
+        return Scope(tenant, user or None, agent or None)
+    except (ValueError, TypeError, RecursionError):
+        raise CursorError(
+            "cursor: expected the next_cursor of this listing; begin again without one"
+        ) from None
+
+
+def _own(index: Index, scope: Scope) -> int:
+    """Return how many memories exactly this scope has: what it sees without what it shares with others."""
+    n = index.count(scope)
+    if scope.user is not None and scope.agent is not None:
+        shared = index.count(Scope(scope.tenant))
+        n += shared - index.count(Scope(scope.tenant, scope.user))
+        n -= index.count(Scope(scope.tenant, agent=scope.agent))
+    elif scope.user is not None or scope.agent is not None:
+        n -= index.count(Scope(scope.tenant))
+    return max(0, n)  # beside a writer the counts are of different moments
+
+
+def _parts(scope: Scope) -> dict[str, str | None]:
+    return {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}

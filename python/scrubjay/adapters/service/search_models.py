@@ -1,0 +1,359 @@
+"""Models of searches and their answers; see :mod:`scrubjay.adapters.service.models`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from scrubjay._native import Scope
+from scrubjay.adapters.service.models import (
+    MAX_K,
+    Filter,
+    Id,
+    Ids,
+    Name,
+    Number,
+    Request,
+    ScopeIn,
+    ScopeOut,
+    Time,
+    Vector,
+)
+from scrubjay.fusion import Links, Query
+from scrubjay.index.snippets import DEFAULT_WIDTH
+
+__all__ = ["ExplainIn", "Explanation", "Hits", "QueryText", "Ranked", "SearchIn", "snippet_width"]
+
+QueryText = Annotated[str, Field(max_length=20_000)]
+Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Candidates = Annotated[int, Field(ge=1, le=10_000)]
+Method = Literal["auto", "rrf", "weighted", "boost", "production"]
+Tier = Literal["low", "standard", "high"]
+Names = Annotated[list[Name], Field(max_length=1_000)]
+
+
+class AutoIn(Request):
+    """Normalised scores, weighed per question by how well the two rankings agree."""
+
+    method: Literal["auto"]
+
+
+class RRFIn(Request):
+    """Reciprocal rank fusion."""
+
+    method: Literal["rrf"]
+    k: Number = 60.0
+    weights: Pair = Field([1.0, 1.0])
+
+
+class WeightedIn(Request):
+    """A weighted sum of normalised scores."""
+
+    method: Literal["weighted"]
+    weights: Pair = Field([0.5, 0.5])
+    normalise: Literal["zscore", "minmax", "max", "logistic"] = "zscore"
+
+
+class BoostIn(Request):
+    """The vectors admit, the words reorder."""
+
+    method: Literal["boost"]
+    gate: Number = 0.0
+    weight: Number = 0.3
+    normalise: Literal["max", "logistic"] = "max"
+
+
+class ProductionIn(Request):
+    """A weighted sum of scaled scores of words and similarities, and a floor."""
+
+    method: Literal["production"]
+    weights: Pair = Field([0.6, 0.4])
+    floor: Number = 0.4
+    literal: bool = False
+
+
+class RecencyIn(Request):
+    """What is new counts more."""
+
+    weight: Number = 0.3
+    half_life_hours: Number = 168.0
+    now: Time | None = None
+
+
+class DatesIn(Request):
+    """Memories of the days that the question names count more."""
+
+    weight: Number = 6.0
+    now: Time | None = None
+
+
+class NeighboursIn(Request):
+    """Turns of a conversation count for the turns beside them."""
+
+    weight: Number = 0.2
+
+
+class EntitiesIn(Request):
+    """Memories that name what the question is about count more."""
+
+    weight: Number = 0.3
+    field: Name = "entities"
+    names: Names | None = None
+
+
+class PriorIn(Request):
+    """A number in a memory's metadata is added to its score."""
+
+    weight: Number = 0.3
+    field: Name = "importance"
+
+
+class RelevanceIn(Request):
+    """The least evidence that a hit must have; bounds are of similarity and coverage."""
+
+    at_least: Tier = "standard"
+    low: Pair = Field([0.3, 0.3])
+    standard: Pair = Field([0.5, 0.5])
+    high: Pair = Field([0.7, 0.7])
+
+
+class ExactScope(Request):
+    """The very scope of a memory, as hits and memories say it; without a tenant it is the one that the search is in."""
+
+    tenant: Name | None = None
+    user: Name | None = None
+    agent: Name | None = None
+
+
+class KeyIn(Request):
+    """One very memory."""
+
+    id: Id
+    scope: ExactScope
+
+
+SnippetWidth = Annotated[int, Field(ge=20, le=2_000)]
+SnippetIn = Annotated[
+    SnippetWidth | bool,
+    Field(description="the part of each text that answers the question: true, or at most so many characters"),
+]
+
+
+class LinksIn(Request):
+    """Which memories are near to others by links, and which are linked to often."""
+
+    centres: Annotated[
+        Annotated[list[Id | KeyIn], Field(max_length=1_000)] | None,
+        Field(
+            description="what the distance is measured from; an id is the most specific memory that has it"
+        ),
+    ] = None
+    hops: Annotated[int, Field(ge=1, le=10)] = 3
+    direction: Literal["out", "in", "both"] = "both"
+    mentions: Annotated[
+        bool, Field(description="what the other rankings hold, by how many memories link to it")
+    ] = False
+    field: Annotated[Name, Field(description="where in the metadata memories list the ids they link to")] = (
+        "links"
+    )
+
+
+class Ranked(Request):
+    """How a search ranks, and what it may find: the fields of :class:`scrubjay.Query`."""
+
+    fusion: Annotated[
+        Method
+        | Annotated[AutoIn | RRFIn | WeightedIn | BoostIn | ProductionIn, Field(discriminator="method")],
+        Field(description="how the rankings become one: a method, or one with its options"),
+    ] = "auto"
+    mode: Literal["hybrid", "lexical", "keyword", "vector", "semantic"] = "hybrid"
+    candidates: Annotated[
+        Candidates | Annotated[list[Candidates], Field(min_length=2, max_length=2)] | None,
+        Field(description="how many of each ranking are fused, or of [words, meaning]"),
+    ] = None
+    recall: Annotated[
+        Annotated[Number, Field(gt=0, le=1)] | Literal["exact"] | None,
+        Field(description="the share of the truly nearest that the ranking by meaning should find"),
+    ] = None
+    identifier_tier: Annotated[
+        bool, Field(description="what holds a rare identifier verbatim comes first")
+    ] = True
+    spelling: Annotated[
+        bool, Field(description="a word that no visible memory holds is read as the nearest that one does")
+    ] = True
+    coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
+    recency: RecencyIn | bool | None = None
+    dates: Annotated[
+        DatesIn | bool | None, Field(description="memories of the days that the text names count more")
+    ] = True
+    neighbours: Annotated[
+        NeighboursIn | bool | None,
+        Field(description="turns of a conversation count for the turns of others beside them"),
+    ] = True
+    entities: EntitiesIn | Names | bool | None = None
+    prior: PriorIn | bool | None = None
+    mmr: Annotated[
+        Annotated[Number, Field(ge=0, le=1)] | None,
+        Field(description="from 0, only different, to 1, only relevant"),
+    ] = None
+    min_score: Number | None = None
+    relevance: RelevanceIn | Tier | None = None
+    keywords: Annotated[
+        QueryText | None, Field(description="replaces the text for the ranking by keywords")
+    ] = None
+    ids: Annotated[Ids | None, Field(description="only memories with these")] = None
+    exclude: Annotated[Ids | None, Field(description="none with these")] = None
+    rankings: Annotated[
+        Annotated[list[Annotated[list[Id | KeyIn], Field(max_length=10_000)]], Field(max_length=16)] | None,
+        Field(description="further rankings, best first; an id is the most specific memory that has it"),
+    ] = None
+    links: Annotated[
+        LinksIn | None, Field(description="rankings by what memories link to: by distance, by mentions")
+    ] = None
+
+    @property
+    def asks(self) -> set[str]:
+        """The fields of the query that the request names."""
+        return self.model_fields_set & _QUERY_FIELDS
+
+    def query(self, scope: Scope) -> Query:
+        """Return the query for a search from a scope.
+
+        Raises:
+            TypeError, ValueError: the message names the field.
+        """
+        given = self.model_dump(include=self.asks - _OF_ONE_SEARCH, exclude_none=True)
+        query = Query.from_dict(given)
+        own = {name: getattr(self, name) for name in ("keywords", "ids", "exclude")}
+        if self.rankings is not None:
+            own["rankings"] = [[_entry(entry, scope) for entry in ranking] for ranking in self.rankings]
+        if self.links is not None:
+            centres = [_entry(entry, scope) for entry in self.links.centres or ()]
+            own["links"] = Links(centres, **self.links.model_dump(exclude={"centres"}))
+        own = {name: value for name, value in own.items() if value is not None}
+        return query.replace(**own) if own else query
+
+
+class ExplainIn(Ranked):
+    """A question about a question."""
+
+    text: Annotated[QueryText, Field(min_length=1)]
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
+    snippet: Annotated[int, Field(ge=40, le=4_000, description="characters of each snippet, about")] = 240
+    filter: Filter | None = None
+    scope: ScopeIn | None = None
+
+
+class SearchIn(Ranked):
+    """A question: at least one of text, keywords, vector."""
+
+    text: QueryText | None = None
+    vector: Annotated[Vector | None, Field(description="replaces the embedding of the text")] = None
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
+    filter: Filter | None = None
+    explain: bool = False
+    snippet: SnippetIn = False
+    scope: ScopeIn | None = None
+
+
+_QUERY_FIELDS = set(Ranked.model_fields)
+_OF_ONE_SEARCH = {"keywords", "ids", "exclude", "rankings", "links"}
+
+
+def _entry(entry: str | KeyIn, scope: Scope) -> str | tuple[Scope, str]:
+    if isinstance(entry, str):
+        return entry
+    own = entry.scope
+    return Scope(own.tenant or scope.tenant, own.user, own.agent), entry.id
+
+
+class Piece(BaseModel):
+    """A part of a text, and how the question matched it."""
+
+    text: str
+    match: Literal["word", "identifier"] | None
+
+
+class Snippet(BaseModel):
+    """The part of a text around its best matches."""
+
+    pieces: list[Piece]
+    before: Annotated[bool, Field(description="whether the text begins earlier")]
+    after: Annotated[bool, Field(description="whether the text goes on")]
+    start: Annotated[
+        int | None, Field(description="its first character in the text; characters are code points")
+    ] = None
+    end: Annotated[int | None, Field(description="the one after its last")] = None
+
+
+class HitOut(BaseModel):
+    """One memory that a search found; the evidence from `bm25` on is there if the search explained."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+    created_at: str | None
+    scope: ScopeOut
+    score: Annotated[float, Field(description="comparable within one answer only")]
+    lexical_rank: int | None
+    vector_rank: int | None
+    snippet: Annotated[Snippet | None, Field(description="if the request asked for it")] = None
+    bm25: float | None = None
+    similarity: float | None = None
+    matched_terms: list[str] | None = None
+    coverage: float | None = None
+    identifier: bool | None = None
+    relevance: Annotated[
+        Tier | Literal["none"] | None, Field(description="how much speaks for it in absolute terms")
+    ] = None
+    relevance_parts: Annotated[
+        dict[str, Any] | None, Field(description="the evidence that its relevance is made of")
+    ] = None
+    parts: Annotated[dict[str, float] | None, Field(description="what add up to the score, and `final`")] = (
+        None
+    )
+
+
+class Hits(BaseModel):
+    """The best memories, best first."""
+
+    hits: list[HitOut]
+    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
+    degraded: Annotated[list[str], Field(description="why less ran than was asked for")]
+    corrections: Annotated[
+        dict[str, str], Field(description="words that were searched for in place of misspelt ones")
+    ]
+    took_us: Annotated[float, Field(description="microseconds of the search itself")]
+
+
+class ExplainedHit(HitOut):
+    """A hit, and what of its text the question matched."""
+
+    snippet: Snippet
+
+
+class Explanation(BaseModel):
+    """A search with both of its rankings beside it."""
+
+    hits: list[ExplainedHit]
+    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
+    degraded: Annotated[list[str], Field(description="why less ran than was asked for")]
+    corrections: Annotated[
+        dict[str, str], Field(description="words that were searched for in place of misspelt ones")
+    ]
+    took_us: Annotated[float, Field(description="microseconds of one whole search without explanation")]
+    embed_us: Annotated[
+        float | None,
+        Field(description="microseconds of one more embedding of the text, if that is native code"),
+    ]
+    lexical: list[ExplainedHit]
+    vector: list[ExplainedHit]
+    lexical_share: Annotated[float | None, Field(description="what the words weighed, where that was chosen")]
+
+
+def snippet_width(asked: int | bool) -> int | None:
+    """Return how long the snippets of an answer may be; None: it has none."""
+    if asked is True:
+        return DEFAULT_WIDTH
+    return None if asked is False else asked

@@ -1,0 +1,15 @@
+"""How the commands below `scrubjay memory` print JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scrubjay.memory.exchange.plain import plain
+
+__all__ = ["print_json"]
+
+
+def print_json(value: Any) -> None:
+    """Print records, outcomes and the like in JSON's own types."""
+    print(json.dumps(plain(value), ensure_ascii=False, indent=2))

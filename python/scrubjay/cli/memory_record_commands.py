@@ -1,0 +1,144 @@
+"""`scrubjay memory list`, `history`, `confirm`, `revoke`, `hold`, `release` and `holds`: records, and care of them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from scrubjay.cli.memory_output import print_json
+from scrubjay.cli.options import scope_of
+from scrubjay.cli.reading import InputError
+from scrubjay.cli.terminal import bold, clean, dim, render_table
+from scrubjay.memory import Memory
+
+__all__ = ["COMMANDS", "asked_for", "times_of"]
+
+
+def times_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the times that a command asks for, as options of the memory's methods."""
+    given = {"as_of": arguments.as_of, "known_at": arguments.known_at}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@contextlib.contextmanager
+def asked_for() -> Iterator[None]:
+    """Say what is wrong with a time, a name or an id of the command line, instead of raising it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--{str(error).replace('_', '-', 1)}") from None
+    except KeyError as error:
+        raise InputError(clean(str(error.args[0]))) from None
+
+
+def list_records(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Print the records that a scope sees."""
+    options: dict[str, Any] = {"kinds": arguments.kind} if arguments.kind else {}
+    with asked_for():
+        found: list[Any] = memory.list(
+            scope_of(arguments),
+            hidden=arguments.hidden,
+            subject=arguments.subject,
+            limit=arguments.limit,
+            **options,
+            **times_of(arguments),
+        )
+    if arguments.json:
+        print_json(found)
+    elif found:
+        table = [[one.kind, one.status, getattr(one, "key", ""), one.text, one.id] for one in found]
+        print(render_table(["kind", "status", "key", "text", "id"], table, stretch=3))
+    else:
+        print("nothing there")
+    return 0 if found else 1
+
+
+def history(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Print what was said of a subject and predicate, oldest first."""
+    with asked_for():
+        found = memory.history(
+            arguments.subject, arguments.predicate, scope_of(arguments), known_at=arguments.known_at
+        )
+    if arguments.json:
+        print_json(found)
+    elif found:
+        table = []
+        for fact in found:
+            times = [f"{a:%Y-%m-%d} to {'now' if b is None else f'{b:%Y-%m-%d}'}" for a, b in fact.holds]
+            table.append([", ".join(times) or "never", fact.status, fact.text, fact.id])
+        print(render_table(["so from", "status", "text", "id"], table, stretch=2))
+    else:
+        print("nothing was said of it")
+    return 0 if found else 1
+
+
+def confirm(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Bring a provisional record into force."""
+    with asked_for():
+        outcome = memory.confirm(arguments.id, by=arguments.by, scope=scope_of(arguments))
+    if arguments.json:
+        print_json(outcome)
+    else:
+        print(f"{bold(outcome.status)} {outcome.kind} {outcome.id} {dim(clean(outcome.reason))}")
+    return 0
+
+
+def revoke(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Take a record out of force."""
+    with asked_for():
+        memory.revoke(arguments.id, reason=arguments.reason, scope=scope_of(arguments), by=arguments.by)
+    return _done(arguments, {"revoked": arguments.id})
+
+
+def hold(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Set a legal hold on a scope and everything within it."""
+    with asked_for():
+        memory.admin.hold(scope_of(arguments), reason=arguments.reason, by=arguments.by)
+    return _done(arguments, {"held": scope_of(arguments)})
+
+
+def release(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Release the hold on exactly a scope."""
+    with asked_for():
+        released = memory.admin.release(scope_of(arguments), by=arguments.by)
+    if not released:
+        raise InputError("there is no hold on exactly this scope; `scrubjay memory holds` shows all")
+    return _done(arguments, {"released": scope_of(arguments)})
+
+
+def holds(memory: Memory, arguments: argparse.Namespace) -> int:
+    """Print the holds on the scopes of a tenant."""
+    found = memory.admin.holds(scope_of(arguments).tenant)
+    if arguments.json:
+        print_json(found)
+    elif found:
+        table = [
+            [one.scope.user or "all", one.scope.agent or "all", f"{one.at:%Y-%m-%d}", one.by, one.reason]
+            for one in found
+        ]
+        print(render_table(["user", "agent", "since", "by", "reason"], table, stretch=4))
+    else:
+        print("nothing is held")
+    return 0 if found else 1
+
+
+def _done(arguments: argparse.Namespace, what: dict[str, Any]) -> int:
+    if arguments.json:
+        print_json(what)
+    else:
+        print(bold(next(iter(what))))
+    return 0
+
+
+COMMANDS = {
+    "list": list_records,
+    "history": history,
+    "confirm": confirm,
+    "revoke": revoke,
+    "hold": hold,
+    "release": release,
+    "holds": holds,
+}
+"""What each command does with the memory of its file."""

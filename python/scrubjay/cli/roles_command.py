@@ -1,0 +1,34 @@
+"""`scrubjay roles`: who migrates an index in PostgreSQL, and who serves it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from scrubjay.cli.outputs import shown_place
+from scrubjay.cli.reading import InputError
+from scrubjay.store.postgres.address import is_address
+from scrubjay.store.postgres.roles import make_roles
+
+__all__ = ["run_roles"]
+
+
+def run_roles(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay roles`; 0: both roles have what they need."""
+    if not is_address(arguments.index):
+        raise InputError(f"{arguments.index}: expected postgresql://..., a file has no roles")
+    done = make_roles(arguments.index, migrate=arguments.migrate, serve=arguments.serve)
+    facts = {
+        "at": shown_place(arguments.index),
+        "schema": done.schema,
+        "migrates": arguments.migrate,
+        "serves": arguments.serve,
+        "made": done.made,
+        "tables": done.tables,
+    }
+    if arguments.json:
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        return 0
+    for name, value in facts.items():
+        print(f"{name:<14}{', '.join(value) if isinstance(value, list) else value}")
+    return 0

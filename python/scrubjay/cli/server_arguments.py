@@ -1,0 +1,102 @@
+"""The arguments of the commands that serve an index: mcp, serve."""
+
+from __future__ import annotations
+
+import argparse
+
+from scrubjay.cli.options import add_served, command_of, count, positive, seconds
+
+__all__ = ["add_server_commands"]
+
+
+def add_server_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add mcp and serve."""
+    _add_mcp(commands)
+    _add_serve(commands)
+
+
+def _add_mcp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    mcp = command_of(
+        commands,
+        "mcp",
+        "serve the memories of one scope to an MCP client on standard input and output",
+        "INDEX is a file that Index.open() made; it is made if there is none. Nothing that the client sends can change "
+        "the\nscope.",
+    )
+    mcp.add_argument("--read-only", action="store_true", help="offer no tool that changes anything")
+    mcp.add_argument(
+        "--admin",
+        action="store_true",
+        help="offer legal holds and imports, which ask no gate, to the client, too",
+    )
+    mcp.add_argument("index", metavar="INDEX")
+    add_served(mcp, tenant="local")
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    serve = command_of(
+        commands,
+        "serve",
+        "serve an index over HTTP, with a page that shows why a memory was found",
+        "INDEX is a file that Index.open() made; it is made if there is none. Without --tokens only this machine can "
+        "reach it,\nand every request may name any scope (or that of --tenant, --user and --agent, if they are given). "
+        "With --add-token\na token for that scope is made and printed, its SHA-256 is added to the file, and nothing "
+        "is served.",
+    )
+    serve.add_argument("index", metavar="INDEX", nargs="?")
+    serve.add_argument(
+        "--demo",
+        action="store_true",
+        help="serve the memories of `scrubjay demo`, in a file that goes with the process",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
+    serve.add_argument("--port", type=int, default=8421, help="default: 8421; 0: any free one")
+    serve.add_argument("--tokens", metavar="FILE", help="who may ask for what")
+    serve.add_argument("--add-token", metavar="NAME", help="make a token, add it to --tokens, and end")
+    serve.add_argument(
+        "--can",
+        default="read,write",
+        metavar="LIST",
+        help="of read, write, erase, metrics (default: read,write)",
+    )
+    serve.add_argument(
+        "--extractor",
+        metavar="MODEL",
+        help="reads runs that are to be distilled; of an OpenAI-compatible endpoint, with its key in OPENAI_API_KEY",
+    )
+    serve.add_argument(
+        "--extractor-url",
+        metavar="URL",
+        default="https://api.openai.com/v1",
+        help="of that endpoint (default: https://api.openai.com/v1)",
+    )
+    _add_limits(serve)
+    add_served(serve, tenant=None)
+
+
+def _add_limits(serve: argparse.ArgumentParser) -> None:
+    """Add what bounds the work of a request and of a connection."""
+    serve.add_argument(
+        "--max-body", type=positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
+    )
+    serve.add_argument("--max-k", type=positive, default=100, metavar="N", help="hits at most (default: 100)")
+    serve.add_argument(
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second per token; 0: any (default: 1000)",
+    )
+    for option, kind, default, unit, help in (
+        ("--max-connections", positive, 512, "N", "in all; the one that waits longest makes room"),
+        ("--max-per-peer", count, 256, "N", "connections from one address; 0, behind a proxy: any number"),
+        ("--max-header", positive, 16 << 10, "BYTES", "of a request's headers"),
+        ("--header-timeout", seconds, 10.0, "SECONDS", "to send the headers of a request"),
+        ("--body-timeout", seconds, 30.0, "SECONDS", "to send the body"),
+        ("--request-timeout", seconds, 120.0, "SECONDS", "from the headers to the answer"),
+        ("--send-timeout", seconds, 60.0, "SECONDS", "to read the answer"),
+        ("--idle-timeout", seconds, 65.0, "SECONDS", "between two requests of a connection"),
+    ):
+        serve.add_argument(
+            option, type=kind, default=default, metavar=unit, help=f"{help} (default: {default:g})"
+        )

@@ -1,0 +1,77 @@
+"""The arguments of the commands that keep an index: check, compact, backup, export, copy, roles."""
+
+from __future__ import annotations
+
+import argparse
+
+from scrubjay.cli.options import add_force, command_of
+
+__all__ = ["add_store_commands"]
+
+_ROLES = """\
+Roles that are missing are made, with the right to log in and without a password: set one with ALTER ROLE. The tables
+are made or brought up to date, and given to the first role. The second one may not change a table nor lower the walls
+between tenants. Called again it changes nothing."""
+
+
+def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add check, compact, backup, export, copy and roles."""
+    for name, help, target in (
+        ("check", "compare rows, images and both retrievers of an index in a file", None),
+        ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
+        ("backup", "copy an index as of now, while it is in use", "a new file"),
+        ("export", "write the memories of an index as JSON Lines", "a new .jsonl file"),
+        (
+            "copy",
+            "copy an index from a file into a database or back, or go on with that",
+            "an index, empty or new",
+        ),
+    ):
+        command = command_of(
+            commands, name, help, "INDEX is a file that Index.open() made, or postgresql://..."
+        )
+        command.add_argument("index", metavar="INDEX")
+        if target is not None:
+            command.add_argument("target", metavar="TARGET", help=target)
+            if name != "copy":  # which goes on where it was cut short, and never replaces anything
+                add_force(command)
+        if name == "check":
+            command.add_argument(
+                "--repair",
+                action="store_true",
+                help="make a damaged file sound: rows that cannot be read are set aside in INDEX.set-aside.jsonl, the "
+                "file as it was becomes INDEX.damaged; exit code 0: nothing was wrong, 1: mended, 3: rows left out",
+            )
+        if name == "export":
+            command.add_argument(
+                "--salvage",
+                action="store_true",
+                help="write what can be read of a file that is too damaged to be opened, every collection and table of "
+                "it; exit code 3 (as without --salvage): something was left out",
+            )
+        if name == "export":
+            group = command.add_argument_group(
+                "scope: only what is within it, as plain JSON Lines without vectors"
+            )
+            for part in ("tenant", "user", "agent"):
+                group.add_argument(f"--{part}", help="default: all")
+        command.add_argument("--json", action="store_true", help="print JSON")
+        command.add_argument(
+            "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+        )
+    _add_roles(commands)
+
+
+def _add_roles(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    roles = command_of(
+        commands,
+        "roles",
+        "make two roles for an index in PostgreSQL: one that owns its tables, one that serves with least rights",
+        _ROLES,
+    )
+    roles.add_argument("index", metavar="ADDRESS", help="postgresql://..., as who may make roles")
+    roles.add_argument("--migrate", required=True, metavar="ROLE", help="owns the tables, and makes new ones")
+    roles.add_argument(
+        "--serve", required=True, metavar="ROLE", help="reads and writes rows, changes no table"
+    )
+    roles.add_argument("--json", action="store_true", help="print JSON")
