@@ -24,7 +24,7 @@ except ImportError as error:  # a source tree without a build, or a wheel for an
 
 from scrubjay import embedders, filters
 from scrubjay._native import Engine, Filter, Result, Scope, StaticEmbedder
-from scrubjay.config import analyze, show_config
+from scrubjay.config import analyze, languages, show_config
 from scrubjay.errors import (
     BudgetError,
     ClosedError,
@@ -55,6 +55,7 @@ from scrubjay.fusion import (
     Boost,
     Dates,
     Entities,
+    Links,
     Neighbours,
     Prior,
     Production,
@@ -63,10 +64,10 @@ from scrubjay.fusion import (
     Relevance,
     Weighted,
 )
-from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, ScopeView, ScoreParts
+from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, ScopeView, ScoreParts, Snippet
 from scrubjay.initialised import guard_exports
+from scrubjay.passage_vectors import PassageVectors
 from scrubjay.records import Cursor, Page, Record, Stamp
-from scrubjay.stemming import snowball
 
 if TYPE_CHECKING:
     from scrubjay.memory import (
@@ -114,11 +115,13 @@ __all__ = [
     "Hits",
     "Index",
     "KeyErasedError",
+    "Links",
     "Memory",
     "MissingExtraError",
     "Neighbours",
     "OwnedCollectionError",
     "Page",
+    "PassageVectors",
     "PolicyCandidate",
     "PreferenceCandidate",
     "Prior",
@@ -135,6 +138,7 @@ __all__ = [
     "Scope",
     "ScopeView",
     "ScoreParts",
+    "Snippet",
     "Stamp",
     "StaticEmbedder",
     "StoreBusyError",
@@ -148,8 +152,8 @@ __all__ = [
     "analyze",
     "embedders",
     "filters",
+    "languages",
     "show_config",
-    "snowball",
 ]
 
 guard_exports(__name__)
@@ -170,7 +174,7 @@ _OF_MEMORY = frozenset(
 
 def __getattr__(name: str) -> Any:
     """The names of memory and retrieval are imported on first use: searching alone imports in a third of the time."""
-    if name in ("backend", "memory", "retrieval"):
+    if name in ("backend", "memory", "passages", "retrieval"):
         return importlib.import_module(f"scrubjay.{name}")
     if name == "Retriever":
         globals()[name] = found = importlib.import_module("scrubjay.retrieval").Retriever

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'languages', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -156,6 +156,10 @@ class Result:
         """
         What the score of hit i is the sum of (see scrubjay.ScoreParts); empty without explain.
         """
+    def passage(self, i: typing.SupportsInt | typing.SupportsIndex) -> tuple[int, int] | None:
+        """
+        Where the passage of hit i that is nearest to the search's vector is in its text, (start, end); None: there was no vector, or it has no passages.
+        """
     def payload(self, i: typing.SupportsInt | typing.SupportsIndex) -> bytes | None:
         """
         The payload of hit i, bytes or None.
@@ -168,9 +172,9 @@ class Result:
         """
         The text of hit i.
         """
-    def vector(self, i: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float32] | None:
+    def vector(self, i: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float32] | tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.uint32]] | None:
         """
-        The vector of hit i as stored, float32 (dim,), or None.
+        The vector of hit i as stored, float32 (dim,), or None; of a document with passages a pair, as Document.vector.
         """
     def version(self, i: typing.SupportsInt | typing.SupportsIndex) -> int:
         """
@@ -300,7 +304,7 @@ class CompiledQuery:
     """
     A scrubjay.Query in the engine's own form. Immutable; a Query makes it once.
     """
-    def __init__(self, ranking: typing.Any, *, mode: typing.Any = 'hybrid', candidates: typing.Any = None, recall: typing.Any = None, keywords: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, rankings: typing.Any = None, entities: typing.Any = None, spread: bool = False) -> None:
+    def __init__(self, ranking: typing.Any, *, mode: typing.Any = 'hybrid', candidates: typing.Any = None, recall: typing.Any = None, keywords: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, rankings: typing.Any = None, entities: typing.Any = None, links: typing.Any = None, spread: bool = False) -> None:
         """
         See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message names the argument.
         """
@@ -331,9 +335,9 @@ class Document:
         The text.
         """
     @property
-    def vector(self) -> numpy.typing.NDArray[numpy.float32] | None:
+    def vector(self) -> numpy.typing.NDArray[numpy.float32] | tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.uint32]] | None:
         """
-        float32 (dim,), as stored (rounded to the engine's dtype), or None.
+        float32 (dim,), as stored (rounded to the engine's dtype), or None; of a document with passages a pair of float32 (n, dim) and uint32 (n, 2), where they are in its text.
         """
     @property
     def version(self) -> int:
@@ -353,7 +357,8 @@ class Engine:
             In memory a vector takes 2 or 4 bytes an element (of 16 at a time) and 6; among 64 or more of 64 or more
             dimensions also a code of half a byte an element (of 128 at a time) and 6 to 10; in a graph 40 (of 100,000
             vectors) to 48 (of a million) more.
-        analyzer: 'english', 'plain' (no stemming), or a name of your own together with `stemmer`.
+        analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your own together
+            with `stemmer`.
         stemmer: called with a folded word, returns its stem; must be a pure function.
         k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
             texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between. With both given the
@@ -509,13 +514,14 @@ class Engine:
         >>> page.ids.tolist(), engine.scroll(Scope("acme"), after=page.cursor).ids.tolist()
         ([3, 2], [1])
         """
-    def search(self, text: str | bytes | None = None, *, scope: Scope, k: typing.SupportsIndex = 10, filter: typing.Any = None, vector: numpy.typing.ArrayLike | None = None, query: typing.Any = None, explain: bool = False, embedder: typing.Any = None, entities: typing.Any = None) -> Result:
+    def search(self, text: str | bytes | None = None, *, scope: Scope | collections.abc.Sequence[Scope], k: typing.SupportsIndex = 10, filter: typing.Any = None, vector: numpy.typing.ArrayLike | None = None, query: typing.Any = None, explain: bool = False, embedder: typing.Any = None, entities: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
         Args:
             text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-            scope: whose memories may be seen; nothing else influences the result.
+            scope: whose memories may be seen, a Scope, or a list of them: what any of them sees, ranked as if one scope saw it.
+                Nothing else influences the result.
             k: how many, >= 1; more than there are gives all that match.
             filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
                 admit is no candidate. BM25's statistics stay those of all visible documents.
@@ -527,8 +533,8 @@ class Engine:
             entities: names of what the search is about, in place of the query's.
 
         Returns:
-            A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
-            then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+            A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent); of several
+            scopes in their order), then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
 
         Raises:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
@@ -614,8 +620,8 @@ def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any
 
     Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways
     to find an identifier. `text` may be bytes; ill-formed UTF-8 is read as U+FFFD. `analyzer` is
-    "english", "plain" (no stemming), or a name of your own together with a `stemmer`, which maps a
-    case-folded word to its stem. `cache_bytes` bounds the surface-form cache and changes no result.
+    "english", "plain" (no stemming), a language of Snowball ("german", ...), or a name of your own together
+    with a `stemmer`, which maps a case-folded word to its stem. `cache_bytes` bounds the surface-form cache and changes no result.
 
     >>> analyze("Keys: TS-999")
     [('key', 'word'), ('ts-999', 'whole'), ('ts', 'part'), ('999', 'part'), ('ts999', 'joined')]
@@ -641,12 +647,27 @@ def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list[typing.Any
     """
     The hits of a Result as a list of new objects of a class that derives from HitView, which need no __init__.
     """
+def languages() -> list[str]:
+    """
+    The languages of Snowball, which are names of analyzers; English and "plain" are beside them.
+
+    >>> languages()[:3]
+    ['arabic', 'armenian', 'basque']
+    """
 def porter2(word: str) -> str:
     """
     The English stem of a lower-case word (Porter2, as Snowball 3.1 defines it).
 
     >>> porter2("conversations")
     'convers'
+    """
+def query_terms(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None) -> list[str]:
+    """
+    The distinct terms that a question asks for, in its order; function words are left out unless
+    there is nothing else, and other forms of its words follow. Arguments and errors are those of analyze().
+
+    >>> query_terms("What is the colour of TS-999?")
+    ['colour', 'ts-999', 'ts', '999', 'ts999', 'color']
     """
 def sanitize_utf8(text: str | bytes) -> str:
     """

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 from scrubjay import _native
 
-__all__ = ["analyze", "show_config"]
+__all__ = ["analyze", "languages", "show_config"]
 
 
 @overload
@@ -35,6 +35,18 @@ def show_config(*, as_dict: bool = False) -> dict[str, Any] | None:
         shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
         print(f"{key.replace('_', ' '):<{width}}  {shown}")
     return None
+
+
+def languages() -> list[str]:
+    """Return the languages of Snowball that an index can stem, ascending: `Index(analyzer="german")`.
+
+    Beside them are "english", the default, and "plain", which does not stem. "porter" and "dutch_porter" are older
+    stemmers for English and Dutch.
+
+    >>> "german" in languages(), len(languages())
+    (True, 35)
+    """
+    return list(_native.languages())
 
 
 def analyze(text: str, analyzer: str = "english") -> list[tuple[str, str]]:

@@ -107,7 +107,7 @@ def visible_to(
 
 
 def both(*filters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the filter that admits what all of these admit; None admits everything.
+    """Return the filter that admits what all `filters` admit; None admits everything.
 
     >>> both({"category": "keys"}, None, {"uses": {"$gt": 2}})
     {'$and': [{'category': 'keys'}, {'uses': {'$gt': 2}}]}

@@ -1,35 +1,45 @@
 """Metadata and times as the bytes that the engine stores beside a document, and back.
 
-The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object),
-``created_at`` and ``expires_at`` (ISO 8601, UTC), ``pending`` (true: the text is still to be embedded). A document with
-none of them stores nothing. Everything is checked before it is written.
+They are one UTF-8 JSON object with the keys that are present: ``context`` (a text that is indexed and embedded before
+that of the document; the first key, since the engine looks for it there), ``metadata`` (an object), ``created_at`` and
+``expires_at`` (ISO 8601, UTC), ``pending`` (true: the text is still to be embedded), ``passages`` (what its writer
+said: where they are in the text, or false: it has none). A document with none of them stores nothing. Everything is
+checked before it is written.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
 
 from scrubjay.errors import CorruptIndexError
+from scrubjay.iso8601 import read_time
 
 __all__ = [
+    "CONTEXT",
     "DAMAGED",
     "CreatedAt",
+    "Times",
+    "checked_context",
     "checked_metadata",
     "checked_value",
+    "context_of",
     "decode",
+    "embedded_text",
     "encode",
     "encode_fields",
     "expiry",
     "expiry_of",
     "fields_of",
+    "has_context",
     "is_pending",
     "microseconds",
+    "passages_of",
     "times_of",
     "to_utc",
     "with_pending",
@@ -39,12 +49,20 @@ CreatedAt = datetime | date | str | int | float | np.datetime64
 """What `created_at` accepts: a datetime (also NumPy's), a date (its midnight in UTC), an ISO 8601 string, or seconds
 since 1970-01-01T00:00:00Z."""
 
+CONTEXT = b'{"context":"'
+"""How the payload of a document with a context begins."""
+
 DAMAGED = b"\xff"
 """Begins what the engine is given for a payload that the file does not have any more; the path of the file follows."""
 
 _PENDING = b'"pending":true'
+_PASSAGES = b'"passages":'
+_MAX_CONTEXT_BYTES = 65_536  # as the native engine's
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MAX_DEPTH = 100
+Times = tuple[int | None, int | None]
+"""(created_at, expires_at) in microseconds since 1970; None: not given."""
+
 _decode_json = json.JSONDecoder().raw_decode
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -68,8 +86,8 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, str):
-        try:  # Python 3.10 does not read the suffix Z
-            moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith(("Z", "z")) else value)
+        try:
+            moment = read_time(value)
         except ValueError:
             raise ValueError(f"{name}: expected an ISO 8601 time, got {value!r}") from None
     elif isinstance(value, date):
@@ -98,25 +116,101 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
 
 
 def encode(
-    metadata: Mapping[str, Any] | None, created_at: CreatedAt | None, expires_at: datetime | None = None
+    metadata: Mapping[str, Any] | None,
+    created_at: CreatedAt | None,
+    expires_at: datetime | None = None,
+    context: str | None = None,
+    passages: Sequence[tuple[int, int]] | bool | None = None,
 ) -> bytes | None:
-    """Return the payload bytes, or None without content. Tuples become JSON arrays, datetimes ISO 8601 (UTC).
+    """Return the payload bytes, or None without content. Tuples become JSON arrays, datetimes ISO 8601 (UTC). `context`
+    and `passages` are checked already.
 
     Raises:
         TypeError: `metadata` is not a mapping, or holds a key or a value that JSON has no form for; the key is named.
         ValueError: `metadata` holds NaN, an infinity or itself; `created_at` is not a time.
     """
     moment = to_utc(created_at)
-    if metadata is None and moment is None and expires_at is None:
+    if metadata is None and moment is None and expires_at is None and context is None and passages is None:
         return None
     fields: dict[str, Any] = {}
+    if context is not None:
+        fields["context"] = context
     if metadata is not None:
         fields["metadata"] = checked_metadata(metadata)
     if moment is not None:
         fields["created_at"] = moment.isoformat()
     if expires_at is not None:
         fields["expires_at"] = expires_at.isoformat()
+    if passages is not None:
+        fields["passages"] = passages
     return encode_fields(fields)
+
+
+def checked_context(context: Any) -> str | None:
+    """Return the context of a document as it is stored; None for one without words.
+
+    Raises:
+        TypeError: it is not a str.
+        ValueError: it is longer than 65,536 bytes as UTF-8.
+    """
+    if context is None:
+        return None
+    if not isinstance(context, str):
+        raise TypeError(f"context: expected a str or None, got {type(context).__name__}")
+    # As the engine reads texts: two halves of a character are one, a lone one is U+FFFD.
+    context = context.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    n_bytes = len(context.encode())
+    if n_bytes > _MAX_CONTEXT_BYTES:
+        raise ValueError(f"context: expected at most {_MAX_CONTEXT_BYTES} bytes as UTF-8, got {n_bytes}")
+    return context if context.strip() else None
+
+
+def has_context(payload: bytes | None) -> bool:
+    """Whether payload bytes have a context."""
+    return payload is not None and payload.startswith(CONTEXT)
+
+
+def context_of(payload: bytes | None) -> str | None:
+    """Return the context that payload bytes have, None if they have none or are damaged.
+
+    >>> context_of(encode({"a": 1}, None, context="Trips")), context_of(encode({"context": "Trips"}, None))
+    ('Trips', None)
+    """
+    if payload is None or not has_context(payload):
+        return None
+    try:
+        context = _decode_json(payload.decode("utf-8", "surrogatepass"))[0]["context"]
+    except (ValueError, KeyError, RecursionError):
+        return None  # decoding the metadata reports the damage
+    return context if isinstance(context, str) else None
+
+
+def passages_of(payload: bytes | None) -> list[tuple[int, int]] | None:
+    """Return what the writer of a document said of its passages: where they are in its text, an empty list if it has
+    none; None: nothing.
+
+    >>> [passages_of(encode(None, None, passages=said)) for said in ([(0, 3), (2, 9)], False, None)]
+    [[(0, 3), (2, 9)], [], None]
+    """
+    if payload is None or _PASSAGES not in payload:  # nearly all: no need to parse
+        return None
+    try:
+        said = _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("passages")
+        return None if said is None else [(int(start), int(end)) for start, end in said or ()]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return None  # decoding the metadata reports the damage
+
+
+def embedded_text(text: str | bytes, payload: bytes | None) -> str | bytes:
+    """Return what is embedded of a document: its text, after its context if it has one.
+
+    >>> embedded_text("By train.", encode(None, None, context="Trips")), embedded_text("By train.", None)
+    ('Trips\\n\\nBy train.', 'By train.')
+    """
+    context = context_of(payload)
+    if context is None:
+        return text
+    return f"{context}\n\n{text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
 
 
 def checked_metadata(metadata: Any) -> dict[str, Any]:
@@ -141,7 +235,9 @@ def checked_value(value: Any, name: str) -> Any:
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes | None:
-    """Return payload bytes with these fields, in JSON's own types; None without any."""
+    """Return payload bytes with these fields, in JSON's own types, the context first; None without any."""
+    if "context" in fields and next(iter(fields)) != "context":
+        fields = {"context": fields["context"], **fields}
     return _encode_json(fields).encode("utf-8", "surrogatepass") if fields else None
 
 
@@ -223,7 +319,7 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def times_of(payload: bytes | None) -> tuple[int | None, int | None]:
+def times_of(payload: bytes | None) -> Times:
     """Return (created_at, expires_at) of payload bytes in microseconds.
 
     >>> times_of(encode({"a": 1}, 1.5)), times_of(None)
@@ -286,6 +382,9 @@ def is_pending(payload: bytes | None) -> bool:
         return False  # who reads the metadata is told
 
 
+_PLAIN = frozenset({str, int, bool, type(None)})  # they are their own JSON: no path needs to be made for them
+
+
 def _checked(value: Any, path: str, depth: int) -> Any:
     """Return `value` in JSON's own types; json alone would turn a key 1 into "1" silently and name no key in errors."""
     if value is None or isinstance(value, (str, bool, int)):
@@ -299,13 +398,19 @@ def _checked(value: Any, path: str, depth: int) -> Any:
         return None if moment is None else moment.isoformat()
     if depth >= _MAX_DEPTH:
         raise ValueError(f"{path[:80]}...: expected at most {_MAX_DEPTH} levels of nesting")
-    if isinstance(value, Mapping):
+    if value.__class__ is dict or isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"{path}: expected str keys, got {key!r} of type {type(key).__name__}")
-        return {key: _checked(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
+        return {
+            key: item if item.__class__ in _PLAIN else _checked(item, f"{path}[{key!r}]", depth + 1)
+            for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [_checked(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+        return [
+            item if item.__class__ in _PLAIN else _checked(item, f"{path}[{i}]", depth + 1)
+            for i, item in enumerate(value)
+        ]
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, np.datetime64):

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, NewType
+from typing import Any, Literal, NamedTuple, NewType, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.errors import CorruptIndexError
+from scrubjay.passage_vectors import DocumentVector, PassageVectors
 from scrubjay.tables import as_html, is_table, rows_of, to_arrow, to_pandas
 
 __all__ = [
@@ -26,14 +28,16 @@ __all__ = [
     "Page",
     "Record",
     "Row",
+    "Scopes",
     "Stamp",
     "VectorRule",
     "as_scope",
+    "as_scopes",
     "as_text",
     "as_vector",
     "check_row",
     "checked_ids",
-    "checked_scope",
+    "checked_passages",
     "checked_vector",
     "checked_version",
     "read_rows",
@@ -45,9 +49,11 @@ __all__ = [
 class Record:
     """One memory: the caller's id (str or int), its text and scope, and what is optional.
 
-    `vector` is a float32 array of shape (dim,), or None; `created_at` and
-    `expires_at` are aware datetimes in UTC or None. `version` is the number of the last write, for writes that are to
-    happen only if the memory is still the same. `pending`: its vector comes later, since the embedder did not answer.
+    `metadata` are JSON values. `vector` is a float32 array of shape (dim,), :class:`PassageVectors` if passages of the
+    text have vectors of their own, or None; `created_at` and `expires_at` are
+    aware datetimes in UTC or None. `version` is the number of the last write, for writes that are to happen only if
+    the memory is still the same. `pending`: its vector comes later, since the embedder did not answer. `context` is
+    what is embedded and indexed with the text, None if nothing is.
     Two records are equal if everything but vector, version and pending is.
     """
 
@@ -56,24 +62,39 @@ class Record:
     scope: Scope
     metadata: Mapping[str, Any] | None = None
     created_at: payload.CreatedAt | None = None
-    vector: ArrayLike | None = dataclasses.field(default=None, compare=False, repr=False)
+    vector: ArrayLike | PassageVectors | None = dataclasses.field(default=None, compare=False, repr=False)
     expires_at: payload.CreatedAt | None = None
     version: int | None = dataclasses.field(default=None, compare=False, repr=False)
     pending: bool = dataclasses.field(default=False, compare=False, repr=False)
+    context: str | None = None
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows."""
         return as_html("1 memory", _SHOWN, [[_cells(self)[name] for name in _SHOWN]])
 
 
-_COLUMNS = ("id", "text", "tenant", "user", "agent", "metadata", "created_at", "expires_at", "version")
+_COLUMNS = (
+    "id",
+    "text",
+    "tenant",
+    "user",
+    "agent",
+    "metadata",
+    "created_at",
+    "expires_at",
+    "version",
+    "context",
+)
 _SHOWN = ("id", "text", "user", "agent", "metadata", "created_at")
 
 
 def _cells(record: Record) -> dict[str, Any]:
     """The fields of a record, its scope in three columns; no vector."""
     scope = record.scope
-    cells = {name: getattr(record, name) for name in ("id", "text", "created_at", "expires_at", "version")}
+    cells = {
+        name: getattr(record, name)
+        for name in ("id", "text", "created_at", "expires_at", "version", "context")
+    }
     names = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
     return {**cells, **names, "metadata": dict(record.metadata or {})}
 
@@ -117,7 +138,12 @@ class Stamp(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """Some memories of a scroll in order, and where the next ones begin; `cursor` None: there are no more."""
+    """Some memories of a scroll in order, and where the next ones begin; `cursor` None: there are no more.
+
+    Attributes:
+        records: the memories.
+        cursor: where the next page begins.
+    """
 
     records: list[Record]
     cursor: Cursor | None = None
@@ -130,7 +156,7 @@ class Page:
     def to_pandas(self) -> Any:
         """Return the page as a pandas.DataFrame (extra "tables"), one row a memory.
 
-        Columns: id, text, tenant, user, agent, metadata (dicts), created_at, expires_at, version.
+        Columns: id, text, tenant, user, agent, metadata (dicts), created_at, expires_at, version, context.
         `Index.upsert_many` takes it.
 
         Raises:
@@ -168,7 +194,7 @@ class Row:
     id: str | int
     text: str | bytes
     scope: Scope
-    vector: NDArray[Any] | None
+    vector: DocumentVector | None
     payload: bytes | None
     expires_at: int | None = None  # microseconds since 1970; in the payload, too
     version: int | None = None  # that the memory must have now, 0: none may be there; None: no condition
@@ -192,30 +218,54 @@ _FIELDS = (
     "ttl",
     "entities",
     "version",
+    "context",
+    "passages",
 )
 _MAX_TEXT_BYTES = 16 << 20  # as the native engine's
+MOST_PASSAGES = 16_384
+"""Of a document, as the native engine's."""
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
 
-def as_scope(value: Any) -> Scope:
-    """Return `value` as a Scope: one already, or a mapping with `tenant` and perhaps `user` and `agent`."""
+Scopes: TypeAlias = "Scope | Sequence[Scope]"
+"""Whose memories a search looks at: one scope, or several in a list."""
+
+
+def as_scope(value: Any, name: str = "scope") -> Scope:
+    """Return `value` as a Scope: one already, or a mapping with `tenant` and perhaps `user` and `agent`.
+
+    A missing scope is always an error.
+
+    Args:
+        value: what a caller gave, to any verb of an index.
+        name: of the argument, for the error.
+    """
     if isinstance(value, Scope):
         return value
     if isinstance(value, Mapping):
         unknown = sorted(str(key) for key in value if key not in _SCOPE_FIELDS)
         if unknown or "tenant" not in value:
             raise ValueError(
-                f"scope: expected the keys tenant, user, agent (tenant is required), got {dict(value)!r}"
+                f"{name}: expected the keys tenant, user, agent (tenant is required), got {dict(value)!r}"
             )
         return Scope(value["tenant"], value.get("user"), value.get("agent"))
-    raise TypeError(f"scope: expected a scrubjay.Scope, got {type(value).__name__}")
+    raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(value).__name__}")
 
 
-def checked_scope(value: Any, name: str = "scope") -> Scope:
-    """Return a scope, or raise TypeError; a missing scope is always an error."""
-    if not isinstance(value, Scope):
-        raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(value).__name__}")
-    return value
+def as_scopes(value: Any) -> Scope | list[Scope]:
+    """Return whose memories a search looks at: one scope, or several from a list or a tuple, each once.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not isinstance(value, (list, tuple)):
+        return as_scope(value)
+    if not value:
+        raise ValueError("scope: expected at least one scrubjay.Scope, got none")
+    if not all(isinstance(one, Scope) for one in value):
+        value = [as_scope(one, f"scope[{i}]") for i, one in enumerate(value)]
+    scopes: list[Scope] = list(dict.fromkeys(value))
+    return scopes[0] if len(scopes) == 1 else scopes
 
 
 def checked_version(value: Any, *, at_least: int = 0) -> int | None:
@@ -248,6 +298,8 @@ def check_row(
     ttl: Any = None,
     entities: Any = None,
     version: Any = None,
+    context: Any = None,
+    passages: Any = None,
 ) -> Row:
     """Check the fields of one record; the messages begin with the field."""
     if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
@@ -256,12 +308,16 @@ def check_row(
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
     _check_size(text)
     expiry = payload.expiry_of(expires_at, ttl)
+    said = None if passages is None else checked_passages(passages, text)
+    several = None if vector is None else _with_passages(checked_vector(vector, rule), said)
     return Row(
         id=id if isinstance(id, str) else int(id),
         text=text,
         scope=as_scope(scope),
-        vector=None if vector is None else checked_vector(vector, rule),
-        payload=payload.encode(with_entities(metadata, entities), created_at, expiry),
+        vector=several,
+        payload=payload.encode(
+            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), said
+        ),
         expires_at=None if expiry is None else payload.microseconds(expiry),
         version=checked_version(version),
     )
@@ -315,6 +371,8 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
         fields.get("ttl"),
         fields.get("entities"),
         fields.get("version"),
+        fields.get("context"),
+        fields.get("passages"),
     )
 
 
@@ -333,7 +391,10 @@ def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorR
         except (TypeError, ValueError) as error:
             raise type(error)(f"records[{position}]: {error}") from error
         if rule.dim is None and row.vector is not None:
-            rule = rule._replace(dim=len(row.vector))  # the first vector settles it, as it does in the engine
+            numbers = row.vector.rows if isinstance(row.vector, PassageVectors) else row.vector
+            rule = rule._replace(
+                dim=numbers.shape[-1]
+            )  # the first vector settles it, as it does in the engine
         rows.append(row)
     return rows
 
@@ -352,16 +413,30 @@ def to_record(document: Any) -> Record:
         document.scope,
         metadata,
         moment,
-        document.vector,
+        PassageVectors(*document.vector) if isinstance(document.vector, tuple) else document.vector,
         expires_at,
         document.version,
         payload.is_pending(document.payload),
+        payload.context_of(document.payload),
     )
 
 
-def checked_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
-    """Return a copy of a vector that an index of this rule can hold, or raise TypeError or ValueError."""
+def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> DocumentVector:
+    """Return a copy of a vector, or of those of passages, (n, dim), that an index of this rule can hold, or raise
+    TypeError or ValueError."""
     dim = rule.dim
+    if isinstance(vector, PassageVectors):
+        rows = checked_vector(vector.rows, rule)
+        if not isinstance(rows, PassageVectors):
+            raise ValueError(f"vector: expected rows of shape (n, {dim or 'dim'}), got {rows.shape}")
+        spans = np.array(vector.spans)
+        if spans.shape != rows.spans.shape or spans.dtype.kind not in "iu" or (spans < 0).any():
+            raise ValueError(
+                f"vector: expected spans of shape {rows.spans.shape}, 0 or more, got {spans.shape}"
+            )
+        if (spans[:, 0] > spans[:, 1]).any() or (spans > 0xFFFFFFFF).any():
+            raise ValueError("vector: expected spans that end behind their start")
+        return PassageVectors(rows.rows, spans.astype(np.uint32))
     vector = as_vector(vector)
     try:
         array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect
@@ -369,13 +444,55 @@ def checked_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
         raise ValueError(f"vector: expected {_shape(dim)} numbers, got {error}") from None
     if array.dtype.kind not in "fiu":
         raise TypeError(f"vector: expected numbers, got dtype {array.dtype}")
-    if array.ndim != 1 or array.shape[0] == 0 or (dim is not None and array.shape[0] != dim):
+    if array.ndim not in (1, 2) or 0 in array.shape or (dim is not None and array.shape[-1] != dim):
         raise ValueError(f"vector: expected shape {_shape(dim)}, got {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError("vector: expected finite numbers, got NaN or infinity")
-    if rule.metric == "cosine" and not array.any():
+    if rule.metric == "cosine" and not array.any(axis=-1).all():
         raise ValueError("vector: expected a direction (metric cosine), got only zeros")
-    return array
+    if array.ndim == 1:
+        return array
+    if len(array) > MOST_PASSAGES:
+        raise ValueError(f"vector: expected those of at most {MOST_PASSAGES} passages, got {len(array)}")
+    return PassageVectors(array, np.zeros((len(array), 2), np.uint32))
+
+
+def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] | Literal[False]:
+    """Return where the passages of a text are, False if it has none, or raise TypeError or ValueError."""
+    if passages is False:
+        return False
+    if passages is True or isinstance(passages, (str, bytes, Mapping)) or not isinstance(passages, Iterable):
+        raise TypeError(
+            f"passages: expected pairs (start, end), False or None, got {type(passages).__name__}"
+        )
+    n_chars = len(as_text(text))
+    found = []
+    for place, one in enumerate(passages):
+        try:
+            start, end = one
+            start, end = operator.index(start), operator.index(end)
+        except (TypeError, ValueError):
+            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {one!r}") from None
+        if not 0 <= start < end <= n_chars:
+            raise ValueError(f"passages[{place}]: expected 0 <= start < end <= {n_chars}, got {start}, {end}")
+        found.append((start, end))
+    if not 1 <= len(found) <= MOST_PASSAGES:
+        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(found)}; False: none")
+    return found
+
+
+def _with_passages(
+    vector: DocumentVector, said: list[tuple[int, int]] | Literal[False] | None
+) -> DocumentVector:
+    if said is None:
+        return vector
+    if said is False:
+        if isinstance(vector, PassageVectors):
+            raise ValueError("passages: expected those of the vectors, got False")
+        return vector
+    if not isinstance(vector, PassageVectors) or len(vector.rows) != len(said):
+        raise ValueError(f"vector: expected shape ({len(said)}, dim) like the passages")
+    return PassageVectors(vector.rows, np.array(said, np.uint32))
 
 
 def as_vector(vector: Any) -> Any:

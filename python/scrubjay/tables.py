@@ -15,7 +15,7 @@ from scrubjay.errors import MissingExtraError
 
 __all__ = ["as_html", "is_table", "rows_of", "to_arrow", "to_pandas"]
 
-_FIELDS = ("id", "text", "vector", "created_at", "expires_at", "ttl", "entities", "scope")
+_FIELDS = ("id", "text", "vector", "created_at", "expires_at", "ttl", "entities", "scope", "context")
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 _SHOWN_CHARS = 300
 
@@ -160,6 +160,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
         "expires_at": pyarrow.timestamp("us", tz="UTC"),
         "version": pyarrow.int64(),
         "pending": pyarrow.bool_(),
+        "context": pyarrow.string(),
         "matched_terms": pyarrow.list_(pyarrow.string()),
     }
     arrays = {}

@@ -53,7 +53,7 @@ def normalised(text: str) -> str:
 
 
 def answer_scores(answer: str, accepted: Sequence[str]) -> dict[str, float]:
-    """Return f1, exact and contains: the best over the accepted answers, from 0 to 1; empty if there are none.
+    """Return f1, exact and contains of `answer`, 0 to 1: the best over the accepted answers; empty if there are none.
 
     >>> answer_scores("On 7 May 2023.", ["7 May 2023", "yesterday"])
     {'f1': 0.8571428571428571, 'exact': 0.0, 'contains': 1.0}
@@ -79,6 +79,11 @@ def write_hypotheses(
     path: str | Path, answers: Iterable[Mapping[str, str]], *, replace: bool = False
 ) -> None:
     """Write answers as JSON Lines of `question_id` and `hypothesis`, which LongMemEval's evaluation reads.
+
+    Args:
+        path: the new file.
+        answers: mappings with the two fields.
+        replace: whether it may take the place of a file that is there.
 
     Raises:
         FileExistsError: there is a file of this name, and not `replace`.

@@ -63,6 +63,7 @@ class Case:
         name: unique within the data set.
         documents: read as they are walked through, from the file where the data set is large; may be walked through
             more than once.
+        questions: what is asked about the documents.
     """
 
     name: str

@@ -42,7 +42,7 @@ class Searcher(Protocol):
         ...
 
     def search(self, question: Question, k: int) -> Found:
-        """Find at most k documents, best first."""
+        """Find at most k documents for the question, best first."""
         ...
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class IndexSearcher:
         )
 
     def search(self, question: Question, k: int) -> Found:
-        """Find the k best, and read their ids and texts."""
+        """Find the k best for the question, and read their ids and texts."""
         vector, embed_us = self._embedded(question)
         query = self._asked_at(question)
         started = perf_counter_ns()

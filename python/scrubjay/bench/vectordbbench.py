@@ -85,7 +85,16 @@ class ScrubjayIndexConfig(BaseModel, DBCaseConfig):
 
 
 class Scrubjay(VectorDB):
-    """The client. One index serves all threads of a process."""
+    """The client. One index serves all threads of a process.
+
+    Args:
+        dim: of the vectors.
+        db_config, db_case_config: of :class:`ScrubjayConfig` and :class:`ScrubjayIndexConfig`.
+        collection_name: of the file's collections.
+        drop_old: whether what is there is deleted first.
+        with_scalar_labels: whether vectors have labels that are filtered by.
+        kwargs: VectorDBBench's; not used.
+    """
 
     supported_filter_types = [FilterOp.NonFilter, FilterOp.NumGE, FilterOp.StrEqual]  # noqa: RUF012 (theirs)
     name = "Scrubjay"
@@ -127,7 +136,7 @@ class Scrubjay(VectorDB):
                 self._index = None
 
     def prepare_filter(self, filters: Filter) -> None:
-        """Use this filter for all searches that follow."""
+        """Use the filter `filters` for all searches that follow."""
         if filters.type == FilterOp.NonFilter:
             self._filter = None
         elif filters.type == FilterOp.NumGE:
@@ -145,7 +154,14 @@ class Scrubjay(VectorDB):
         tenant_labels_data: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> tuple[int, Exception | None]:
-        """Write vectors in one transaction, all or none."""
+        """Write vectors in one transaction, all or none.
+
+        Args:
+            embeddings: the vectors.
+            metadata: their numbers.
+            labels_data, tenant_labels_data: one a vector, where a case has them.
+            kwargs: VectorDBBench's; not used.
+        """
         records = [
             {
                 "id": int(number),
@@ -169,14 +185,26 @@ class Scrubjay(VectorDB):
         tenant: str | None = None,
         **kwargs: Any,
     ) -> list[int]:
-        """Return the numbers of the k nearest, best first."""
+        """Return the numbers of the k nearest, best first.
+
+        Args:
+            query: the vector.
+            k: how many.
+            payload_profile: what is read besides numbers.
+            tenant: whose vectors, where a case has tenants.
+            kwargs: VectorDBBench's; not used.
+        """
         hits = self._opened().search(
             vector=query, scope=scrubjay.Scope(tenant or _TENANT), k=k, filter=self._filter, query=self._query
         )
         return [int(id) for id in hits.ids]
 
     def optimize(self, data_size: int | None = None) -> None:
-        """Write the images from which other processes load, without deleted documents."""
+        """Write the images from which other processes load, without deleted documents.
+
+        Args:
+            data_size: VectorDBBench's; not used.
+        """
         self._opened().admin.compact(progress=False)
 
     def supports_multitenant(self) -> bool:
@@ -195,7 +223,12 @@ class Scrubjay(VectorDB):
     def insert_documents(
         self, texts: Sequence[str], doc_ids: Sequence[str], **kwargs: Any
     ) -> tuple[int, Exception | None]:
-        """Write texts in one transaction, all or none."""
+        """Write texts in one transaction, all or none.
+
+        Args:
+            texts, doc_ids: in one order.
+            kwargs: VectorDBBench's; not used.
+        """
         scope = scrubjay.Scope(_TENANT)
         return self._write(
             [{"id": id, "text": text, "scope": scope} for id, text in zip(doc_ids, texts, strict=True)]
@@ -208,7 +241,14 @@ class Scrubjay(VectorDB):
         payload_profile: PayloadProfile = PayloadProfile.IDS_ONLY,
         **kwargs: Any,
     ) -> list[str]:
-        """Return the ids of the k best by BM25; with the profile "text" their texts are read, too."""
+        """Return the ids of the k best by BM25; with the profile "text" their texts are read, too.
+
+        Args:
+            query: the question.
+            k: how many.
+            payload_profile: what is read besides ids.
+            kwargs: VectorDBBench's; not used.
+        """
         hits = self._opened().search(query, scope=scrubjay.Scope(_TENANT), k=k, query=_BY_WORDS)
         if payload_profile == PayloadProfile.TEXT:
             for hit in hits:

@@ -71,7 +71,7 @@ class OpenAIClient:
     embed_queries = embed_documents
 
     def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dim,)."""
+        """Return the vector of `text`, float32 (dim,)."""
         vector: Vectors = self.embed_documents([text])[0]
         return vector
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.embedders.protocol import Vectors, as_list, model_identity
+from scrubjay.embedders.protocol import Vectors, as_list, checked_chars, model_identity
 from scrubjay.errors import MissingExtraError
 
 __all__ = ["FastEmbed", "Model2Vec", "SentenceTransformers"]
@@ -20,11 +20,25 @@ __all__ = ["FastEmbed", "Model2Vec", "SentenceTransformers"]
 class Model2Vec:
     """Static embeddings by `model2vec` (extra "model2vec"): microseconds a query, small models.
 
+    Args:
+        model: a name of the hub, a folder, or a `StaticModel`.
+        name: what the index remembers the model by; by default its own name. An object needs one.
+        passage_chars, whole_chars: as of :class:`WordLlama`: a vector is the mean over all tokens of a text.
+
     Raises:
         MissingExtraError: `model2vec` is not installed.
+        TypeError, ValueError: `passage_chars` or `whole_chars` is not a number from 50 up.
     """
 
-    def __init__(self, model: Any = "minishlab/potion-base-8M", *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        model: Any = "minishlab/potion-base-8M",
+        *,
+        name: str | None = None,
+        passage_chars: int | None = 700,
+        whole_chars: int = 16_000,
+    ) -> None:
+        self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
         if isinstance(model, (str, Path)):
             try:
                 from model2vec import StaticModel
@@ -37,11 +51,11 @@ class Model2Vec:
         self.dim = int(model.dim)
 
     def embed_documents(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return np.asarray(self._model.encode(as_list(texts)), dtype=np.float32).reshape(-1, self.dim)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dim,)."""
+        """Return the vector of `text`, float32 (dim,)."""
         vector: Vectors = self.embed_documents([text])[0]
         return vector
 
@@ -53,6 +67,12 @@ class SentenceTransformers:
 
     `query_prefix` and `document_prefix` are put before the texts ("query: " and "passage: " for e5, say); models with
     prompts of their own use those if no prefix is given.
+
+    Args:
+        model: a name of the hub, a folder, or a `SentenceTransformer`.
+        device: where it runs, such as "cpu"; None: the library decides.
+        batch_size: texts a run.
+        name: what the index remembers the model by; by default its own name. An object needs one.
 
     Raises:
         MissingExtraError: `sentence-transformers` is not installed.
@@ -85,15 +105,15 @@ class SentenceTransformers:
         self.dim = int(model.get_sentence_embedding_dimension())
 
     def embed_documents(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return self._encode(as_list(texts), self._document_prefix, "passage", "document")
 
     def embed_queries(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return self._encode(as_list(texts), self._query_prefix, "query")
 
     def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dim,)."""
+        """Return the vector of `text`, float32 (dim,)."""
         vector: Vectors = self.embed_queries([text])[0]
         return vector
 
@@ -112,6 +132,12 @@ class SentenceTransformers:
 
 class FastEmbed:
     """Any text model of `fastembed` (extra "fastembed"): ONNX models by name, CPU.
+
+    Args:
+        model: a name that fastembed knows, or a `TextEmbedding`.
+        batch_size: texts a run.
+        name: what the index remembers the model by; by default its own name. An object needs one.
+        options: further arguments of `TextEmbedding`, such as `cache_dir`.
 
     Raises:
         MissingExtraError: `fastembed` is not installed.
@@ -138,15 +164,15 @@ class FastEmbed:
         self.dim = len(next(iter(model.embed(["dimension"]))))
 
     def embed_documents(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return self._stack(self._model.embed(as_list(texts), batch_size=self._batch_size))
 
     def embed_queries(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return self._stack(self._model.query_embed(as_list(texts)))
 
     def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dim,)."""
+        """Return the vector of `text`, float32 (dim,)."""
         vector: Vectors = self.embed_queries([text])[0]
         return vector
 

@@ -90,15 +90,15 @@ class OnnxFolder:
         self.dim = int(self._run(["dimension"]).shape[1])
 
     def embed_documents(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return self._embed([self._document_prefix + text for text in as_list(texts)])
 
     def embed_queries(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim)."""
+        """Return the vectors of `texts`, float32 (n, dim)."""
         return self._embed([self._query_prefix + text for text in as_list(texts)])
 
     def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dim,)."""
+        """Return the vector of `text`, float32 (dim,)."""
         vector: Vectors = self._run([self._query_prefix + text])[0]
         return vector
 

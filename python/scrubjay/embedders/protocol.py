@@ -16,6 +16,7 @@ __all__ = [
     "Vectors",
     "as_list",
     "as_vectors",
+    "checked_chars",
     "checked_matrix",
     "checked_vector",
     "embed_queries",
@@ -33,7 +34,9 @@ class Embedder(Protocol):
 
     An optional `embed_queries(texts) -> (n, dim)` serves `Index.search_batch` in one call; without it `embed_query`
     is called once a text. An optional attribute `native`, a :class:`scrubjay.StaticEmbedder` that makes the same
-    vectors, lets a search embed its text inside the native call. Methods may be called from several threads at once.
+    vectors, lets a search embed its text inside the native call. An optional attribute `passage_chars` says that
+    longer texts than `whole_chars` (optional, too; otherwise than that) are to be embedded in passages of at most so
+    many characters. Methods may be called from several threads at once.
     """
 
     @property
@@ -51,7 +54,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """Return one float32 vector of shape (dim,)."""
+        """Return the vector of `text`, float32 of shape (dim,)."""
         ...
 
 
@@ -71,6 +74,18 @@ def checked_vector(output: Any, embedder: Embedder) -> Vectors:
         EmbedderError: it is something else.
     """
     return _checked(output, (embedder.dim,), embedder.name)
+
+
+def checked_chars(passage_chars: Any, whole_chars: Any) -> tuple[int | None, int]:
+    """Return what an embedder says of the texts that it reads well, or raise TypeError or ValueError."""
+    for name, value in (("passage_chars", passage_chars), ("whole_chars", whole_chars)):
+        if name == "passage_chars" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
+        if value < 50:
+            raise ValueError(f"{name}: expected 50 or more, got {value}")
+    return passage_chars, whole_chars
 
 
 def embed_queries(embedder: Embedder, texts: list[str]) -> Vectors:

@@ -46,18 +46,20 @@ class Truncated:
         self.embedder = embedder
         self.name = f"{embedder.name}[:{dims}]"
         self.dim = dims
+        self.passage_chars = getattr(embedder, "passage_chars", None)
+        self.whole_chars = getattr(embedder, "whole_chars", self.passage_chars)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 vectors of shape (n, dims), of length 1 or zero."""
+        """Return the vectors of `texts`, float32 of shape (n, dims), of length 1 or zero."""
         listed = as_list(texts)
         return self._cut(checked_matrix(self.embedder.embed_documents(listed), len(listed), self.embedder))
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 vectors of shape (n, dims), of length 1 or zero."""
+        """Return the vectors of `texts`, float32 of shape (n, dims), of length 1 or zero."""
         return self._cut(embed_queries(self.embedder, as_list(texts)))
 
     def embed_query(self, text: str) -> Vectors:
-        """Return one float32 vector of shape (dims,), of length 1 or zero."""
+        """Return the vector of `text`, float32 of shape (dims,), of length 1 or zero."""
         vector: Vectors = self._cut(
             checked_vector(self.embedder.embed_query(text), self.embedder)[np.newaxis]
         )[0]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
-from scrubjay.embedders.protocol import Vectors, as_list
+from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
 from scrubjay.errors import MissingExtraError
 
 __all__ = ["WordLlama", "default"]
@@ -39,27 +39,34 @@ class WordLlama:
 
     A text without any token (an empty one) gets the zero vector. Thread-safe; the GIL is free meanwhile.
 
+    Args:
+        passage_chars, whole_chars: a vector is the mean over all tokens, so a sentence of a long text is lost in it: of
+            longer texts than `whole_chars` an index embeds passages of at most `passage_chars` characters, both
+            50 or more. None as `passage_chars`: all texts are embedded whole. docs/documents.md says what is better.
+
     Raises:
+        TypeError, ValueError: they are no such numbers.
         MissingExtraError: the `wordllama` wheel is not installed.
     """
 
     name = "wordllama/l2_supercat-256"
     dim = 256
 
-    def __init__(self) -> None:
+    def __init__(self, *, passage_chars: int | None = 700, whole_chars: int = 16_000) -> None:
+        self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
         folder = _wheel_folder()
         self.native = _make_native(folder / _TOKENIZER, _map_table(folder / _WEIGHTS))
 
     def embed_documents(self, texts: list[str]) -> Vectors:
-        """Return unit vectors, float32 of shape (n, 256)."""
+        """Return the unit vectors of `texts`, float32 of shape (n, 256)."""
         return self.native.embed(as_list(texts))
 
     def embed_queries(self, texts: list[str]) -> Vectors:
-        """Return unit vectors, float32 of shape (n, 256): a query is embedded like a document."""
+        """Return the unit vectors of `texts`, float32 of shape (n, 256): a query is embedded like a document."""
         return self.native.embed(as_list(texts))
 
     def embed_query(self, text: str) -> Vectors:
-        """Return one unit vector, float32 of shape (256,)."""
+        """Return the unit vector of `text`, float32 of shape (256,)."""
         return self.native.embed_query(text)
 
     def __repr__(self) -> str:

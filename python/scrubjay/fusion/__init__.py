@@ -6,8 +6,9 @@ used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/sr
 
 from __future__ import annotations
 
+from scrubjay.fusion.links import Direction, Entry, Links
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted
-from scrubjay.fusion.query import Entry, Query, load, save
+from scrubjay.fusion.query import Query, load, save
 from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
 from scrubjay.initialised import guard_exports
 
@@ -16,9 +17,11 @@ __all__ = [
     "Auto",
     "Boost",
     "Dates",
+    "Direction",
     "Entities",
     "Entry",
     "Fusion",
+    "Links",
     "Neighbours",
     "Prior",
     "Production",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from scrubjay._native import CompiledRanking
 
@@ -32,13 +32,22 @@ class Fusion:
 class Auto(Fusion):
     """Both scores of every candidate, whichever ranking it came from, each measured by its spread in the scope.
 
-    share * bm25 / d + (1 - share) * e((similarity - mean) / deviation). d is the deviation that BM25 would have in the
-    scope if the query's terms were independent (at least 0.2); mean and deviation are those of the query's similarities
-    in the scope, by an even sample of 16 visible documents (of the vector ranking, if most of those have no vector);
-    e(z) = z * sqrt(z) above 0. So words that most documents hold say little, and so does nearness where all are near. A
-    document without a vector counts as the least similar of the vector ranking.
+    words + meaning, where
 
-    The lexical share is 0.65 - 0.1 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
+        words = share * bm25 / d + 4 / (2 + lexical place)
+        meaning = (1 - share) * e((similarity - mean) / deviation) + 4 / (2 + vector place) + 30 / (60 + vector place)
+
+    d is the deviation that BM25 would have in the scope if the query's terms were independent (at least 0.2); mean and
+    deviation are those of the query's similarities in the scope, by an even sample of 16 visible documents (of the
+    vector ranking, if most of those have no vector); e(z) = z ** 1.25 above 0. So words that most documents hold say
+    little, and so does nearness where all are near. A document without a vector counts as the least similar of the
+    vector ranking.
+
+    A place is one more than how many of the ranking score higher; for a ranking that does not hold a document nothing
+    is added. So the first of either ranking are among the first hits, though the other ranking does not know them; and
+    of two documents that both rankings hold, one that is at least as good in both never scores lower.
+
+    The lexical share is 0.6 - 0.1 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
     ranking's first document), 0 where it is not there. The share of a search is in `hits.lexical_share`. Form and
     constants were chosen by cross-validation (`python -m benchmarks.quality.shares`).
 
@@ -118,12 +127,14 @@ class Weighted(Fusion):
 
 @dataclass(frozen=True)
 class Boost(Fusion):
-    """The vectors admit, the words reorder: similarity + weight * BM25 / (greatest BM25).
+    """The vectors admit, the words reorder: similarity + weight * (normalised BM25).
 
     Args:
         gate: the least similarity of a hit; without vectors in the search everything is admitted, and so are documents
             of the identifier tier.
         weight: how much the best lexical match gains.
+        normalise: of BM25: "max" divides by the greatest; "logistic" is 1 / (1 + exp(-slope (BM25 - midpoint))) by the
+            number of the query's terms, as for :class:`Weighted`, so that a weak best match gains little.
 
     >>> Boost(gate=0.2).weight
     0.3
@@ -131,14 +142,17 @@ class Boost(Fusion):
 
     gate: float = 0.0
     weight: float = 0.3
+    normalise: Literal["max", "logistic"] = "max"
 
     _method: ClassVar[str] = "boost"
 
     def __post_init__(self) -> None:
+        if self.normalise not in ("max", "logistic"):
+            raise ValueError(f"normalise: expected 'max' or 'logistic', got {self.normalise!r}")
         compile_ranking(self)
 
     def _options(self) -> dict[str, Any]:
-        return {"gate": self.gate, "boost": self.weight}
+        return {"gate": self.gate, "boost": self.weight, "normalise": self.normalise}
 
 
 @dataclass(frozen=True)

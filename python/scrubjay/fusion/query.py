@@ -11,16 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from scrubjay._native import CompiledQuery, CompiledRanking, Scope
+from scrubjay._native import CompiledQuery, CompiledRanking
 from scrubjay.filters import Ids
+from scrubjay.fusion.links import Entry, Links
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
 from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
 from scrubjay.whole_files import whole_file
 
 __all__ = ["Entry", "Query", "load", "save"]
-
-Entry: TypeAlias = "str | int | tuple[Scope, str | int]"
-"""A document in a ranking of the caller's: an id, or the key of a document."""
 
 FusionName: TypeAlias = Literal["auto", "rrf", "weighted", "boost", "production"]
 Tier: TypeAlias = Literal["high", "standard", "low"]
@@ -69,6 +67,7 @@ class Query:
         rankings: further rankings of yours (a graph walk, an order by popularity), each a sequence, best first, of ids
             (each names the most specific of the documents that may be found, as in :meth:`scrubjay.Index.get`) or of
             pairs (scope, id); what is not visible is passed over.
+        links: further rankings by what documents link to: :class:`Links`.
 
     A weight that is not 0 scales the fused scores of the best `candidates` to 0..1 and adds weight * signal.
 
@@ -101,13 +100,15 @@ class Query:
     ids: Ids | None = None
     exclude: Ids | None = None
     rankings: Sequence[Sequence[Entry]] | None = None
+    links: Links | None = None
     compiled: CompiledQuery = field(init=False, repr=False)
     """The engine's own form."""
 
     def __post_init__(self) -> None:
         for name, value in _normal(self).items():
             object.__setattr__(self, name, value)
-        given = {name: getattr(self, name) for name in _OF_ONE_SEARCH}
+        given = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
+        links = None if self.links is None else self.links._options()
         names = self.entities.names if isinstance(self.entities, Entities) else None
         compiled = CompiledQuery(
             _compiled_ranking(_Ranking(*(getattr(self, name) for name in _RANKING))),
@@ -115,23 +116,31 @@ class Query:
             candidates=self.candidates,
             recall=self.recall,
             entities=names,
+            links=links,
             **given,
         )
         object.__setattr__(self, "compiled", compiled)
 
     def replace(self, **changes: Any) -> Query:
-        """Return a query with some fields changed.
+        """Return a query with some fields changed; itself, compiled already, if these are its values.
+
+        Args:
+            changes: fields of the query with their new values.
 
         >>> Query(RRF(), mode="lexical").replace(mode="hybrid")
         Query(fusion=RRF(k=60.0, weights=(1.0, 1.0)))
         """
-        return dataclasses.replace(self, **changes)
+        for name, value in changes.items():
+            own = getattr(self, name, changes)  # which no field is
+            if own is not value and not (isinstance(value, str) and isinstance(own, str) and own == value):
+                return dataclasses.replace(self, **changes)
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings in JSON's own types; :meth:`from_dict` makes the same of it.
 
         Raises:
-            ValueError: the query has keywords, ids, exclude or rankings, which belong to one question.
+            ValueError: the query has keywords, ids, exclude, rankings or links, which belong to one question.
 
         >>> Query.from_dict(Query(RRF(10), recency=True).to_dict()) == Query(RRF(10), recency=True)
         True
@@ -195,7 +204,7 @@ _RANKING = (
     "relevance",
 )
 _SETTINGS = ("mode", "candidates", "recall", *_RANKING[1:])
-_OF_ONE_SEARCH = ("keywords", "ids", "exclude", "rankings")
+_OF_ONE_SEARCH = ("keywords", "ids", "exclude", "rankings", "links")
 _FIELDS = ("fusion", *_SETTINGS, *_OF_ONE_SEARCH)
 # The fields that have fields of their own.
 _PARTS: dict[str, Any] = {
@@ -214,6 +223,11 @@ _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
 def save(query: Query | Fusion, path: str | Path, *, replace: bool = True) -> None:
     """Write the settings of a query to a JSON file that :func:`load` reads (a new one has mode 0600).
 
+    Args:
+        query: or a fusion alone.
+        path: the file.
+        replace: whether it may take the place of a file that is there.
+
     Raises:
         FileExistsError: the file exists, and not `replace`.
     """
@@ -224,6 +238,9 @@ def save(query: Query | Fusion, path: str | Path, *, replace: bool = True) -> No
 
 def load(path: str | Path) -> Query:
     """Read the settings that :func:`save` or `scrubjay tune` wrote, for `Index.search(query=...)`.
+
+    Args:
+        path: the file.
 
     Raises:
         OSError: the file cannot be read.
@@ -275,6 +292,8 @@ def _normal(query: Query) -> dict[str, Any]:
         if not isinstance(part := changed.get(name, getattr(query, name)), (kind, type(None))):
             also = "one of its tiers" if kind is Relevance else "a bool"
             raise TypeError(f"{name}: expected {kind.__name__} or {also}, got {type(part).__name__} {part!r}")
+    if not isinstance(query.links, (Links, type(None))):
+        raise TypeError(f"links: expected Links, got {type(query.links).__name__} {query.links!r}")
     number(query.coverage, "coverage")
     for name in ("mmr", "min_score"):
         if (value := getattr(query, name)) is not None and not math.isfinite(number(value, name)):

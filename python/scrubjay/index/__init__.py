@@ -8,6 +8,7 @@ from scrubjay.index.admin import Admin
 from scrubjay.index.backfill import BackfillReport
 from scrubjay.index.facade import Index
 from scrubjay.index.results import Hit, Hits, ScoreParts
+from scrubjay.index.snippets import Snippet
 from scrubjay.index.twins import AsyncAdmin, AsyncIndex, AsyncScopeView
 from scrubjay.index.view import ScopeView
 
@@ -22,4 +23,5 @@ __all__ = [
     "Index",
     "ScopeView",
     "ScoreParts",
+    "Snippet",
 ]

@@ -5,7 +5,7 @@ Without a file the same calls do what makes sense in memory, or raise StoreError
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -22,19 +22,13 @@ from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
-from scrubjay.records import Stamp
+from scrubjay.records import Stamp, as_scope
 from scrubjay.store.check import CheckReport, check_store
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.erased import ErasureReport, byte_needles, text_needles, vector_needles
 from scrubjay.store.feedback import Feedback
-from scrubjay.store.files import (
-    ErasureReport,
-    back_up,
-    byte_needles,
-    search_files,
-    text_needles,
-    vector_needles,
-)
+from scrubjay.store.files import back_up
 from scrubjay.store.listing import checked_count
 from scrubjay.store.protocol import Event
 from scrubjay.store.reembedding import reembed_store
@@ -116,8 +110,7 @@ class Admin:
         >>> len(index.search("train", scope=Scope("acme"), after=Stamp.read(header)))
         1
         """
-        if not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        scope = as_scope(scope)
         self._collection.check_open()
         engine = self._collection.engine
         version = engine.residency.stamp(scope) if isinstance(engine, DurableEngine) else 0
@@ -131,6 +124,9 @@ class Admin:
         """Compare rows, images and what the engine has of each partition; the report says what is wrong.
 
         Every partition is read in and built a second time from its rows.
+
+        Args:
+            progress: whether progress is shown on standard error; None: if that is a terminal.
         """
         engine = self._collection.durable("check")
         bar = open_progress(progress, total=len(engine.store.scopes()), what="checking", unit="partitions")
@@ -146,13 +142,18 @@ class Admin:
         sequences: Iterable[bytes] = (),
         names: Iterable[str] = (),
     ) -> ErasureReport:
-        """Search the index's own files for what should be gone: texts, vectors, any bytes, or names.
+        """Search the index's own files, or the tables of its database, for what should be gone: texts, vectors, any
+        bytes, or names. The report's `proof` says what it shows: that no byte has it, or that no row has.
 
         Names are looked for in UTF-8 and UTF-16, in upper and lower case, as hexadecimal digits and in base64; one of
         fewer than four letters may be found by chance.
 
         Run :meth:`compact` first. Of a long sequence its parts are looked for as well, so words that a memory
         shares with one that is still there are found, too: the report says where and which.
+
+        Args:
+            texts, vectors, sequences, names: what to look for: texts in UTF-8, vectors as they are stored, bytes as
+                they are given, names of tenants, users and agents.
 
         >>> import tempfile
         >>> from scrubjay import Index
@@ -172,7 +173,7 @@ class Admin:
             raise TypeError(f"names: expected texts, got {names!r}")
         if not (needles or names) or not all(needles) or not all(names):
             raise ValueError("texts, vectors, sequences, names: expected at least one, and none empty")
-        return search_files(engine.file("verify_erased"), needles, names)
+        return engine.store.search(needles, names)
 
     # ------------------------------------------------------------------ collections
 
@@ -192,14 +193,28 @@ class Admin:
 
     # ------------------------------------------------------------------ care
 
-    def warm(self, scope: Scope, *, pin: bool = False) -> int:
-        """Read what a search from `scope` sees into memory; return how many memories that is.
+    def warm(self, scope: Scope | Iterable[Scope], *, pin: bool = False) -> int:
+        """Read what a search from `scope` sees into memory, so that the next one is answered from there; return how
+        many memories that is.
 
-        With `pin` its partitions stay in memory, whatever the budget.
+        Worth calling when a user logs in: over PostgreSQL, and in a file after its opening, the first search of a
+        scope reads it.
+
+        Args:
+            scope: whose searches to prepare, in this order; of several, what they share is read once, and counted for
+                each. One that does not fit into `memory_budget` beside those after it leaves again.
+            pin: their partitions stay in memory, whatever the budget.
+
+        Raises:
+            StoreUnavailableError: the database does not answer.
         """
-        if isinstance(self._collection.engine, DurableEngine):
-            self._collection.engine.warm(scope, pin=pin)
-        return self._collection.engine.count(scope)
+        several = isinstance(scope, Iterable) and not isinstance(scope, (Scope, Mapping, str))
+        scopes = [as_scope(each) for each in (scope if several else [scope])]  # type: ignore[union-attr]
+        engine = self._collection.engine
+        if isinstance(engine, DurableEngine):
+            for each in scopes:
+                engine.warm(each, pin=pin)
+        return sum(engine.count(each) for each in scopes)
 
     def sweep(self, within: Scope | None = None) -> int:
         """Delete expired memories for good (searches do not see them anyway); return how many.
@@ -208,8 +223,7 @@ class Admin:
             within: only in scopes that agree with every component this one names, as for :meth:`Index.erase`; None:
                 all. In memory all go in any case, also by themselves.
         """
-        if within is not None and not isinstance(within, Scope):
-            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
+        within = None if within is None else as_scope(within, "within")
         self._collection.check_open()
         if isinstance(self._collection.engine, DurableEngine):
             return self._collection.engine.sweep(within)
@@ -221,6 +235,9 @@ class Admin:
 
         Images are written for partitions that have none, so the next opening is fast. Takes time and, for a
         moment, disk space in proportion to the file; other writers wait.
+
+        Args:
+            progress: whether progress is shown on standard error; None: if that is a terminal.
 
         Raises:
             StoreBusyError: another process is using the index; call it again.
@@ -247,7 +264,8 @@ class Admin:
 
         Searches go on with the old model until everything is embedded. If the process ends before, calling
         this again with the same embedder goes on where it stopped. Other processes that have the file open
-        answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
+        answer by keywords until they open it with the new embedder; over PostgreSQL within `max_stale`. Vectors that
+        callers gave are replaced, too.
         Memories of a tenant whose key was destroyed have none from then on.
 
         Args:
@@ -268,7 +286,6 @@ class Admin:
         checked_policy(on_embedder_error)
         checked_count(batch_size, "batch_size", at_least=1)
         collection, engine = self._collection, self._collection.durable("reembed")
-        engine.file("reembed")
         fresh = Semantics(embedder, None, 0)
         silent = open_progress(False, total=0, what="", unit="")
         bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
@@ -277,7 +294,7 @@ class Admin:
                 engine,
                 embedder.name,
                 embedder.dim,
-                lambda texts: fresh.documents(texts, batch_size, silent),
+                lambda documents: fresh.reembedded(documents, batch_size, silent),
                 bar,
                 batch_size=batch_size,
                 failing=(EmbedderError,) if on_embedder_error == "pending" else (),
@@ -408,6 +425,11 @@ class Admin:
         The file appears when it is complete, for its owner's eyes (mode 0600). With `replace` it may take the place of
         another, whose mode it gets; never that of this index, or of one that is open.
 
+        Args:
+            path: the new file.
+            replace: whether it may take the place of a file that is there.
+            progress: whether progress is shown on standard error; None: if that is a terminal.
+
         Raises:
             StoreError: the file exists, or cannot be written.
         """
@@ -436,6 +458,12 @@ class Admin:
         `plaintext` they are not. Those of tenants whose keys were destroyed are left out. So are those that are damaged
         in the file, which a :class:`~scrubjay.CorruptDataWarning` names.
 
+        Args:
+            path: the new file.
+            plaintext: whether memories of encrypted tenants are written in the clear.
+            replace: whether it may take the place of a file that is there.
+            progress: whether progress is shown on standard error; None: if that is a terminal.
+
         Raises:
             StoreError: the file exists, or cannot be written.
             EncryptionError: a tenant's key cannot be had.
@@ -456,6 +484,11 @@ class Admin:
         Each memory comes into the scope that it was exported from. One that has its id there is replaced, so an import
         that was cut short can be repeated. Vectors are taken as they are; the index's embedder must be the one that
         made them.
+
+        Args:
+            path: what :meth:`export` wrote.
+            progress: whether progress is shown on standard error; None: if that is a terminal.
+            batch_size: memories a transaction.
 
         Raises:
             StoreFormatError: the file is not an export.

@@ -19,10 +19,12 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.embedders.protocol import Vectors, checked_matrix
+from scrubjay.embedders.protocol import checked_matrix
 from scrubjay.errors import EmbedderError, VersionConflictError
+from scrubjay.index.passages import joined
 from scrubjay.index.semantic import Semantics
 from scrubjay.locks import is_mine, renew_in_children
+from scrubjay.passage_vectors import DocumentVector
 from scrubjay.progress import Progress, open_progress
 from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
@@ -93,6 +95,13 @@ class Backfill:
             self.any = True
             self.start()
 
+    def look_again(self, scope: Scope, id: str | int) -> None:
+        """A document that was there became pending."""
+        if not isinstance(self._engine, DurableEngine):
+            self._keys[scope, id] = None
+        self.any = True
+        self.start()
+
     def look(self) -> None:
         """Find out whether anything is pending that was written before, and go on with it."""
         if isinstance(self._engine, DurableEngine):
@@ -160,7 +169,7 @@ class Backfill:
 
     def _embed(
         self, batch: list[StoredDocument]
-    ) -> Iterator[tuple[list[StoredDocument], list[Vectors | None] | None]]:
+    ) -> Iterator[tuple[list[StoredDocument], list[DocumentVector | None] | None]]:
         """Yield parts of a batch with their vectors; None for a document on which the embedder fails, and only on it.
 
         Raises:
@@ -172,8 +181,9 @@ class Backfill:
         embedder, outage = self._semantics.embedder, self._semantics.outage
         if embedder is None:
             raise _Down
+        parts = [self._semantics.parts_of(document.text, document.payload) for document in batch]
         try:
-            output = embedder.embed_documents([document.text for document in batch])
+            output = embedder.embed_documents([text for one in parts for text in one.texts])
         except Exception as error:  # noqa: BLE001 - whatever it is: the texts stay pending
             try:
                 embedder.embed_documents(["text"])
@@ -186,11 +196,12 @@ class Backfill:
             yield from self._embed(batch[:middle])
             yield from self._embed(batch[middle:])
             return
-        matrix = checked_matrix(output, len(batch), embedder)
+        matrix = checked_matrix(output, sum(len(one.texts) for one in parts), embedder)
         outage.answered()
-        yield batch, [row if row.any() else None for row in matrix]
+        rows = iter([row if row.any() else None for row in matrix])
+        yield batch, [joined(one, [next(rows) for _ in one.texts]) for one in parts]
 
-    def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[Vectors | None]) -> int:
+    def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[DocumentVector | None]) -> int:
         """Fill in vectors; return how many documents were still as they had been read."""
         try:
             self._engine.upsert_versioned(

@@ -37,7 +37,7 @@ class Collections:
         dtype: str | None = None,
         analyzer: str | None = None,
     ) -> OpenCollection:
-        """Return the index of another collection of this file; it is made if there is none.
+        """Return the index of another collection of this file; created if it does not exist.
 
         Args:
             name: 1 to 200 printable characters.
@@ -78,7 +78,7 @@ class Collections:
                 return member
             check_identity(member.identity, asked, f"collection {name!r}")
             if embedder is not None and embedder is not member.embedder:
-                member.use(embedder)  # only if it is another one: a new one forgets what it has embedded
+                member.use(embedder)  # only if it differs: another one starts with an empty cache
             return member
 
     def _make(self, name: str, asked: Identity, embedder: Embedder | None) -> OpenCollection:
@@ -134,6 +134,6 @@ class Collections:
         return n_dropped
 
     def everyone(self) -> list[OpenCollection]:
-        """Return all of them, open now if they were not: the one without a name or that was opened first, then the
-        others in alphabetical order."""
+        """Open all collections, and return them: first the one that was opened first, then the others in alphabetical
+        order."""
         return [self._collection, *(self.open(name) for name in self.names())]

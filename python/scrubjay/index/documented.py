@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def documented(source: Callable[..., Any]) -> Callable[[F], F]:
     """Give a method of a facade the docstring of the method that it forwards to; a decorator.
 
-    In the source the facade's method has the first sentence, for who reads it there.
+    In the source the facade's method has the first sentence, for readers of the code.
     """
 
     def decorate(method: F) -> F:

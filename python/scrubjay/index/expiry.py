@@ -1,7 +1,7 @@
 """Expiry of memories that are kept in this process only.
 
 An index in a file has this from its rows (:mod:`scrubjay.store.residency`); for one without a file the times are kept
-here, and what is due is deleted before anybody looks.
+here, and what is due is deleted before each read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Expiry:
         self._engine = engine if isinstance(engine, Engine) else None
         self._lock = (
             threading.RLock()
-        )  # deleting analyses a text, for which a stemmer may be called that comes here
+        )  # reentrant: deleting analyses a text, and its stemmer may call the index
         renew_in_children(self, "_lock")
         self._heap: list[tuple[int, int, Scope, str | int]] = []
         self._n_added = 0

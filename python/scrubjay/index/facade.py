@@ -35,7 +35,7 @@ from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
 from scrubjay.payload import CreatedAt
-from scrubjay.records import Cursor, Page, Record, Stamp
+from scrubjay.records import Cursor, Page, Record, Scopes, Stamp
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.facets import Value
 from scrubjay.store.patching import KEEP, Keep
@@ -60,9 +60,9 @@ class Index:
         dim: length of the vectors; by default the embedder's, or that of the first vector written.
         metric: "cosine", "ip" (inner product) or "l2" (similarities are negated squared distances).
         dtype: how vectors are stored, "f16" or "f32".
-        analyzer: "english" (Porter2 stems), "plain" (no stems), a language of Snowball ("german", "french", ...; extra
-            "stemmers"), or any name of yours along with `stemmer`.
-        stemmer: word -> stem, for other languages (:func:`scrubjay.snowball`); called once per distinct word.
+        analyzer: "english" (Porter2 stems), "plain" (no stems), a language of Snowball ("german", "french", ...;
+            :func:`scrubjay.languages`), or any name of yours along with `stemmer`.
+        stemmer: word -> stem, for what Snowball has not; called once per distinct word.
         k1, b: of BM25. None: by the average length of the texts that a search sees: 0.4 and 0.2 up to 30 words,
             1.2 and 0.75 from 60, linear between. With both given, function words weigh as other words do.
         query_cache: how many query vectors are kept; 0 for none. An embedder that is native code needs none.
@@ -167,7 +167,8 @@ class Index:
         self._collection.use(as_embedder(embedder))
 
     def scope(self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None) -> ScopeView:
-        """Return the index as one scope has it: the same verbs, the scope said once (:class:`ScopeView`)."""
+        """Return the index as the scope of a `tenant` (or a whole Scope), `user` and `agent` has it: the same verbs,
+        the scope said once (:class:`ScopeView`)."""
         self._collection.check_open()
         return ScopeView(self, as_view_scope(tenant, user, agent))
 
@@ -176,24 +177,24 @@ class Index:
         self: Self, name: str, *, embedder: EmbedderLike | None = None, dim: int | None = None,
         metric: str | None = None, dtype: str | None = None, analyzer: str | None = None,
     ) -> Self:  # fmt: skip
-        """Return the index of another collection of this file; it is made if there is none."""
+        """Return the index of another collection of this file; created if it does not exist."""
         return self._of(self._collections.open(name, as_embedder(embedder), dim, metric, dtype, analyzer))
 
     # ------------------------------------------------------------------ searching
 
     @documented(Searcher.search)
     def search(
-        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
+        self, text: str | bytes | None = None, *, scope: Scopes, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False, after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Return the k best memories that `scope` may see: its own and those shared with it."""
         return self._searcher.search(text, scope, k, filter, vector, query, explain, after)
 
     async def asearch(
-        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
+        self, text: str | bytes | None = None, *, scope: Scopes, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False, after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
-        """Search as :meth:`search` does, without keeping the event loop waiting; takes and raises the same.
+        """Search as :meth:`Index.search` does, without keeping the event loop waiting; takes and raises the same.
 
         Where nothing would wait it is a plain call: up to 20,000 memories, in memory and up to date, and a text whose
         vector native code makes, or the query cache has. Otherwise it runs on a thread of the loop's own pool, which
@@ -284,10 +285,12 @@ class Index:
         self, id: str | int, text: str | bytes, *, scope: Scope, vector: ArrayLike | None = None,
         metadata: Mapping[str, Any] | None = None, created_at: CreatedAt | None = None,
         expires_at: CreatedAt | None = None, ttl: timedelta | float | None = None,
-        entities: Sequence[str] | None = None, version: int | None = None,
+        entities: Sequence[str] | None = None, version: int | None = None, context: str | None = None,
+        passages: Sequence[tuple[int, int]] | Literal[False] | None = None,
     ) -> None:  # fmt: skip
         """Write one memory; one with this id in this scope is replaced whole."""
-        self._writer.upsert(id, text, scope, vector, metadata, created_at, expires_at, ttl, entities, version)
+        self._writer.upsert(id, text, scope, vector, metadata, created_at, expires_at, ttl, entities, version,
+                            context, passages)  # fmt: skip
 
     @documented(Writer.upsert_many)
     def upsert_many(
@@ -301,10 +304,10 @@ class Index:
     def patch(
         self, id: str | int, *, scope: Scope, metadata: Mapping[str, Any] | None = None,
         created_at: CreatedAt | Keep | None = KEEP, expires_at: CreatedAt | Keep | None = KEEP,
-        vector: ArrayLike | Keep | None = KEEP, version: int | None = None,
+        vector: ArrayLike | Keep | None = KEEP, version: int | None = None, context: str | Keep | None = KEEP,
     ) -> int | None:  # fmt: skip
         """Change one memory but not its text; return its new version, None if there is none."""
-        return self._writer.patch(id, scope, metadata, created_at, expires_at, vector, version)
+        return self._writer.patch(id, scope, metadata, created_at, expires_at, vector, version, context)
 
     @documented(Writer.delete)
     def delete(self, id: str | int, *, scope: Scope, reason: str = "delete") -> bool:

@@ -31,7 +31,7 @@ class Family(Generic[M]):
     """The open collections of one file, or of one index in memory. Thread-safe.
 
     Args:
-        place: the file or the database; None: there is none.
+        place: the file or the database; None: in memory.
         query_cache: how many query vectors each keeps.
         options: of :func:`scrubjay.store.open.open_engine`, or the constructor, the same for all of them.
         on_embedder_error: "pending" or "raise".
@@ -48,7 +48,7 @@ class Family(Generic[M]):
         self.on_embedder_error = on_embedder_error
         self.query_cache = query_cache
         self.options = options
-        self.lock = threading.RLock()  # one opens a collection at a time
+        self.lock = threading.RLock()  # one thread opens a collection at a time
         renew_in_children(self, "lock")
         self._members: dict[str, M] = {}
         self._is_closed = False

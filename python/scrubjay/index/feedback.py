@@ -9,7 +9,7 @@ from scrubjay._native import Scope
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hit
 from scrubjay.initialised import guarded
-from scrubjay.records import as_text
+from scrubjay.records import as_scope, as_text
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import Feedback
 from scrubjay.store.writing import checked_id
@@ -61,8 +61,7 @@ class FeedbackBook:
         """
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__} {used!r}")
-        if scope is not None and not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        scope = None if scope is None else as_scope(scope)
         if query is not None and not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
         if query is not None and len(query) > _MAX_QUERY:
@@ -95,8 +94,7 @@ class FeedbackBook:
 
     def notes(self, scope: Scope | None) -> list[Feedback]:
         """Return the notes on memories that are still there, oldest first; see :meth:`Admin.feedbacks`."""
-        if scope is not None and not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        scope = None if scope is None else as_scope(scope)
         collection = self._collection
         collection.check_open()
         engine = collection.engine

@@ -69,9 +69,18 @@ class FrozenResult:
         payload: bytes | None = self._state["payloads"][i]
         return payload
 
+    def passage(self, i: int) -> tuple[int, int] | None:
+        """Return where the nearest passage of hit `i` is in its text."""
+        passage: tuple[int, int] | None = self._state["passages"][i]
+        return passage
+
     def matched_terms(self, i: int) -> list[str]:
         """Return the matched terms of hit `i`."""
         return list(self._state["terms"][i])
+
+    def corrected(self, text: str) -> str:
+        """Return the text of the search as it is: it was corrected before the result was copied."""
+        return text
 
     def parts(self, i: int) -> dict[str, float]:
         """Return the parts of the score of hit `i`."""
@@ -87,6 +96,7 @@ def freeze(result: Result | FrozenResult, explained: bool) -> FrozenResult:
     state["texts"] = [result.text(i) for i in rows]
     state["scopes"] = [result.scope(i) for i in rows]
     state["payloads"] = [result.payload(i) for i in rows]
+    state["passages"] = [result.passage(i) for i in rows]
     state["terms"] = [result.matched_terms(i) for i in rows] if explained else []
     state["all_parts"] = [result.parts(i) for i in rows] if explained else []
     return FrozenResult(state)

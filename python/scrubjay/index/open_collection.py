@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,8 +17,9 @@ from scrubjay.index.backfill import Backfill
 from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
+from scrubjay.index.wording import Reading
+from scrubjay.index.words import Language
 from scrubjay.initialised import Unusable, unset
-from scrubjay.stemming import stemmer_of
 from scrubjay.store.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import FeedbackLog
@@ -51,11 +53,11 @@ class Unchanging:
     n_damaged = 0
     may_be_stale = False
 
-    def freshness(self, scope: Scope) -> tuple[float, bool]:
-        """Nobody else writes to it."""
+    def freshness(self, scopes: Sequence[Scope]) -> tuple[float, bool]:
+        """No other process writes to it."""
         return 0.0, False
 
-    def damage(self, scope: Scope) -> tuple[int, int]:
+    def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
         """No file, no damage."""
         return 0, 0
 
@@ -131,6 +133,11 @@ class OpenCollection:
         analyzer = engine.analyzer.rpartition("-")[0]  # without its version
         return Identity(engine.dim, engine.metric, engine.dtype, analyzer)
 
+    def reading(self) -> Reading:
+        """How its texts are read to mark words in them; outlives the collection."""
+        name = self.engine.analyzer.rpartition("-")[0]
+        return Reading(Language(name, self.family.options["stemmer"]), self.semantics)
+
     @property
     def embedder(self) -> Embedder | None:
         """The embedder in use."""
@@ -140,7 +147,7 @@ class OpenCollection:
         """Take another embedder.
 
         Raises:
-            TypeError: it is no embedder.
+            TypeError: it is not an embedder.
             EmbedderMismatchError: it is not the model of the stored vectors.
         """
         if len(self.engine) == 0:
@@ -173,7 +180,10 @@ class OpenCollection:
         """
         self.check_open()
         if not isinstance(self.engine, DurableEngine):
-            raise StoreError(f"{doing}: this index has no file; open one with Index.open(path)")
+            raise StoreError(
+                f"{doing}: this index is in memory and has no file; make one with Index.open(path) and upsert_many the "
+                "records of this one (get, scroll) into it"
+            )
         return self.engine
 
     # ------------------------------------------------------------------ the end
@@ -331,7 +341,7 @@ def asked_identity(
     """Return what a caller asks of a collection; None and "" stand for anything.
 
     Raises:
-        TypeError, ValueError: the embedder is none, or of another dimension.
+        TypeError, ValueError: it is not an embedder, or has another dimension.
     """
     if embedder is None or embedder == AUTO:
         return Identity(dim, metric or "", dtype or "", analyzer or "")
@@ -394,7 +404,7 @@ def open_in_file(
         semantics.restore(engine.identity.model)
         semantics.use(embedder, engine.dim)
         engine.on_new_model = semantics.restore
-        with suppress(CorruptIndexError):  # who reads what is damaged is told
+        with suppress(CorruptIndexError):  # reading the damaged rows reports them
             opened.backfill.look()
     except BaseException:
         opened.close()
@@ -409,8 +419,12 @@ def make_in_memory(
     if embedder is not None:
         checked_embedder(embedder)
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
+    if not isinstance(identity.analyzer, str):
+        raise TypeError(f"analyzer: expected a str, got {type(identity.analyzer).__name__}")
+    for option in ("k1", "b"):
+        if not isinstance(value := family.options.get(option), (Real, type(None))):
+            raise TypeError(f"{option}: expected a number or None, got {type(value).__name__}")
     dim = identity.dim if embedder is None else embedder.dim
-    options = {**family.options, "stemmer": stemmer_of(identity.analyzer, family.options["stemmer"])}
     metric, dtype = cast(Any, identity.metric), cast(Any, identity.dtype)  # the engine checks them
-    engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **options)
+    engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **family.options)
     return OpenCollection(family, name, engine, semantics)

@@ -1,4 +1,4 @@
-"""Whether the embedder fails at present, and until when it is left alone."""
+"""Whether the embedder fails at present, and when it is called again."""
 
 from __future__ import annotations
 

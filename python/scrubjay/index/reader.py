@@ -10,9 +10,9 @@ from scrubjay._native import Scope
 from scrubjay.filters import FilterLike, Ids, lasting
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.initialised import guarded
-from scrubjay.records import Cursor, Page, Record, checked_ids, checked_scope, to_record
+from scrubjay.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.store.facets import Value
-from scrubjay.store.listing import checked_count
+from scrubjay.store.listing import checked_count, listing_of
 from scrubjay.store.scrolling import read_cursor, scroll_of, write_cursor
 from scrubjay.store.writing import checked_id
 
@@ -43,13 +43,14 @@ class Reader:
         >>> index.get("m1", scope=jane).text, index.get("m1", scope=Scope("acme", user="joe")).text
         ('Prefers trains to planes.', 'Invoices go out on Mondays.')
         """
+        scope = as_scope(scope)
         self._collection.expiry.remove_due()
         document = self._collection.engine.get(id, scope=scope)
         return None if document is None else to_record(document)
 
     def get_many(self, ids: Iterable[str | int], scope: Scope) -> builtins.list[Record | None]:
         """Return what :meth:`Index.get` returns for each id, in the order of `ids`."""
-        wanted, scope = checked_ids(ids), checked_scope(scope)
+        wanted, scope = checked_ids(ids), as_scope(scope)
         self._collection.expiry.remove_due()
         documents = (self._collection.engine.get(id, scope=scope) for id in wanted)
         return [None if document is None else to_record(document) for document in documents]
@@ -66,7 +67,7 @@ class Reader:
         >>> [record.scope.user for record in index.find("m1", within=Scope("acme"))]
         ['jane', 'joe']
         """
-        id, within = checked_id(id, None), checked_scope(within, "within")
+        id, within = checked_id(id, None), as_scope(within, "within")
         self._collection.expiry.remove_due()
         return [to_record(document) for document in self._collection.engine.found(id, within=within)]
 
@@ -107,10 +108,11 @@ class Reader:
         >>> index.list(jane, filter={"category": "keys"})[0].text
         'The staging key'
         """
-        self._collection.expiry.remove_due()
-        found = self._collection.engine.listed(
-            scope, filter=filter, ids=ids, exact=exact, limit=limit, offset=offset, order=order
+        wanted = listing_of(
+            as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
+        self._collection.expiry.remove_due()
+        found = self._collection.engine.listed(wanted, ids)
         return [to_record(document) for document in found]
 
     def scroll(
@@ -164,7 +166,7 @@ class Reader:
         [2, 1]
         """
         wanted = scroll_of(
-            scope,
+            as_scope(scope),
             exact=exact,
             filter=filter,
             order_by=order_by,
@@ -207,7 +209,7 @@ class Reader:
             raise TypeError(f"field: expected a str, got {type(field).__name__}")
         if not field:
             raise ValueError("field: expected the name of a field, got ''")
-        wanted = scroll_of(scope, exact=exact, filter=filter)
+        wanted = scroll_of(as_scope(scope), exact=exact, filter=filter)
         n = None if limit is None else checked_count(limit, "limit", at_least=1)
         self._collection.expiry.remove_due()
         return self._collection.engine.values(field, wanted).most_common(n)
@@ -221,7 +223,13 @@ class Reader:
     ) -> int:
         """Return how many memories a search from `scope` would look at, with a filter as in :meth:`Index.search`
         how many it admits; without a scope (and then without a filter) how many there are.
+
+        Args:
+            scope: whose memories; what is shared with it counts, too.
+            filter: conditions on metadata (:mod:`scrubjay.filters`).
+            ids, exclude: only these ids, all but these.
         """
+        scope = None if scope is None else as_scope(scope)
         self._collection.expiry.remove_due()
         if filter is None and ids is None and exclude is None:
             return self._collection.engine.count(scope)
@@ -243,7 +251,6 @@ class Reader:
         >>> index.scopes(Scope("acme"))
         [Scope('acme'), Scope('acme', user='jane')]
         """
-        if within is not None and not isinstance(within, Scope):
-            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
+        within = None if within is None else as_scope(within, "within")
         self._collection.expiry.remove_due()
         return sorted(self._collection.engine.scopes(within))

@@ -35,6 +35,7 @@ __all__ = [
 TIERS = ("none", "low", "standard", "high")
 BOUNDS = {"low": 0.4, "standard": 0.6, "high": 0.95}
 """The least probability of a tier."""
+_DOWNWARDS: tuple[tuple[str, float], ...] = tuple((tier, BOUNDS[tier]) for tier in reversed(TIERS[1:]))
 _SUBSTRING = BOUNDS["low"]  # the question stands in the text, as a part of other words
 
 
@@ -86,20 +87,29 @@ def probability(
     >>> round(probability(0.8, 1.9, 3.0, 1000, False), 3), round(probability(0.0, 0.0, 3.0, 1000, False), 3)
     (0.998, 0.033)
     """
+    return _weighed(information, found, standing, math.log(max(n_documents, 2)), identifier)
+
+
+def _weighed(
+    information: float | None, found: float, standing: float | None, log_documents: float, identifier: bool
+) -> float:
     if information is None and standing is None:
         return 0.0
-    weights = VECTORS if information is None else WORDS if standing is None else BOTH
-    odds = (
-        weights.constant + weights.documents * math.log(max(n_documents, 2)) + weights.identifier * identifier
+    constant, of_information, of_found, of_standing, of_documents, of_identifier = (
+        VECTORS if information is None else WORDS if standing is None else BOTH
     )
-    odds += weights.information * (information or 0.0) + weights.found * found
-    odds += weights.standing * (standing or 0.0)
+    odds = constant + of_documents * log_documents + of_identifier * identifier
+    odds += of_information * (information or 0.0) + of_found * found
+    odds += of_standing * (standing or 0.0)
     return 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, odds))))
 
 
 def tier_of(probability: float) -> str:
     """Return the highest tier that a probability reaches."""
-    return next((tier for tier in reversed(TIERS[1:]) if probability >= BOUNDS[tier]), "none")
+    for tier, bound in _DOWNWARDS:
+        if probability >= bound:
+            return tier
+    return "none"
 
 
 def reaches(tier: str, least: str) -> bool:
@@ -111,7 +121,7 @@ def checked_tier(tier: str, name: str) -> str:
     """Return the name of a tier.
 
     Raises:
-        TypeError, ValueError: it is none; the message says `name`.
+        TypeError, ValueError: it is not one; the message names the argument `name`.
     """
     if not isinstance(tier, str):
         raise TypeError(f"{name}: expected a str, got {type(tier).__name__}")
@@ -135,6 +145,7 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     unknown = math.log(1.0 + (n_documents + 0.5) / 0.5)
     said = result.query_information / unknown
     columns = (result.information.tolist(), result.similarities.tolist(), result.identifiers.tolist())
+    log_documents = math.log(max(n_documents, 2))
     parts = []
     for share, similarity, identifier in zip(*columns, strict=True):
         information = None if math.isnan(share) else share
@@ -142,16 +153,20 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
         standing = None
         if not (math.isnan(similarity) or math.isnan(mean)):
             standing = (similarity - mean) / deviation if deviation > 0.0 else 0.0
-        weighed = probability(information, found, standing, n_documents, identifier)
-        parts.append(
-            RelevanceParts(
-                information,
-                None if information is None else found,
-                standing,
-                n_documents,
-                identifier,
-                weighed,
-                tier_of(weighed),
-            )
+        weighed = _weighed(information, found, standing, log_documents, identifier)
+        one = object.__new__(RelevanceParts)  # its constructor would take as long as all else here
+        object.__setattr__(
+            one,
+            "__dict__",
+            {
+                "information": information,
+                "found": None if information is None else found,
+                "standing": standing,
+                "n_documents": n_documents,
+                "identifier": identifier,
+                "probability": weighed,
+                "tier": tier_of(weighed),
+            },
         )
+        parts.append(one)
     return parts

@@ -16,7 +16,7 @@ from scrubjay.progress import open_progress
 from scrubjay.store.check import check_store
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.jsonl import write_tables
-from scrubjay.store.rebuilding import Rebuilt
+from scrubjay.store.rebuilt_file import Rebuilt
 from scrubjay.store.repairing import RepairReport, SalvageReport, repair_file, salvage_file, set_aside_forged
 
 __all__ = ["repair", "salvage"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,6 +21,9 @@ from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.frozen import FrozenResult, freeze
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
+from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet, checked_width
+from scrubjay.index.wording import Reading, Wording
+from scrubjay.records import as_text
 from scrubjay.tables import as_html, to_arrow, to_pandas
 
 _COLUMNS = (
@@ -35,10 +38,10 @@ __all__ = ["Hit", "Hits", "RelevanceParts", "ScoreParts"]
 class ScoreParts:
     """What the score of a hit is the sum of, up to rounding: all but `final` add up to `final`.
 
-    `words` and `meaning` are the two arms as the fusion weighs them: reciprocal ranks (RRF), weighted z-scores (Auto;
-    they are negative below the average of the candidates), normalised scores (Weighted, Production), `weight` times the
-    share of the greatest BM25 and the similarity (Boost). Of one arm alone they are BM25 or the similarity. `rankings`
-    is what the caller's rankings add. `dates` is what the days that the question names add.
+    `words` and `meaning` are the two arms as the fusion weighs them: reciprocal ranks (RRF), weighted z-scores and what
+    a place in either ranking adds (Auto; they may be negative), normalised scores (Weighted, Production), `weight`
+    times the share of the greatest BM25 and the similarity (Boost). Of one arm alone they are BM25 or the similarity.
+    `rankings` is what the caller's rankings add. `dates` is what the days that the question names add.
 
     Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the spread of the
     candidates' scores, and `scaling` is what moves the least of them to 0 (the same for every hit; if all scores are
@@ -74,7 +77,7 @@ class Hits:
     `len(hits)`, iteration, `hits[0]`, `hits[-1]` and `hits[1:3]` (a list) give :class:`Hit` objects.
     """
 
-    __slots__ = ("_columns", "_degraded", "_explained", "_freshness", "_result")
+    __slots__ = ("_asked", "_columns", "_degraded", "_explained", "_freshness", "_reading", "_result")
 
     def __init__(
         self,
@@ -82,8 +85,12 @@ class Hits:
         degraded: tuple[str, ...] = (),
         explained: bool = False,
         freshness: float = 0.0,
+        asked: str | bytes | None = None,
+        reading: Reading | None = None,
     ) -> None:
         self._result = result
+        self._asked = asked
+        self._reading = reading
         self._freshness = freshness
         self._degraded = degraded
         self._explained = explained
@@ -202,9 +209,19 @@ class Hits:
             rows.append({**row, **{name: getattr(hit, name) for name in self._names() if name not in row}})
         return rows
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
-        return [hit.to_dict() for hit in self]
+    def to_dicts(self, *, snippet: int | None = None) -> list[dict[str, Any]]:
+        """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`), with a snippet of that many characters
+        if `snippet` is given."""
+        return [hit.to_dict(snippet=snippet) for hit in self]
+
+    def _wording(self) -> Wording:
+        """What was asked; analysed once."""
+        if self._columns is None:
+            self._columns = {}
+        wording: Wording | None = self._columns.get("wording")
+        if wording is None:
+            wording = self._columns["wording"] = Wording(self._asked, self._reading, self._result)
+        return wording
 
     def _column(self, name: str) -> NDArray[Any]:
         """Return one of the result's arrays; it is made at the first call and kept."""
@@ -234,7 +251,10 @@ class Hits:
         return Hit(self, position % n_hits)
 
     def __reduce__(self) -> tuple[Any, ...]:  # without the engine: texts, metadata and evidence are copied
-        return Hits, (freeze(self._result, self._explained), self._degraded, self._explained, self._freshness)
+        result = self._result
+        asked = None if self._asked is None else result.corrected(as_text(self._asked))
+        frozen = freeze(result, self._explained)
+        return Hits, (frozen, self._degraded, self._explained, self._freshness, asked, self._reading)
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows."""
@@ -335,6 +355,13 @@ class Hit(HitView):
         return self.similarity
 
     @property
+    def passage(self) -> tuple[int, int] | None:
+        """Where the passage that is nearest to the question by meaning is in the text: its first character and the one
+        after its last. None if the text was embedded whole, or the search had no vector."""
+        passage: tuple[int, int] | None = self._result.passage(self._position)
+        return passage
+
+    @property
     def matched_terms(self) -> list[str]:
         """The query's terms that the document holds, as analysed (stemmed, folded). Needs explain=True."""
         self._need_explain("matched_terms")
@@ -365,9 +392,39 @@ class Hit(HitView):
         self._need_explain("parts")
         return ScoreParts(**self._result.parts(self._position), final=self.score)
 
-    def to_dict(self) -> dict[str, Any]:
+    def highlights(self) -> list[tuple[int, int]]:
+        """Return the words of the text that the question asks for, as (first character, the one after the last), in
+        order.
+
+        Words are whole and as they stand in the text, whatever their stems; function words are left out unless nothing
+        else was asked. Misspelt words are those that were searched for instead. Empty if the search had no text.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> index.upsert(7, "She sailed to Riga. Sailing is slow.", scope=Scope("acme"))
+        >>> hit = index.search("who sails?", scope=Scope("acme"))[0]
+        >>> [hit.text[start:end] for start, end in hit.highlights()]
+        ['sailed', 'Sailing']
+        """
+        return [(mark.start, mark.end) for mark in self._hits._wording().marks(self.text)]
+
+    def snippet(self, width: int = DEFAULT_WIDTH) -> Snippet:
+        """Return the part of the text that answers the question: the whole text if it is no longer than `width`
+        characters (20 or more), otherwise whole sentences where they fit (see :mod:`scrubjay.index.snippets`); of a
+        text with passages from :attr:`passage`, unless only words outside of it were asked for.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> log = "Deployed at noon. " * 40 + "The rollback took nine minutes. " + "Nothing else. " * 40
+        >>> index.upsert(7, log, scope=Scope("acme"))
+        >>> str(index.search("rollback", scope=Scope("acme"))[0].snippet(width=60))
+        '… The rollback took nine minutes. Nothing else. Nothing else. …'
+        """
+        return self._hits._wording().snippet(self.text, width, self.passage)
+
+    def to_dict(self, *, snippet: int | None = None) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained,
-        `pending` if it is."""
+        `pending` if it is, and a snippet (:meth:`Snippet.to_dict`) of `snippet` characters if that is given."""
         created_at = self.created_at
         scope = self.scope
         fields: dict[str, Any] = {
@@ -380,6 +437,8 @@ class Hit(HitView):
             "metadata": self.metadata,
             "created_at": None if created_at is None else created_at.isoformat(),
         }
+        if snippet is not None:
+            fields["snippet"] = self.snippet(checked_width(snippet, "snippet")).to_dict()
         if self.pending:
             fields["pending"] = True
         if self._hits._explained:
@@ -389,8 +448,8 @@ class Hit(HitView):
             fields["coverage"] = self.coverage
             fields["identifier"] = self.identifier
             fields["relevance"] = self.relevance
-            fields["relevance_parts"] = asdict(self.relevance_parts)
-            fields["parts"] = asdict(self.parts)
+            fields["relevance_parts"] = dict(vars(self.relevance_parts))
+            fields["parts"] = dict(vars(self.parts))
         return fields
 
     def __repr__(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,27 +13,33 @@ from scrubjay.entities import mentioned
 from scrubjay.errors import StoreUnavailableError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
+from scrubjay.index.batch import USUAL, Batch, batch_of
 from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans, stale
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hits
 from scrubjay.initialised import unset
-from scrubjay.records import Stamp, as_scope, as_vector
+from scrubjay.records import Stamp, as_scopes, as_vector
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.residency import View
 
+if TYPE_CHECKING:
+    from scrubjay._native import Engine, Result
+
 __all__ = ["Searcher"]
 
-_USUAL = Query()
-_OPTIONS = frozenset(("scope", "k", "filter", "vector", "query", "explain"))
+_SCOPES_AT_ONCE = 1_000  # in one query for pending memories
+
 # What a search in the thread of an event loop may look at: some hundred microseconds.
 _MOST_DOCUMENTS, _MOST_CHARACTERS = 20_000, 2_000
 
 
-class Ready(NamedTuple):
+class _Ready(NamedTuple):
     """What a search that must not wait has: the partitions, if there is a file, and the text's vector or why not."""
 
     seen: View | None
     embedded: tuple[Any, tuple[str, ...]]
+    may_be_meant: bool = False
+    """Whether a misspelt text would have to be embedded again after its correction."""
 
 
 class Searcher:
@@ -42,33 +48,37 @@ class Searcher:
     Each search reads `collection.engine` again: it changes when the collection is closed.
     """
 
-    __slots__ = ("_collection",)
+    __slots__ = ("_collection", "_reading")
 
     def __new__(cls, *_: Any, **__: Any) -> Searcher:
         searcher = super().__new__(cls)
         absent: Any = unset(cls)
-        searcher._collection = absent
+        searcher._collection = searcher._reading = absent
         return searcher
 
     def __init__(self, collection: OpenCollection) -> None:
         self._collection = collection
+        self._reading = collection.reading()
 
     def search(
         self,
         text: str | bytes | None,
-        scope: Scope,
+        scope: Scope | Sequence[Scope],
         k: int,
         filter: FilterLike | None,
         vector: ArrayLike | None,
         query: Query | None,
         explain: bool,
         after: Stamp | None = None,
+        ready: _Ready | None = None,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
 
         Args:
             text: the question; goes to the embedder and to the keyword ranking.
             scope: who asks. Sees (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent), nothing else.
+                With a list of scopes, what any of them sees is ranked as if one scope saw it: the statistics of
+                keywords are those of all that is searched. It costs what they hold, and some 2 us for each of them.
             k: how many hits at most.
             filter: conditions on metadata, created_at and expires_at, such as ``{"category": {"$in": ["keys",
                 "infra"]}}``; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
@@ -76,14 +86,15 @@ class Searcher:
             query: all else that a search may be asked: mode, fusion, signals, candidates, recall, ids, rankings (see
                 :class:`scrubjay.Query`). Make it once and use it again.
             explain: have BM25, similarity, matched terms, coverage and the parts of the score for each hit.
-            after: a stamp (:meth:`Admin.stamp`) from a process that wrote: the search has seen that write, however
-                `max_stale` was chosen.
+            after: a stamp (:meth:`Admin.stamp`) from a process that wrote: the search has seen that write, whatever
+                `max_stale` is.
 
         One of text, vector, the query's keywords must be given. What is missing for the mode degrades the search
         instead of failing it (no embedder, an embedder that raises, no text): `hits.mode` says what ran,
         `hits.degraded` why.
 
-        Ties: score descending, then tenant before user before agent memories, then the order of writing.
+        Ties: score descending, then tenant before user before agent memories, of several scopes in their order, then
+        the order of writing.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -97,71 +108,27 @@ class Searcher:
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
-        if query is None and filter is None and not explain and after is None and text is not None:
+        has_options = query is not None or filter is not None or explain
+        if not has_options and after is None and ready is None and text is not None:
             hits = self._usual(text, scope, k, vector)
             if hits is not None:
                 return hits
-        return self._whole(text, scope, k, filter, vector, query, explain, after)
-
-    def _usual(self, text: str | bytes, scope: Scope, k: int, vector: ArrayLike | None) -> Hits | None:
-        """Answer a search without options where there is nothing to wait for, to report or to clean up: by one native
-        call and little else. None: that is not so, or it raised; the whole way says what is the matter."""
-        collection = self._collection
-        residency = collection.residency
-        native = collection.semantics.native if vector is None else None
-        if (
-            (native is None and type(vector) is not np.ndarray)
-            or residency.may_be_stale
-            or residency.n_damaged
-            or collection.backfill.any
-            or collection.expiry.pending
-        ):
-            return None
-        generation = residency.generation
-        try:
-            result = collection.engine.search(text, vector=vector, scope=scope, k=k, embedder=native)
-        except ValueError:
-            return None
-        if residency.generation != generation or residency.n_damaged:
-            return None
-        return Hits(result)
-
-    def _whole(
-        self,
-        text: str | bytes | None,
-        scope: Scope,
-        k: int,
-        filter: FilterLike | None,
-        vector: ArrayLike | None,
-        query: Query | None,
-        explain: bool,
-        after: Stamp | None = None,
-        ready: Ready | None = None,
-    ) -> Hits:
         collection = self._collection
         residency, semantics = collection.residency, collection.semantics
         generation = residency.generation
-        asked = _USUAL if query is None else query
+        asked = USUAL if query is None else query
         if not isinstance(asked, Query):
             raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
-        embeds = vector is None and text is not None and asked.mode != "lexical"
-        native = semantics.native if embeds and asked.keywords is None else None
-        if native is not None:
-            plan = Plan(asked.mode, text, None, (), native)
-        elif embeds and text is not None:
-            embedded, degraded = semantics.query(text) if ready is None else ready.embedded
-            embeds = embedded is not None
-            plan = make_plan(asked.mode, text, embedded, asked.keywords, degraded)
-        else:
-            given = None if vector is None else as_vector(vector)
-            plan = make_plan(asked.mode, text, given, asked.keywords, ())
+        scope = as_scopes(scope)
+        plan = self._plan(text, vector, asked, ready)
+        embeds = vector is None and (plan.embedder is not None or plan.vector is not None)
         if collection.expiry.pending:
             collection.expiry.remove_due()
         if after is not None:
             _reach(collection, scope, after)
         # Rarely set; passing them costs a microsecond, so defaults are omitted.
         options: dict[str, Any] = {}
-        if query is not None or filter is not None or explain:
+        if has_options:
             options = {"query": _planned(asked, plan), "filter": filter, "explain": explain}
             if isinstance(asked.entities, Entities) and asked.entities.names is None:
                 options["entities"] = mentioned(text, asked.keywords)
@@ -177,28 +144,81 @@ class Searcher:
             result = None
         if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
-            return self._whole(text, scope, k, filter, None, query, explain, after)
-        by_text = embeds and native is None and asked.keywords is None
+            return self.search(text, scope, k, filter, None, query, explain, after)
+        by_text = embeds and plan.embedder is None and asked.keywords is None
         if by_text and ready is None and text is not None and result.corrections:
-            # What was meant has another vector than what was typed; native embedders see to it themselves.
+            # The corrected text has another vector than the typed one; native embedders correct it themselves.
             meant, _ = semantics.query(result.corrected(text))
             if meant is not None and residency.generation == generation:
                 result = collection.engine.search(
                     plan.lexical_text, vector=meant, scope=scope, k=k, **options
                 )
+        question = text if asked.keywords is None else asked.keywords
+        return self._hits(result, plan, scope, explain, question)
+
+    def _usual(
+        self, text: str | bytes, scope: Scope | Sequence[Scope], k: int, vector: ArrayLike | None
+    ) -> Hits | None:
+        """Answer a search without options where there is nothing to wait for, to report or to clean up: by one native
+        call and little else. None if there is any of that, or it raised: the full path then reports it."""
+        collection = self._collection
+        residency = collection.residency
+        native = collection.semantics.native if vector is None else None
+        if (
+            (native is None and type(vector) is not np.ndarray)
+            or residency.may_be_stale
+            or residency.n_damaged
+            or collection.backfill.any
+            or collection.expiry.pending
+        ):
+            return None
+        generation = residency.generation
+        try:
+            result = collection.engine.search(text, vector=vector, scope=scope, k=k, embedder=native)
+        except (TypeError, ValueError):
+            return None
+        if residency.generation != generation or residency.n_damaged:
+            return None
+        return Hits(result, (), False, 0.0, text, self._reading)
+
+    def _plan(
+        self, text: str | bytes | None, vector: ArrayLike | None, asked: Query, ready: _Ready | None
+    ) -> Plan:
+        """Return what the engine is asked for; the text is embedded unless native code does it on the way."""
+        semantics = self._collection.semantics
+        if vector is not None or text is None or asked.mode == "lexical":
+            given = None if vector is None else as_vector(vector)
+            return make_plan(asked.mode, text, given, asked.keywords, ())
+        native = semantics.native if asked.keywords is None else None
+        if native is not None:
+            return Plan(asked.mode, text, None, (), native)
+        embedded, degraded = semantics.query(text) if ready is None else ready.embedded
+        return make_plan(asked.mode, text, embedded, asked.keywords, degraded)
+
+    def _hits(
+        self,
+        result: Result,
+        plan: Plan,
+        scope: Scope | Sequence[Scope],
+        explain: bool,
+        question: str | bytes | None,
+    ) -> Hits:
+        """Return a result as hits, which say what was lost and how old the answer may be."""
+        collection = self._collection
+        residency, seconds = collection.residency, 0.0
         if residency.n_damaged:
-            plan = damaged(plan, residency.damage(scope))
+            plan = damaged(plan, residency.damage(_each(scope)))
         if collection.backfill.any:
-            plan = incomplete(plan, _count_pending(collection, scope))
-        if not residency.may_be_stale:
-            return Hits(result, plan.degraded, explain)
-        seconds, is_late = residency.freshness(scope)
-        return Hits(result, (stale(plan, seconds) if is_late else plan).degraded, explain, seconds)
+            plan = incomplete(plan, _count_pending(collection, _each(scope)))
+        if residency.may_be_stale:
+            seconds, is_late = residency.freshness(_each(scope))
+            plan = stale(plan, seconds) if is_late else plan
+        return Hits(result, plan.degraded, explain, seconds, question, self._reading)
 
     async def asearch(
         self,
         text: str | bytes | None,
-        scope: Scope,
+        scope: Scope | Sequence[Scope],
         k: int,
         filter: FilterLike | None,
         vector: ArrayLike | None,
@@ -207,31 +227,34 @@ class Searcher:
         after: Stamp | None,
     ) -> Hits:
         """Search at once where nothing would wait, otherwise on a thread; see :meth:`Index.asearch`."""
-        options = {
-            "scope": scope,
-            "k": k,
-            "filter": filter,
-            "vector": vector,
-            "query": query,
-            "explain": explain,
-        }
-        hits = self.search_now(text, options if after is None else {**options, "after": after})
-        if hits is not None:
-            return hits
+        ready = self._ready(text, scope, vector, query) if after is None else None
+        if ready is not None:
+            hits = self.search(text, scope, k, filter, vector, query, explain, None, ready)
+            # The corrected text may have to be embedded, which may take long.
+            if not (ready.may_be_meant and hits.corrections):
+                return hits
         import asyncio  # a third of the time of `import scrubjay`
 
         return await asyncio.to_thread(self.search, text, scope, k, filter, vector, query, explain, after)
 
-    def search_now(self, text: str | bytes | None, options: Mapping[str, Any]) -> Hits | None:
-        """Return what :meth:`search` does, or None where that might keep an event loop waiting: partitions to be read,
-        an embedder, a stemmer, keys or a filter that is not native code, work in the order of a millisecond, or options
+    def _ready(
+        self,
+        text: str | bytes | None,
+        scope: Scope | Sequence[Scope],
+        vector: ArrayLike | None,
+        query: Query | None,
+    ) -> _Ready | None:
+        """Return what a search has, or None where it might keep an event loop waiting: partitions to be read, an
+        embedder, a stemmer, keys or a filter that is not native code, work in the order of a millisecond, or arguments
         that are refused."""
-        collection, scope = self._collection, options.get("scope")
-        query, vector = options.get("query"), options.get("vector")
+        collection = self._collection
         engine, semantics = collection.engine, collection.semantics
+        asked = USUAL if query is None else query
         if (
             not isinstance(scope, Scope)
-            or not options.keys() <= _OPTIONS
+            or not isinstance(asked, Query)
+            or asked.ids is not None
+            or asked.exclude is not None
             or collection.is_closed
             or collection.expiry.pending
             or collection.backfill.any
@@ -239,41 +262,21 @@ class Searcher:
             or (text is not None and not (isinstance(text, (str, bytes)) and len(text) <= _MOST_CHARACTERS))
         ):
             return None
-        if query is not None and (
-            not isinstance(query, Query) or query.ids is not None or query.exclude is not None
-        ):
-            return None
-        seen = None
+        seen, native = None, cast("Engine", engine)
         if isinstance(engine, DurableEngine):
-            seen = engine.residency.view_now(scope)
+            seen, native = engine.residency.view_now(scope), engine.residency.engine
             if seen is None:
                 return None
-        if (engine.residency.engine if isinstance(engine, DurableEngine) else engine).count(
-            scope
-        ) > _MOST_DOCUMENTS:
+        if native.count(scope) > _MOST_DOCUMENTS:
             return None
-        embedded: tuple[Any, tuple[str, ...]] = (None, ())
-        mode, keywords = ("hybrid", None) if query is None else (query.mode, query.keywords)
-        embeds = vector is None and text is not None and mode != "lexical"
-        if text is not None and embeds and (semantics.native is None or keywords is not None):
-            known = semantics.known_query(text)
-            if known is None:
-                return None
-            embedded = known
-        hits = self._whole(
-            text,
-            scope,
-            options.get("k", 10),
-            options.get("filter"),
-            vector,
-            query,
-            options.get("explain", False),
-            None,
-            Ready(seen, embedded),
-        )
-        # The vector of what was meant may have to be waited for.
-        by_text = embeds and semantics.native is None and keywords is None
-        return None if by_text and hits.corrections else hits
+        if text is None or vector is not None or asked.mode == "lexical":
+            return _Ready(seen, (None, ()))
+        if semantics.native is not None and asked.keywords is None:
+            return _Ready(seen, (None, ()))
+        known = semantics.known_query(text)
+        if known is None:
+            return None
+        return _Ready(seen, known, may_be_meant=semantics.native is None and asked.keywords is None)
 
     def search_batch(
         self,
@@ -293,98 +296,69 @@ class Searcher:
         for all or one each. The other arguments (one for all) and each of the results are those of
         :meth:`Index.search`.
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError(f"texts: expected a sequence of str, got one {type(texts).__name__}")
-        queries = None if query is None or isinstance(query, Query) else list(query)
-        scopes = None if isinstance(scope, Scope) else [as_scope(one) for one in scope]
-        named = {"texts": texts, "vectors": vectors, "query": queries, "scope": scopes}
-        lengths = {name: len(value) for name, value in named.items() if value is not None}  # type: ignore[arg-type]
-        if (
-            texts is None
-            and vectors is None
-            and (queries is None or not any(one and one.keywords for one in queries))
-        ):
-            raise ValueError("texts, vectors: expected at least one of them")
-        if len(set(lengths.values())) > 1:
-            given = ", ".join(f"{length} {name}" for name, length in lengths.items())
-            raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {given}")
-        n = next(iter(lengths.values()))
-        asked = [_USUAL if one is None else one for one in (queries or [query] * n)]  # type: ignore[list-item]
-        for i, one in enumerate(asked):
-            if not isinstance(one, Query):
-                raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
-        nothing: list[None] = [None] * n
-        given_vectors: Any = nothing if vectors is None else vectors
+        batch = batch_of(texts, scope, vectors, query)
+        while True:
+            hits = self._batch(batch, k, filter, explain, threads)
+            if hits is not None:
+                return hits
+
+    def _batch(
+        self, batch: Batch, k: int, filter: FilterLike | None, explain: bool, threads: int | None
+    ) -> list[Hits] | None:
+        """Answer the searches; None: another process changed the model while the texts were embedded with the old
+        one."""
         collection = self._collection
         residency = collection.residency
         generation = residency.generation
-        plans = make_plans(
-            collection.semantics,
-            [one.mode for one in asked],
-            nothing if texts is None else texts,
-            given_vectors,
-            [one.keywords for one in asked],
-        )
+        keywords = [one.keywords for one in batch.queries]
+        modes = [one.mode for one in batch.queries]
+        plans = make_plans(collection.semantics, modes, batch.texts, batch.vectors, keywords)
         collection.expiry.remove_due()
-
-        def again() -> list[Hits]:
-            """Another process changed the model while the texts were embedded with the old one."""
-            return self.search_batch(texts, scope, k, filter, vectors, query, explain, threads)
-
-        results: list[Hits | None] = list(nothing)
+        results: list[Hits | None] = [None] * len(plans)
         groups: dict[Any, list[int]] = {}
         for row, plan in enumerate(plans):
             groups.setdefault(plan.embedder, []).append(row)
         for embedder, rows in groups.items():
-            names: list[list[str] | None] = [
-                mentioned(None if texts is None else texts[row], asked[row].keywords)
-                if isinstance(entities := asked[row].entities, Entities) and entities.names is None
-                else None
-                for row in rows
-            ]
             try:
                 found = collection.engine.search_batch(
                     [plans[row].lexical_text for row in rows],
                     vectors=[plans[row].vector for row in rows],
-                    scope=scope if scopes is None else [scopes[row] for row in rows],
+                    scope=batch.scopes_of(rows),
                     k=k,
                     filter=filter,
-                    query=[_planned(asked[row], plans[row]) for row in rows],
+                    query=[_planned(batch.queries[row], plans[row]) for row in rows],
                     explain=explain,
                     threads=threads,
                     embedder=embedder,
-                    entities=names if any(names) else None,
+                    entities=batch.entities(rows),
                 )
             except ValueError:
                 if residency.generation == generation:
                     raise
-                return again()
+                return None
             if residency.generation != generation:
-                return again()
+                return None
             for row, result in zip(rows, found, strict=True):
-                plan, own = plans[row], cast(Scope, scope if scopes is None else scopes[row])
-                embedded = embedder is None and plan.vector is not None and given_vectors[row] is None
-                if embedded and texts is not None and asked[row].keywords is None and result.corrections:
-                    results[row] = self.search(texts[row], own, k, filter, None, asked[row], explain)
-                    continue
-                if residency.n_damaged:
-                    plan = damaged(plan, residency.damage(own))
-                if collection.backfill.any:
-                    plan = incomplete(plan, _count_pending(collection, own))
-                seconds, is_late = residency.freshness(own) if residency.may_be_stale else (0.0, False)
-                results[row] = Hits(
-                    result, (stale(plan, seconds) if is_late else plan).degraded, explain, seconds
-                )
+                plan, text, scope = plans[row], batch.texts[row], batch.scope(row)
+                embedded = embedder is None and plan.vector is not None and batch.vectors[row] is None
+                if embedded and text is not None and keywords[row] is None and result.corrections:
+                    results[row] = self.search(text, scope, k, filter, None, batch.queries[row], explain)
+                else:
+                    results[row] = self._hits(result, plan, scope, explain, batch.question(row))
         return [hits for hits in results if hits is not None]
 
 
-def _reach(collection: OpenCollection, scope: Scope, after: Stamp) -> None:
-    """See to it that a search has seen the write of a stamp."""
+def _each(scope: Scope | Sequence[Scope]) -> Sequence[Scope]:
+    return (scope,) if isinstance(scope, Scope) else scope
+
+
+def _reach(collection: OpenCollection, scope: Scope | Sequence[Scope], after: Stamp) -> None:
+    """Bring what a search sees up to the write of a stamp."""
     if not isinstance(after, Stamp):
         raise TypeError(f"after: expected a scrubjay.Stamp, got {type(after).__name__}")
-    if after.scope not in as_scope(scope).visible():
+    if not any(after.scope in one.visible() for one in _each(scope)):
         raise ValueError(
-            f"after: expected the stamp of a scope that {scope!r} sees, got that of {after.scope!r}"
+            f"after: expected the stamp of a scope that {scope!r:.200} sees, got that of {after.scope!r}"
         )
     engine = collection.engine
     if engine.lineage != after.lineage:
@@ -393,10 +367,12 @@ def _reach(collection: OpenCollection, scope: Scope, after: Stamp) -> None:
         engine.residency.reach(after.scope, after.version)
 
 
-def _count_pending(collection: OpenCollection, scope: Scope) -> int:
+def _count_pending(collection: OpenCollection, scopes: Sequence[Scope]) -> int:
     """Return how many of the visible memories are still to be embedded; 0 while the database does not answer."""
     try:
-        return collection.backfill.count(scope.visible())
+        seen = list(dict.fromkeys(visible for scope in scopes for visible in scope.visible()))
+        groups = (seen[at : at + _SCOPES_AT_ONCE] for at in range(0, len(seen), _SCOPES_AT_ONCE))
+        return sum(map(collection.backfill.count, groups))
     except StoreUnavailableError:
         return 0
 

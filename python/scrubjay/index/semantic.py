@@ -25,10 +25,12 @@ from scrubjay.embedders.protocol import (
 )
 from scrubjay.errors import EmbedderError, EmbedderMismatchError
 from scrubjay.index.outage import Outage
+from scrubjay.index.passages import ByDocument, Parts, joined, parts_of
+from scrubjay.passage_vectors import DocumentVector
 from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
-__all__ = ["Embedded", "Semantics", "checked_embedder", "checked_policy"]
+__all__ = ["Embedded", "EmbeddedDocuments", "Semantics", "checked_embedder", "checked_policy"]
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +41,13 @@ class Embedded(NamedTuple):
     """Vectors of texts, None where the embedder finds nothing in a text; the texts from `n_tried` on are pending."""
 
     vectors: list[Vectors | None]
+    n_tried: int
+
+
+class EmbeddedDocuments(NamedTuple):
+    """The same of documents."""
+
+    vectors: list[DocumentVector | None]
     n_tried: int
 
 
@@ -75,7 +84,7 @@ class Semantics:
     def native(self) -> StaticEmbedder | None:
         """What embeds queries inside the native search, if the embedder can and stored vectors are of its model.
 
-        It is faster than the cache, so that is passed over.
+        It is faster than the cache, which is skipped then.
         """
         if self._native is not None and self._written_by in (None, self._native_name):
             return self._native
@@ -125,6 +134,54 @@ class Semantics:
             EmbedderError: the embedder failed, with the policy "raise"; or it returned something else than vectors.
         """
         return self._embed(texts, batch_size, progress, self.on_error)
+
+    def embed_documents(
+        self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
+    ) -> EmbeddedDocuments:
+        """The same for documents, pairs of text and payload: a long text in passages, if the embedder reads them so."""
+        return self._embed_documents(documents, batch_size, progress, self.on_error)
+
+    def reembedded(
+        self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
+    ) -> list[DocumentVector | None]:
+        """The same for documents that are there.
+
+        Raises:
+            EmbedderError: the embedder failed; its own exception is the cause.
+        """
+        return self._embed_documents(documents, batch_size, progress, "raise").vectors
+
+    def parts_of(self, text: str | bytes, payload: bytes | None) -> Parts:
+        """Return what the embedder is given of a document."""
+        passage_chars = getattr(self._embedder, "passage_chars", None)
+        return parts_of(text, payload, passage_chars, getattr(self._embedder, "whole_chars", passage_chars))
+
+    def _embed_documents(
+        self,
+        documents: Sequence[tuple[str | bytes, bytes | None]],
+        batch_size: int,
+        progress: Progress,
+        on_error: str,
+    ) -> EmbeddedDocuments:
+        if self._embedder is None:
+            n_tried = len(documents) if self._written_by is None else 0
+            return EmbeddedDocuments([None] * len(documents), n_tried)
+        parts = [self.parts_of(*document) for document in documents]
+        if all(one.spans is None for one in parts):  # one text each
+            whole = self._embed([one.texts[0] for one in parts], batch_size, progress, on_error)
+            return EmbeddedDocuments([*whole.vectors], whole.n_tried)
+        counted = ByDocument(parts, progress)
+        found = self._embed([text for one in parts for text in one.texts], batch_size, counted, on_error)
+        vectors: list[DocumentVector | None] = []
+        first = 0
+        for one in parts:
+            end = first + len(one.texts)
+            if end > found.n_tried:
+                break
+            vectors.append(joined(one, found.vectors[first:end]))
+            first = end
+        n_tried = len(vectors)
+        return EmbeddedDocuments(vectors + [None] * (len(documents) - n_tried), n_tried)
 
     def _embed(
         self, texts: Sequence[str | bytes], batch_size: int, progress: Progress, on_error: str

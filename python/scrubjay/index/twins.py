@@ -8,7 +8,7 @@ A twin takes, returns and raises what its method does. It runs the method on a t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar
@@ -69,23 +69,31 @@ def twin(
 class OpenTwin(Generic[T]):
     """The async twins of what has a file: opened, used by ``async with``, closed.
 
-    A subclass says whose twins they are in `_of`, and what an argument of that type is called in `_name`.
+    A subclass says whose twins they are in `_of`, what an argument of that type is called in `_name`, and in `_package`
+    where users find the type.
     """
 
     __slots__ = ("_sync",)
 
     _of: ClassVar[type[Any]]
     _name: ClassVar[str]
+    _package: ClassVar[str] = "scrubjay"
 
     def __init__(self, sync: T) -> None:
         if not isinstance(sync, self._of):
             name = self._of.__name__
-            raise TypeError(f"{self._name}: expected a scrubjay.{name}, got {type(sync).__name__}")
+            raise TypeError(f"{self._name}: expected a {self._package}.{name}, got {type(sync).__name__}")
         self._sync = sync
 
     @classmethod
     async def open(cls, path: str | Path, embedder: EmbedderLike | None = None, **options: Any) -> Any:
-        """Await what `open` of the class does; ``async with await AsyncIndex.open(path) as index`` closes it again."""
+        """Await what `open` of the class does; ``async with await AsyncIndex.open(path) as index`` closes it again.
+
+        Args:
+            path: of the file, or the address of a database.
+            embedder: turns texts into vectors, as for `open` of the class.
+            options: further arguments of `open` of the class.
+        """
         import asyncio
 
         return cls(await asyncio.to_thread(cls._of.open, path, embedder, **options))
@@ -127,7 +135,9 @@ def loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]
 
 def _path_of(cls: type) -> str:
     """How a user imports a class."""
-    package = cls.__module__.removesuffix(".twins").removesuffix(".index").removesuffix(".facade")
+    package = cls.__module__
+    for inside in (".twins", ".index", ".facade", ".asynchronous"):
+        package = package.removesuffix(inside)
     return f"{package}.{cls.__name__}"
 
 
@@ -246,11 +256,20 @@ class AsyncIndex(OpenTwin[Index]):
     def scope(
         self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None
     ) -> AsyncScopeView:
-        """Return the async twins as one scope has them."""
+        """Return the async twins as one scope has them.
+
+        Args:
+            tenant, user, agent: as for :meth:`scrubjay.Index.scope`.
+        """
         return AsyncScopeView(self._sync.scope(tenant, user=user, agent=agent))
 
     async def collection(self, name: str, **options: Any) -> AsyncIndex:
-        """Await what :meth:`Index.collection` does."""
+        """Await what :meth:`Index.collection` does.
+
+        Args:
+            name: of the collection.
+            options: further arguments of :meth:`scrubjay.Index.collection`.
+        """
         import asyncio
 
         return AsyncIndex(await asyncio.to_thread(self._sync.collection, name, **options))
@@ -262,11 +281,11 @@ class AsyncIndex(OpenTwin[Index]):
         await asyncio.to_thread(setattr, self._sync, "embedder", embedder)
 
     async def search(
-        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
-        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
-        after: Stamp | None = None,
+        self, text: str | bytes | None = None, *, scope: Scope | Sequence[Scope], k: int = 10,
+        filter: FilterLike | None = None, vector: ArrayLike | None = None, query: Query | None = None,
+        explain: bool = False, after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
-        """Await what :meth:`Index.asearch` does."""
+        """Await what :meth:`Index.asearch` does, with the arguments of :meth:`scrubjay.Index.search`."""
         return await self._sync.asearch(
             text, scope=scope, k=k, filter=filter, vector=vector, query=query, explain=explain, after=after
         )

@@ -14,6 +14,7 @@ from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
 from scrubjay.records import Page, Record, Stamp, as_scope
 from scrubjay.store.facets import Value
+from scrubjay.tables import is_table, rows_of
 
 __all__ = ["ScopeView", "as_view_scope"]
 
@@ -112,7 +113,7 @@ class ScopeView:
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
         after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
-        """Search; see :meth:`scrubjay.Index.asearch`."""
+        """Search; see :meth:`scrubjay.Index.asearch`, and :meth:`scrubjay.Index.search` for the arguments."""
         hits: Hits = await self._index.asearch(
             text,
             scope=self._scope,
@@ -126,7 +127,7 @@ class ScopeView:
         return hits
 
     def search_batch(self, texts: Any = None, **options: Any) -> builtins.list[Hits]:
-        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`."""
+        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch` for `options`."""
         return self._index.search_batch(texts, scope=self._scope, **options)
 
     def get(self, id: str | int) -> Record | None:
@@ -138,34 +139,34 @@ class ScopeView:
         return self._index.get_many(ids, scope=self._scope)
 
     def list(self, **options: Any) -> builtins.list[Record]:
-        """List memories; see :meth:`scrubjay.Index.list`."""
+        """List memories; see :meth:`scrubjay.Index.list` for `options`."""
         return self._index.list(self._scope, **options)
 
     def scroll(self, **options: Any) -> Page:
-        """Return a page of memories; see :meth:`scrubjay.Index.scroll`."""
+        """Return a page of memories; see :meth:`scrubjay.Index.scroll` for `options`."""
         return self._index.scroll(scope=self._scope, **options)
 
     def values(self, field: str, **options: Any) -> dict[Value, int]:
-        """Count the values of a field; see :meth:`scrubjay.Index.values`."""
+        """Count the values of a field; see :meth:`scrubjay.Index.values` for `options`."""
         return self._index.values(field, scope=self._scope, **options)
 
     def count(self, **options: Any) -> int:
-        """Count what a search would look at; see :meth:`scrubjay.Index.count`."""
+        """Count what a search would look at; see :meth:`scrubjay.Index.count` for `options`."""
         return self._index.count(self._scope, **options)
 
     # ------------------------------------------------------------------ writing
 
     def upsert(self, id: str | int, text: str | bytes, **fields: Any) -> None:
-        """Write one memory; see :meth:`scrubjay.Index.upsert`."""
+        """Write one memory; see :meth:`scrubjay.Index.upsert` for `fields`."""
         self._index.upsert(id, text, scope=self._scope, **fields)
 
     def upsert_many(self, records: Iterable[Mapping[str, Any] | Any], **options: Any) -> int:
-        """Write many memories; see :meth:`scrubjay.Index.upsert_many`.
+        """Write many memories; see :meth:`scrubjay.Index.upsert_many` for `options`.
 
         Raises:
             ValueError: a record names another scope.
         """
-        rows = builtins.list(records)
+        rows = builtins.list(rows_of(records) if is_table(records) else records)
         for i, record in enumerate(rows):
             own = record.get("scope") if isinstance(record, Mapping) else getattr(record, "scope", None)
             if isinstance(own, Mapping):
@@ -178,19 +179,19 @@ class ScopeView:
         return self._index.upsert_many(rows, scope=self._scope, **options)
 
     def patch(self, id: str | int, **fields: Any) -> int | None:
-        """Change a memory of exactly this scope in part; see :meth:`scrubjay.Index.patch`."""
+        """Change a memory of exactly this scope in part; see :meth:`scrubjay.Index.patch` for `fields`."""
         return self._index.patch(id, scope=self._scope, **fields)
 
     def delete(self, id: str | int, **options: Any) -> bool:
-        """Delete one memory of exactly this scope; see :meth:`scrubjay.Index.delete`."""
+        """Delete one memory of exactly this scope; see :meth:`scrubjay.Index.delete` for `options`."""
         return self._index.delete(id, scope=self._scope, **options)
 
     def delete_many(self, ids: Iterable[str | int] | None = None, **options: Any) -> int:
-        """Delete memories of exactly this scope at once; see :meth:`scrubjay.Index.delete_many`."""
+        """Delete memories of exactly this scope at once; see :meth:`scrubjay.Index.delete_many` for `options`."""
         return self._index.delete_many(ids, scope=self._scope, **options)
 
     def erase(self, **options: Any) -> int:
-        """Erase everything whose scope agrees with this one; see :meth:`scrubjay.Index.erase`."""
+        """Erase everything whose scope agrees with this one; see :meth:`scrubjay.Index.erase` for `options`."""
         return self._index.erase(self._scope, **options)
 
     def feedback(self, hit: Hit | str | int, used: bool = True, query: str | None = None) -> bool:

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Filter, Scope
+from scrubjay.errors import VersionConflictError
 from scrubjay.filters import FilterLike
 from scrubjay.index.feedback import has_document
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.owners import check_unowned
 from scrubjay.initialised import guarded
-from scrubjay.payload import CreatedAt, with_pending
+from scrubjay.payload import CreatedAt, checked_context, with_pending
 from scrubjay.progress import open_progress
 from scrubjay.records import (
     Row,
     VectorRule,
+    as_scope,
     check_row,
     checked_ids,
-    checked_scope,
     checked_vector,
     checked_version,
     read_rows,
 )
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.patching import Keep, Patch
+from scrubjay.store.patching import KEEP, Keep, Patch
 from scrubjay.store.writing import checked_id, checked_reason
 
 __all__ = ["Writer"]
+
+_PASSAGES_AT_A_TIME = 256  # that the embedder gets
 
 
 @guarded
@@ -54,6 +57,8 @@ class Writer:
         ttl: timedelta | float | None,
         entities: Sequence[str] | None,
         version: int | None,
+        context: str | None = None,
+        passages: Sequence[tuple[int, int]] | Literal[False] | None = None,
     ) -> None:
         """Write one memory; one with this id in this scope is replaced whole.
 
@@ -62,7 +67,8 @@ class Writer:
             text: is embedded and indexed, at most 16 MiB as UTF-8 and 8,388,608 tokens. bytes are UTF-8; invalid
                 ones become U+FFFD.
             scope: who may find it.
-            vector: (dim,) numbers in place of the embedding.
+            vector: (dim,) numbers in place of the embedding, or (n, dim) numbers: a vector for each of n passages, the
+                nearest of which counts in a search.
             metadata: JSON values and datetimes under str keys; returned with each hit, and what filters ask about.
                 Tuples come back as lists, datetimes as ISO 8601 (UTC). At most 16 MiB as JSON.
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
@@ -72,6 +78,14 @@ class Writer:
                 :mod:`scrubjay.entities`), for searches that weigh them.
             version: write only if the memory is still at this version (`Record.version`, as :meth:`Index.get` returned
                 it); 0: only if this scope has no memory with this id. None: in any case.
+            context: where the text stands, such as a title or a summary of what is around it: at most 65,536 bytes. It
+                is embedded before the text, and its words are found as the text's are, but it does not count towards
+                the length that BM25 sees, and hits do not show it (`Record.context` has it).
+            passages: where they are in the text, (first character, the one after the last) of each, 1 to 16,384; each
+                gets a vector of its own. None: if the text is longer than the embedder reads well (`whole_chars`;
+                WordLlama: 16,000 characters; others mostly have no such limit), it is cut at headings, paragraphs, code
+                and sentences. False: one vector stands for the whole text. Words are those of the whole text in any
+                case.
 
         An embedder that raises does not stop a write: the memory is stored without its vector, `pending`
         (`Record.pending`, `Hit.pending`), words find it at once, and its text is embedded later
@@ -103,11 +117,12 @@ class Writer:
         semantics = collection.semantics
         rule = _vector_rule(collection)
         row = check_row(
-            id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities, version
-        )
+            id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities, version, context,
+            passages,
+        )  # fmt: skip
         if vector is None:
-            (row.vector,), n_tried = semantics.embed(
-                [text], 1, open_progress(False, total=0, what="", unit="")
+            (row.vector,), n_tried = semantics.embed_documents(
+                [(text, row.payload)], _PASSAGES_AT_A_TIME, open_progress(False, total=0, what="", unit="")
             )
             if n_tried == 0:
                 row.payload = with_pending(row.payload)
@@ -135,10 +150,10 @@ class Writer:
             records: a pandas or polars DataFrame or an Arrow table (columns as fields, `tenant`, `user` and `agent` for
                 the scope, others in the metadata); or an iterable of mappings or dataclass instances (:class:`Record`,
                 or one of yours) with the fields of :meth:`Index.upsert`: id, text, scope, vector, metadata, created_at,
-                expires_at, ttl, entities. A mapping's `scope` may itself be a mapping of tenant, user, agent; its
-                `version` is a condition as for :meth:`Index.upsert`, that of a dataclass is not (`vars(record)` of a
-                :class:`Record` that was read is the mapping that is written only if the memory is unchanged since). Of
-                several records of one scope with one id the last one counts, its `version` too.
+                expires_at, ttl, entities, context, passages. A mapping's `scope` may itself be one of tenant, user,
+                agent; its `version` is a condition as for :meth:`Index.upsert`, that of a dataclass is not
+                (`vars(record)` of a :class:`Record` that was read is the mapping that is written only if the memory is
+                unchanged since). Of several records of one scope with one id the last one counts, its `version` too.
             scope: for the records that have none.
             progress: show a bar on standard error; None: if that is a terminal.
             batch_size: texts the embedder gets at a time.
@@ -171,7 +186,9 @@ class Writer:
         to_embed = [row for row in rows if row.vector is None]
         bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
         try:
-            vectors, n_tried = semantics.embed([row.text for row in to_embed], batch_size, bar)
+            vectors, n_tried = semantics.embed_documents(
+                [(row.text, row.payload) for row in to_embed], batch_size, bar
+            )
         finally:
             bar.close()
         for row, vector in zip(to_embed, vectors, strict=True):
@@ -203,6 +220,7 @@ class Writer:
         expires_at: CreatedAt | Keep | None,
         vector: ArrayLike | Keep | None,
         version: int | None,
+        context: str | Keep | None = KEEP,
     ) -> int | None:
         """Change one memory but not its text; return its new version, None if there is none.
 
@@ -214,6 +232,9 @@ class Writer:
             vector: (dim,) numbers; None takes the vector away. Nothing is embedded, and a memory that was pending
                 is not any more.
             version: change only if the memory is still at this version, as for :meth:`Index.upsert`.
+            context: as for :meth:`Index.upsert`; None takes it away. If the index has an embedder and no `vector` is
+                given, the text is embedded anew with it, before the writer's turn; it is pending where the embedder
+                does not answer.
 
         What is not named stays. A change is a write like any other: all or nothing, the version is a new one, and in
         the order of writing the memory is the last.
@@ -234,15 +255,20 @@ class Writer:
         >>> index.patch("m2", scope=jane, metadata={"stars": 5}) is None
         True
         """
-        collection, scope = self._collection, checked_scope(scope)
+        collection, scope = self._collection, as_scope(scope)
         check_unowned(collection, "patch")
         change = Patch.of(metadata, created_at, expires_at)
+        if not isinstance(context, Keep):
+            change = change.with_context(checked_context(context))
         if not isinstance(vector, Keep):
             rule = _vector_rule(collection)
             change = change.with_vector(None if vector is None else checked_vector(vector, rule))
         expected = checked_version(version, at_least=1)
         collection.expiry.remove_due()
-        written = collection.engine.patch(checked_id(id, None), change, scope=scope, version=expected)
+        if isinstance(context, Keep) or not isinstance(vector, Keep):
+            written = collection.engine.patch(checked_id(id, None), change, scope=scope, version=expected)
+        else:
+            written = _patch_context(collection, checked_id(id, None), change, scope, expected)
         if written is not None and change.expiry is not None:
             collection.expiry.note(scope, id, change.expiry)
         return written
@@ -257,7 +283,7 @@ class Writer:
         """
         collection = self._collection
         engine = collection.engine
-        scope = checked_scope(scope)
+        scope = as_scope(scope)
         check_unowned(collection, "delete")
         if isinstance(engine, DurableEngine):
             return engine.delete(id, scope=scope, reason=reason)
@@ -296,10 +322,10 @@ class Writer:
         check_unowned(collection, "delete_many")
         engine = collection.engine
         if filter is not None:
-            return _delete_matching(collection, ids, filter, checked_scope(scope), checked_reason(reason))
+            return _delete_matching(collection, ids, filter, as_scope(scope), checked_reason(reason))
         if ids is None:
             raise TypeError("ids: expected several, or a filter in their place, got neither")
-        gone, scope = checked_ids(ids), checked_scope(scope)
+        gone, scope = checked_ids(ids), as_scope(scope)
         if isinstance(engine, DurableEngine):
             return engine.delete_many(gone, scope=scope, reason=reason) if gone else 0
         checked_reason(reason)
@@ -331,6 +357,7 @@ class Writer:
         other scopes asked (EncryptionError).
         """
         collection = self._collection
+        scope = as_scope(scope)
         check_unowned(collection, "erase")
         engine = collection.engine
         if isinstance(engine, DurableEngine):
@@ -344,8 +371,40 @@ class Writer:
         return n_erased
 
 
+def _patch_context(
+    collection: OpenCollection, id: str | int, change: Patch, scope: Scope, version: int | None
+) -> int | None:
+    """Change a document whose context changes: it is embedded anew before the write, which it must be the same for."""
+    engine, semantics = collection.engine, collection.semantics
+    while True:
+        document = engine.get(id, scope=scope)
+        found = 0 if document is None or document.scope != scope else document.version
+        if version is not None and found != version:
+            raise VersionConflictError(id, version, found)
+        if document is None or not found:
+            return None
+        if semantics.embedder is None and semantics.model is None:
+            whole = change  # vectors are the caller's
+        else:
+            changed = (document.text, change.applied(document.payload))
+            silent = open_progress(False, total=0, what="", unit="")
+            (vector,), n_tried = semantics.embed_documents([changed], _PASSAGES_AT_A_TIME, silent)
+            whole = change.with_vector(vector) if n_tried else change.to_embed()
+        try:
+            written = engine.patch(id, whole, scope=scope, version=found)
+        except VersionConflictError:
+            if version is not None:
+                raise
+            continue  # it was written meanwhile
+        if whole.pending:
+            collection.backfill.look_again(scope, id)
+        elif not isinstance(whole.vector, Keep) and whole.vector is not None:
+            semantics.wrote()
+        return int(written) if written is not None else None
+
+
 def _write_versioned(collection: OpenCollection, rows: Sequence[Row]) -> int:
-    """Write rows of which some have a condition; return how many distinct ones."""
+    """Write rows, some of which have a condition; return how many distinct ones."""
     collection.expiry.remove_due()  # what has expired is absent
     written = collection.engine.upsert_versioned(
         [row.id for row in rows],

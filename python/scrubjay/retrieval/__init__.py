@@ -8,6 +8,7 @@ from __future__ import annotations
 from scrubjay.initialised import guard_exports
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context, place_at_edges
+from scrubjay.retrieval.late_interaction import LateInteractionReranker
 from scrubjay.retrieval.rerankers import (
     CallableReranker,
     HttpReranker,
@@ -27,6 +28,7 @@ __all__ = [
     "Conversation",
     "Counters",
     "HttpReranker",
+    "LateInteractionReranker",
     "OnnxReranker",
     "OpenAIRewriter",
     "RedisCache",

@@ -24,7 +24,12 @@ __all__ = ["CacheStats", "RedisCache", "ResultCache"]
 
 @dataclass(frozen=True)
 class CacheStats:
-    """`stale`: found, but something was written since, or it was too old; a stale look-up is a miss as well."""
+    """`stale`: found, but something was written since, or it was too old; a stale look-up is a miss as well.
+
+    Attributes:
+        hits, misses: look-ups that found something, and that did not.
+        entries, bytes: what is kept now.
+    """
 
     hits: int = 0
     misses: int = 0
@@ -79,7 +84,12 @@ class ResultCache:
         renew_in_children(self, "_lock")
 
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
-        """Return the value, or None if it is absent or stale."""
+        """Return the value, or None if it is absent or stale.
+
+        Args:
+            key: everything that decides a result but the documents.
+            generation: what stands for the documents; an entry of another one is stale.
+        """
         now = self._clock()  # the caller's function: not to be called under the lock
         with self._lock:
             entry = self._entries.get(key)
@@ -95,7 +105,13 @@ class ResultCache:
             return entry.value
 
     def put(self, key: Hashable, generation: Hashable, value: Any, n_bytes: int) -> None:
-        """Store a value that was made at `generation` or later, unless it is larger than the whole cache."""
+        """Store a value that was made at `generation` or later, unless it is larger than the whole cache.
+
+        Args:
+            key, generation: as for :meth:`get`.
+            value: what is kept.
+            n_bytes: its size, roughly.
+        """
         expires = float("inf") if self._ttl_s is None else self._clock() + self._ttl_s
         with self._lock:
             self._forget(key)
@@ -124,7 +140,7 @@ class ResultCache:
 
 
 class RedisCache:
-    """The same across processes, by a Redis server (extra "redis"). What is wrong with the server is a miss.
+    """The same across processes, by a Redis server (extra "redis"). A failure of the server is a miss.
 
     Args:
         url: such as "redis://localhost:6379/0"; or `client`, an object of redis-py.
@@ -173,7 +189,12 @@ class RedisCache:
         """The server's last error, or None if the last call succeeded."""
 
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
-        """Return the value; None if it is absent, of another generation, or the server is unavailable."""
+        """Return the value; None if it is absent, of another generation, or the server is unavailable.
+
+        Args:
+            key: everything that decides a result but the documents.
+            generation: what stands for the documents; an entry of another one is stale.
+        """
         found = self._call(lambda: self._client.get(self._name(key)))
         value, stale = None, False
         if found is not None:
@@ -188,7 +209,12 @@ class RedisCache:
         return value
 
     def put(self, key: Hashable, generation: Hashable, value: Any) -> None:
-        """Keep a value that JSON can express."""
+        """Keep a value that JSON can express.
+
+        Args:
+            key, generation: as for :meth:`get`.
+            value: what is kept.
+        """
         text = json.dumps([repr(generation), value])
         self._call(lambda: self._client.set(self._name(key), text, px=self._ttl_ms))
 

@@ -19,7 +19,7 @@ SomeHit = TypeVar("SomeHit", bound=Hit)
 
 
 def place_at_edges(best_first: Sequence[One]) -> list[One]:
-    """Put the best first, the second best last, and so on inwards; the weakest stand in the middle.
+    """Of `best_first` put the best first, the second best last, and so on inwards; the weakest stand in the middle.
 
     >>> place_at_edges([1, 2, 3, 4, 5])
     [1, 3, 5, 4, 2]
@@ -56,7 +56,7 @@ class Context:
             raise ValueError(f"max_tokens: expected 1 or more, or None, got {self.max_tokens}")
 
     def select(self, best_first: Sequence[SomeHit]) -> list[SomeHit]:
-        """Return the hits that fit, placed."""
+        """Return those of the hits `best_first` that fit, placed."""
         chosen = list(best_first)
         if self.max_tokens is not None:
             chosen, left = [], self.max_tokens

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scrubjay._native import Scope
 from scrubjay.index import Hits
-from scrubjay.retrieval.result import RetrievedHit
+from scrubjay.retrieval.result import RetrievedHit, retrieved_hits
 
 __all__ = ["merge"]
 
@@ -18,9 +18,7 @@ def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
     of one idea are one piece of evidence). Ranks, because scores of different queries cannot be compared.
     """
     if len(found) == 1:
-        return [
-            RetrievedHit(found[0], rank, score, (0,)) for rank, score in enumerate(found[0].scores.tolist())
-        ]
+        return retrieved_hits(found[0])
     best: dict[tuple[Scope, str | int], tuple[int, int]] = {}
     queries: dict[tuple[Scope, str | int], list[int]] = {}
     for query, hits in enumerate(found):

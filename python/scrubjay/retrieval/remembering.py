@@ -23,11 +23,17 @@ _places: WeakKeyDictionary[Index, str] = WeakKeyDictionary()
 class Question:
     """One retrieval as the caches know it: the question, and the state of the memories."""
 
-    __slots__ = ("key", "scope", "shared", "state")
+    __slots__ = ("key", "scope", "shared", "state", "text")
 
     def __init__(
-        self, key: Hashable, scope: Scope, state: Hashable, shared: tuple[Hashable, ...] | None
+        self,
+        text: str | None,
+        key: Hashable,
+        scope: Scope,
+        state: Hashable,
+        shared: tuple[Hashable, ...] | None,
     ) -> None:
+        self.text = text
         self.key = key
         self.scope = scope
         self.state = state
@@ -60,12 +66,17 @@ class Remembering:
         self._counters = counters
         self._place = _places.setdefault(index, secrets.token_hex(16))  # retrievers may share a local cache
 
+    @property
+    def any(self) -> bool:
+        """Whether there is a cache."""
+        return self._local is not None or self._shared is not None
+
     def question(self, scope: Scope, options: dict[str, Any]) -> Question | None:
         """Return the question with these options, or None if there is no cache or it cannot be cached.
 
         The state is that of now: what is found from here on is as new, or newer.
         """
-        if self._local is None and self._shared is None:
+        if not self.any:
             return None
         try:
             asked = key_of({name: value for name, value in options.items() if name != "threads"})
@@ -78,7 +89,7 @@ class Remembering:
         state, shared = self._backend.generation(scope), None
         if self._shared is not None and not options.get("explain"):  # ids and scores explain nothing
             shared = self._backend.shared_generation(scope)
-        return Question(key, scope, state, shared)
+        return Question(options.get("text"), key, scope, state, shared)
 
     def recall(self, question: Question, trace: Trace) -> Retrieved | None:
         """Return what was found for the question, if the memories are as they were then."""
@@ -92,7 +103,7 @@ class Remembering:
                 row = self._shared.get((question.shared[0], question.key), question.shared[1:])
                 if self._shared.last_error is not None:
                     self._counters.add("shared_cache_errors_total")
-                result = None if row is None else self._restored(row, question.scope, trace)
+                result = None if row is None else self._restored(row, question, trace)
                 if result is not None:
                     self._keep(question, result)
             stage.n_out = 0 if result is None else len(result)
@@ -105,7 +116,7 @@ class Remembering:
             levels = {scope: level for level, scope in enumerate(question.scope.visible())}
             hits = [
                 {
-                    "level": levels[hit.scope],  # not its names, which are nothing for a cache
+                    "level": levels[hit.scope],  # not its names, which do not belong into a cache
                     "id": hit.id,
                     "score": hit.fused_score,
                     "rerank": hit.rerank_score,
@@ -127,15 +138,17 @@ class Remembering:
             n_bytes = 500 + sum(400 + len(hit.text) for hit in result)
             self._local.put((self._place, question.key), question.state, result, n_bytes)
 
-    def _restored(self, row: Any, scope: Scope, trace: Trace) -> Retrieved | None:
+    def _restored(self, row: Any, question: Question, trace: Trace) -> Retrieved | None:
         """The hits of another process, read from this one's index; None if they no longer match."""
+        scope = question.scope
         levels = scope.visible()
         held = _checked(row, len(levels))
         if held is None:
             self._counters.add("shared_cache_errors_total")
             return None
         try:
-            result = self._backend.hits_of([(levels[hit.level], hit.id) for hit in held.hits], scope)
+            keys = [(levels[hit.level], hit.id) for hit in held.hits]
+            result = self._backend.hits_of(keys, scope, question.text)
         except (TypeError, ValueError):  # ids of the other kind
             self._counters.add("shared_cache_errors_total")
             return None

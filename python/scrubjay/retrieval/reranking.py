@@ -29,7 +29,7 @@ class Reranker(Protocol):
     """Scores texts by how well they answer a query. An optional attribute `name` tells rerankers apart in caches."""
 
     def score(self, query: str, texts: list[str]) -> Scores:
-        """Return one finite float32 a text, higher is better."""
+        """Return one finite float32 for each of `texts`: how well it fits `query`, higher is better."""
         ...
 
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay._native import Scope
+from scrubjay._native import Scope, hits_of
 from scrubjay.index import Hit, Hits
 from scrubjay.index.relevance import best_of
 from scrubjay.initialised import guarded
@@ -21,26 +21,28 @@ __all__ = ["Retrieved", "RetrievedHit"]
 class RetrievedHit(Hit):
     """A hit and its scores from the stages after the search."""
 
-    __slots__ = ("_evidence", "_score", "queries", "rerank_score")
+    # Not in slots: few hits have anything of their own here, and what is not set needs no constructor.
+    _evidence: tuple[int | None, int | None, bool] | None = None
+    _own_score: float | None = None
+    queries: tuple[int, ...] = (0,)
+    """Which queries found it: 0 is the verbatim one, then the rewritten one, then the expansions."""
+    rerank_score: float | None = None
+    """The reranker's score, None if it was not reranked."""
 
     def __init__(self, hits: Hits, position: int, score: float, queries: tuple[int, ...]) -> None:
         super().__init__(hits, position)
-        self._score = score
-        self._evidence: tuple[int | None, int | None, bool] | None = None
+        self._own_score = score
         self.queries = queries
-        """Which queries found it: 0 is the verbatim one, then the rewritten one, then the expansions."""
-        self.rerank_score: float | None = None
-        """The reranker's score, None if it was not reranked."""
 
     @property
     def score(self) -> float:
         """The score of the best of its queries, or the reranker's."""
-        return self._score if self.rerank_score is None else self.rerank_score
+        return self.fused_score if self.rerank_score is None else self.rerank_score
 
     @property
     def fused_score(self) -> float:
         """The fused score of its best query, regardless of the reranker."""
-        return self._score
+        return super().score if self._own_score is None else self._own_score
 
     @property
     def evidence(self) -> tuple[int | None, int | None, bool]:
@@ -49,8 +51,19 @@ class RetrievedHit(Hit):
             return super().lexical_rank, super().vector_rank, super().identifier
         return self._evidence
 
+    @property
+    def payload(self) -> bytes | None:
+        """The bytes that hold its metadata, not decoded (see :mod:`scrubjay.payload`)."""
+        found: bytes | None = self._result.payload(self._position)
+        return found
+
     def found_with(self, lexical_rank: int | None, vector_rank: int | None, identifier: bool) -> None:
-        """Say what another process found the hit with."""
+        """Say what another process found the hit with.
+
+        Args:
+            lexical_rank, vector_rank: from 1; None: not among those candidates.
+            identifier: whether it is in the identifier tier.
+        """
         self._evidence = (lexical_rank, vector_rank, identifier)
 
     @property
@@ -68,13 +81,19 @@ class RetrievedHit(Hit):
         """Whether it is in the identifier tier."""
         return self.evidence[2]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything known about the hit in JSON's own types."""
-        fields = super().to_dict()
+    def to_dict(self, *, snippet: int | None = None) -> dict[str, Any]:
+        """Return everything known about the hit in JSON's own types; see :meth:`scrubjay.Hit.to_dict`."""
+        fields = super().to_dict(snippet=snippet)
         fields["queries"] = list(self.queries)
         if self.rerank_score is not None:
             fields["rerank_score"] = self.rerank_score
         return fields
+
+
+def retrieved_hits(found: Hits) -> list[RetrievedHit]:
+    """Return the hits of one query, in their order; made natively, at once."""
+    hits: list[RetrievedHit] = hits_of(RetrievedHit, found, found._result)
+    return hits
 
 
 class Retrieved(Sequence[RetrievedHit]):
@@ -129,9 +148,9 @@ class Retrieved(Sequence[RetrievedHit]):
         explain=True."""
         return best_of(hit.relevance for hit in self._hits)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the hits as JSON-serialisable dicts."""
-        return [hit.to_dict() for hit in self._hits]
+    def to_dicts(self, *, snippet: int | None = None) -> list[dict[str, Any]]:
+        """Return the hits as JSON-serialisable dicts, with a snippet of that many characters if `snippet` is given."""
+        return [hit.to_dict(snippet=snippet) for hit in self._hits]
 
     def __len__(self) -> int:
         return len(self._hits)

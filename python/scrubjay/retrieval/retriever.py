@@ -15,7 +15,7 @@ from scrubjay.backend import Backend
 from scrubjay.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
-from scrubjay.index import Hit, Index
+from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
 from scrubjay.retrieval.keys import name_of
@@ -24,11 +24,10 @@ from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
-from scrubjay.retrieval.trace import Counters, Trace
+from scrubjay.retrieval.trace import Counters, Stage, Trace
 
 __all__ = ["Retriever"]
 
-MAX_RERANKED = 150
 _CASCADE = {
     "hybrid": ("hybrid", "vector", "lexical"),
     "vector": ("vector", "lexical"),
@@ -36,7 +35,11 @@ _CASCADE = {
 }
 
 
-class Asked(NamedTuple):
+Words = tuple[str, str | bytes | None]
+"""The text of a query, and the keywords in its place for the ranking by words."""
+
+
+class Request(NamedTuple):
     """The arguments of one retrieval."""
 
     text: str
@@ -58,7 +61,7 @@ class Retriever:
             has a parameter `conversation` is told what was said before.
         reranker: a :class:`Reranker`; its order replaces the fused one, but for documents of the identifier tier,
             which stay first.
-        rerank: how many of the best are reranked, at most 150.
+        rerank: how many of the best are reranked.
         deadline_s: how long the reranker may take; if it is late or fails, the fused order is returned and
             `degraded` says so. None: as long as it wants.
         template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
@@ -99,8 +102,10 @@ class Retriever:
         spans: Callable[[str], Any] | None = None,
         hooks: Sequence[Callable[[dict[str, Any]], None]] = (),
     ) -> None:
-        if not 1 <= rerank <= MAX_RERANKED:
-            raise ValueError(f"rerank: expected 1 to {MAX_RERANKED}, got {rerank}")
+        if isinstance(rerank, bool) or not isinstance(rerank, int):
+            raise TypeError(f"rerank: expected an int, got {type(rerank).__name__}")
+        if rerank < 1:
+            raise ValueError(f"rerank: expected 1 or more, got {rerank}")
         if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
             raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")
         self.index = index
@@ -127,6 +132,14 @@ class Retriever:
         )
         self._spans = spans
         self._hooks = tuple(hooks)
+        self._is_plain = (
+            rewriter is None
+            and reranker is None
+            and spans is None
+            and not self._hooks
+            and not self._remembering.any
+            and self._context == Context()
+        )
 
     # ------------------------------------------------------------------ searching
 
@@ -166,34 +179,21 @@ class Retriever:
         if not isinstance(conversation, (Conversation, type(None))):
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
         asked = self._query if query is None else checked_query(query)
+        request = Request(text, scope, filter, vector, asked, explain, conversation)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
-        with trace.whole("retrieve") as attributes:
-            options = {
-                "text": text,
-                "k": k,
-                "filter": filter,
-                "vector": vector,
-                "query": asked,
-                "explain": explain,
-            }
-            if self._hears and conversation is not None:
-                options["conversation"] = conversation
-            question = self._remembering.question(scope, options)
-            result = None if question is None else self._remembering.recall(question, trace)
-            if result is None:
-                result = self._run(Asked(text, scope, filter, vector, asked, explain, conversation), k, trace)
-                if question is not None and not any(_passes(reason) for reason in result.degraded):
-                    self._remembering.remember(question, result)
-            attributes.update(mode=result.mode, hits=len(result), cached=result.cached)
-            if result.degraded:
-                attributes["degraded"] = [reason.partition(":")[0] for reason in result.degraded]
+        result = (self._run_plain if self._is_plain else self._remembered)(request, k, trace)
         self._report(result, (time.perf_counter_ns() - start) / 1000)
         return result
 
     async def asearch(self, text: str, **options: Any) -> Retrieved:
-        """The same without blocking the event loop: it runs in a thread of the loop's default pool."""
-        import asyncio  # slow to import, for those who have it already
+        """The same without blocking the event loop: it runs in a thread of the loop's default pool.
+
+        Args:
+            text: the question.
+            options: further arguments of :meth:`search`.
+        """
+        import asyncio  # slow to import; callers of this have it already
 
         return await asyncio.get_running_loop().run_in_executor(None, partial(self.search, text, **options))
 
@@ -214,29 +214,62 @@ class Retriever:
 
     # ------------------------------------------------------------------ stages
 
-    def _run(self, asked: Asked, k: int, trace: Trace) -> Retrieved:
+    def _remembered(self, request: Request, k: int, trace: Trace) -> Retrieved:
+        """Run the stages within one span, unless a cache has what they would return."""
+        with trace.whole("retrieve") as attributes:
+            options = {
+                "text": request.text,
+                "k": k,
+                "filter": request.filter,
+                "vector": request.vector,
+                "query": request.query,
+                "explain": request.explain,
+            }
+            if self._hears and request.conversation is not None:
+                options["conversation"] = request.conversation
+            question = self._remembering.question(request.scope, options)
+            result = None if question is None else self._remembering.recall(question, trace)
+            if result is None:
+                result = self._run(request, k, trace)
+                if question is not None and not any(_passes(reason) for reason in result.degraded):
+                    self._remembering.remember(question, result)
+            attributes.update(mode=result.mode, hits=len(result), cached=result.cached)
+            if result.degraded:
+                attributes["degraded"] = [reason.partition(":")[0] for reason in result.degraded]
+        return result
+
+    def _run_plain(self, request: Request, k: int, trace: Trace) -> Retrieved:
+        """Search with no stage before or after; the same as :meth:`_run`, without the microseconds of empty stages."""
         reasons: list[str] = []
-        rewritten = self._rewrite(asked.text, asked.conversation, trace, reasons)
+        start = time.perf_counter_ns()
+        hits, ran = self._search(request, [(request.text, request.query.keywords)], k, reasons)
+        us, n = (time.perf_counter_ns() - start) / 1000, len(hits)
+        trace.stages += [Stage("search", us, 1, n, {"mode": ran}), Stage("select", 0.0, n, n)]
+        return Retrieved(hits, ran, tuple(dict.fromkeys(reasons)), trace)
+
+    def _run(self, request: Request, k: int, trace: Trace) -> Retrieved:
+        reasons: list[str] = []
+        queries = [(request.text, request.query.keywords)]
+        if self._rewriter is not None:
+            queries = _variants(request, self._rewrite(self._rewriter, request, trace, reasons))
         depth = k if self._reranking is None else max(k, self._rerank)
         with trace.stage("search", n_in=1) as stage:
-            hits, ran = self._search(asked, rewritten, depth, reasons)
+            hits, ran = self._search(request, queries, depth, reasons)
             stage.n_out = len(hits)
             stage.details["mode"] = ran
         if self._reranking is not None and hits:
-            hits = self._reranked(asked.text, hits, trace, reasons)
+            hits = self._reranked(request.text, hits, trace, reasons)
         with trace.stage("select", n_in=len(hits)) as stage:
             chosen = self._context.select(hits[:k])
             stage.n_out = len(chosen)
         return Retrieved(chosen, ran, tuple(dict.fromkeys(reasons)), trace)
 
     def _rewrite(
-        self, text: str, conversation: Conversation | None, trace: Trace, reasons: list[str]
+        self, rewriter: Rewriter | Callable[[str], Any], request: Request, trace: Trace, reasons: list[str]
     ) -> Rewritten:
-        if self._rewriter is None:
-            return Rewritten()
         with trace.stage("rewrite", n_in=1) as stage:
             try:
-                rewritten = as_rewritten(self._rewriter, text, conversation)
+                rewritten = as_rewritten(rewriter, request.text, request.conversation)
             except Exception as error:  # noqa: BLE001 - on any error the verbatim question is still searched
                 reasons.append(f"rewriter_failed: {_brief(error)}")
                 return Rewritten()
@@ -244,53 +277,51 @@ class Retriever:
             return rewritten
 
     def _search(
-        self, asked: Asked, rewritten: Rewritten, depth: int, reasons: list[str]
+        self, request: Request, queries: list[Words], depth: int, reasons: list[str]
     ) -> tuple[list[RetrievedHit], str]:
-        """All queries in one batch, in the first mode of the cascade that works; a single one needs no batch."""
-        text, query = asked.text, asked.query
-        variants: list[tuple[str, str | bytes | None]] = [(text, query.keywords)]
-        if rewritten.keywords or rewritten.semantic:
-            variants.append((rewritten.semantic or text, rewritten.keywords or None))
-        variants += [(expansion, None) for expansion in rewritten.expansions]
-        variants = list(dict.fromkeys(variants))
-        limited = asked.filter is not None or query.ids is not None or query.exclude is not None
-        options: dict[str, Any] = {
-            "scope": asked.scope,
-            "k": depth,
-            "filter": asked.filter,
-            "explain": asked.explain,
-        }
-        for attempt in _CASCADE[query.mode]:
-            first = query if attempt == query.mode else query.replace(mode=attempt)
+        """Search by all queries, in the first mode of the cascade that works; return the hits and the mode that ran."""
+        query = request.query
+        for mode in _CASCADE[query.mode]:
             try:
-                if len(variants) == 1:
-                    found = [self.index.search(text, vector=asked.vector, query=first, **options)]
-                else:
-                    others = {
-                        words: first.replace(keywords=words, rankings=None) for _, words in variants[1:]
-                    }
-                    found = self.index.search_batch(
-                        [variant for variant, _ in variants],
-                        vectors=None
-                        if asked.vector is None
-                        else [asked.vector, *[None] * (len(variants) - 1)],
-                        query=[first, *(others[words] for _, words in variants[1:])],
-                        **options,
-                    )
+                found = self._ask(
+                    request, queries, query if mode == query.mode else query.replace(mode=mode), depth
+                )
             except (TypeError, ValueError, ClosedError):
                 raise
             except Exception as error:  # noqa: BLE001 - a part is down: what is left answers
-                reasons.append(f"{attempt}_failed: {_brief(error)}")
+                reasons.append(f"{mode}_failed: {_brief(error)}")
                 continue
-            reasons += [reason for hits in found for reason in hits.degraded]
+            for hits in found:
+                reasons += hits.degraded
             ran = found[0].mode
-            hits = merge(found)
-            if hits or ran not in ("lexical", "none") or limited or _refuses(query):
-                return hits, ran
+            merged = merge(found)
+            if merged or ran not in ("lexical", "none") or _is_limited(request) or _refuses(query):
+                return merged, ran
             break  # words alone found nothing: perhaps they are parts of words
-        if limited:  # which looking for a substring would not heed
+        if _is_limited(request):  # a search for a substring ignores filters and ids
             return [], "none"
-        return self._substring(text, asked.scope, depth, reasons)
+        return self._substring(request.text, request.scope, depth, reasons)
+
+    def _ask(self, request: Request, queries: list[Words], query: Query, depth: int) -> list[Hits]:
+        """Search by one query, or by several in one batch."""
+        if len(queries) == 1:
+            return [
+                self.index.search(
+                    request.text, scope=request.scope, k=depth, filter=request.filter, vector=request.vector,
+                    query=query, explain=request.explain,
+                )
+            ]  # fmt: skip
+        vectors = None if request.vector is None else [request.vector, *[None] * (len(queries) - 1)]
+        others = {words: query.replace(keywords=words, rankings=None) for _, words in queries[1:]}
+        return self.index.search_batch(
+            [text for text, _ in queries],
+            scope=request.scope,
+            k=depth,
+            filter=request.filter,
+            vectors=vectors,
+            query=[query, *(others[words] for _, words in queries[1:])],
+            explain=request.explain,
+        )
 
     def _substring(
         self, text: str, scope: Scope, depth: int, reasons: list[str]
@@ -321,7 +352,7 @@ class Retriever:
             except TimeoutError as error:
                 reasons.append(f"reranker_late: {self._reranking.name}: {error}")
                 return hits
-            except Exception as error:  # noqa: BLE001 - whatever it is, the fused order stands
+            except Exception as error:  # noqa: BLE001 - on any error the fused order stands
                 reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
                 return hits
             for hit, score in zip(head, scores.tolist(), strict=True):
@@ -351,8 +382,23 @@ class Retriever:
         for hook in self._hooks:
             try:
                 hook(event)
-            except Exception:  # noqa: BLE001 - watching must not break what is watched
+            except Exception:  # noqa: BLE001 - a hook must not break a retrieval
                 self.counters.add("hook_errors_total")
+
+
+def _variants(request: Request, rewritten: Rewritten) -> list[Words]:
+    """Return the verbatim question and what it was rewritten to, each once."""
+    queries: list[Words] = [(request.text, request.query.keywords)]
+    if rewritten.keywords or rewritten.semantic:
+        queries.append((rewritten.semantic or request.text, rewritten.keywords or None))
+    queries += [(expansion, None) for expansion in rewritten.expansions]
+    return list(dict.fromkeys(queries))
+
+
+def _is_limited(request: Request) -> bool:
+    """Whether an empty result may come of a filter or ids."""
+    query = request.query
+    return request.filter is not None or query.ids is not None or query.exclude is not None
 
 
 def _passes(reason: str) -> bool:

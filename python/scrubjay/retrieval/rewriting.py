@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,7 +12,16 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from scrubjay.endpoints import Endpoint
 
-__all__ = ["PROMPT", "Conversation", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten", "hears"]
+__all__ = [
+    "PROMPT",
+    "Conversation",
+    "OpenAIRewriter",
+    "Rewriter",
+    "Rewritten",
+    "as_rewritten",
+    "hears",
+    "json_of_answer",
+]
 
 
 class Conversation(NamedTuple):
@@ -26,7 +36,7 @@ class Conversation(NamedTuple):
     turns: tuple[tuple[str, str], ...] = ()
     """The last turns, oldest first, as (author, text)."""
     summary: str = ""
-    """Of the run so far, if somebody made one."""
+    """Of the run so far, if there is one."""
 
     def __str__(self) -> str:
         said = (f"{author}: {text}" for author, text in self.turns)
@@ -121,6 +131,22 @@ def _texts(given: Any) -> list[str]:
     return [str(text) for text in given if text]
 
 
+def json_of_answer(said: str) -> Any:
+    """Return the JSON of a model's answer, which may stand in a fence of Markdown.
+
+    Raises:
+        ValueError: it is none.
+
+    >>> json_of_answer('```json\\n{"keywords": "Oslo"}\\n```')
+    {'keywords': 'Oslo'}
+    """
+    fenced = _FENCED.fullmatch(said)
+    return json.loads(said if fenced is None else fenced[1])
+
+
+_FENCED = re.compile(r"\s*```\w*\s*\n(.*)\n\s*```\s*", re.DOTALL)
+
+
 PROMPT = """You help to search a person's own notes and conversations. Rewrite the question into what that person \
 is likely to have said or written when it was noted, in their words and person. Do not answer the question, and do not \
 invent facts, names or numbers. Return one JSON object with
@@ -169,6 +195,10 @@ class OpenAIRewriter:
     def rewrite(self, query: str, conversation: Conversation | None = None) -> Rewritten:
         """Ask the model once; a conversation, if there is one, is put behind the prompt.
 
+        Args:
+            query: the question.
+            conversation: what was said before it.
+
         Raises:
             RetrievalError: the endpoint refuses, does not answer in time, or answers something else.
         """
@@ -184,7 +214,7 @@ class OpenAIRewriter:
         from scrubjay._http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
-        found = json.loads(answer["choices"][0]["message"]["content"])
+        found = json_of_answer(answer["choices"][0]["message"]["content"])
         if not isinstance(found, dict):
             raise ValueError("the model's answer is no JSON object")
         rewritten = as_rewritten(lambda _: found, query)

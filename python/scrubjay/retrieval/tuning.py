@@ -1,42 +1,35 @@
-"""Tuning: the fusion and weights that rank best for judged questions, and whether the gain is noise.
+"""Tuning: the settings that rank best for judged questions, and whether the gain is noise.
 
-Every configuration answers every judged question once. Five-fold cross-validation chooses the best on four fifths of
+Every setting answers every judged question once. Five-fold cross-validation chooses the best on four fifths of
 the questions and measures it on the rest: the difference to the default ranking estimates the gain on new questions,
 not on the ones it was fitted to. A paired bootstrap that repeats the choice estimates how much of it is chance:
-questions are drawn with replacement, the best configuration for them is chosen, and measured on those that were not
+questions are drawn with replacement, the best setting for them is chosen, and measured on those that were not
 drawn. (Resampling only the differences of one choice would be too optimistic: with random answers 7 of 60 choices
 looked like a gain then, and 2 of 60 with the choice repeated.)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.embedders.protocol import embed_queries
-from scrubjay.fusion import RRF, Auto, Boost, Fusion, Production, Query, Weighted
-from scrubjay.index import Index
+from scrubjay.fusion import Fusion, Query
+from scrubjay.index import Hit, Index
 from scrubjay.progress import Progress, open_progress
-from scrubjay.retrieval import metrics
+from scrubjay.retrieval.grid import BM25_PAIRS, fusions, variations
 from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.reranking import Reranker
+from scrubjay.retrieval.trials import METRICS, Setting, Trials
 
-__all__ = ["METRICS", "Gain", "TunedRow", "Tuning", "describe", "tune"]
+__all__ = ["METRICS", "Gain", "Setting", "TunedRow", "Tuning", "describe", "describe_setting", "tune"]
 
-METRICS: dict[str, Callable[[Sequence[Any], frozenset[Any]], float]] = {
-    "ndcg@10": metrics.ndcg,
-    "recall@5": lambda ranking, relevant: metrics.recall_at(5, ranking, relevant),
-    "recall@10": metrics.recall,
-    "mrr@10": metrics.reciprocal_rank,
-}
-_BATCH = 256
 _RESAMPLES = 2000
 _N_VARIED = 3
-
-Scores = NDArray[np.float64]  # of one configuration: (metrics, questions)
 
 
 @dataclass(frozen=True)
@@ -55,13 +48,13 @@ class Gain:
 
 @dataclass(frozen=True)
 class TunedRow:
-    """What one configuration reached on all questions. `query` is None for a single arm, which has no fusion."""
+    """What one setting reached on all questions. `setting` is None for a single arm, which has no fusion."""
 
     name: str
-    query: Query | None
+    setting: Setting | None
     figures: dict[str, float]
     gain: Gain
-    """On the questions that it was chosen by, so on the bright side for those at the top."""
+    """On the questions that it was chosen by, so optimistic for those at the top."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +63,9 @@ class Tuning:
 
     Attributes:
         metric: what was to become better.
-        rows: all configurations, best first; the default and the single arms are among them.
-        winner: what is chosen when all questions have their say.
-        folds: for each part of the questions which configuration the others chose, what that reached on the part,
+        rows: all settings, best first; the default and the single arms are among them.
+        winner: the best setting on all questions.
+        folds: for each part of the questions which setting the others chose, what that reached on the part,
             and what the default did.
         gain: of choosing in this way, on questions that had no say (cross-validated).
     """
@@ -80,14 +73,19 @@ class Tuning:
     metric: str
     n_queries: int
     rows: tuple[TunedRow, ...]
-    winner: Query
+    winner: Setting
     folds: tuple[tuple[str, float, float], ...]
     gain: Gain
 
     @property
-    def query(self) -> Query:
+    def setting(self) -> Setting:
         """What to search with: the winner, or the default if the gain is within noise."""
-        return Query() if self.gain.is_noise else self.winner
+        return Setting() if self.gain.is_noise else self.winner
+
+    @property
+    def query(self) -> Query:
+        """The query of `setting`."""
+        return self.setting.query
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in JSON's own types."""
@@ -95,8 +93,8 @@ class Tuning:
             "metric": self.metric,
             "queries": self.n_queries,
             "rows": [{"name": row.name, **row.figures, "gain": vars(row.gain)} for row in self.rows],
-            "winner": self.winner.to_dict(),
-            "query": self.query.to_dict(),
+            "winner": _as_dict(self.winner),
+            **_as_dict(self.setting),
             "folds": [
                 {"chosen": chosen, "reached": reached, "default": default}
                 for chosen, reached, default in self.folds
@@ -114,9 +112,16 @@ def tune(
     seed: int = 0,
     candidates: int | None = None,
     configurations: Sequence[Query] | None = None,
+    bm25: Sequence[tuple[float, float]] | None = None,
+    reranker: Reranker | None = None,
+    depths: Sequence[int] = (10, 20, 50),
+    template: str | Callable[[Hit], str] | None = None,
     progress: bool | None = None,
 ) -> Tuning:
-    """Find the ranking that answers judged questions best, and say what that gains on questions not seen before.
+    """Find the settings that answer judged questions best, and estimate the gain on new questions.
+
+    The query is chosen first, then (k1, b) with it, then the depth of reranking with both: a setting that costs more
+    must be better, of equal ones the earlier is taken.
 
     Args:
         index: holds the memories that the judgements name.
@@ -125,15 +130,21 @@ def tune(
         folds: into how many parts the questions are cut, at most one a question.
         seed: of the cut and of the bootstrap: equal seeds, equal answers.
         candidates: as in :meth:`Index.search`.
-        configurations: what to choose from, instead of a grid over all fusions whose best three are then varied
-            (without the identifier tier, with coverage, with finer weights).
+        configurations: queries to choose from, instead of a grid over all fusions whose best three are then varied
+            (without the identifier tier or spelling, with coverage or recency, other weights of dates and neighbours,
+            finer weights of the arms).
+        bm25: pairs (k1, b) to try beside those of the index; None: some, unless `configurations` are given. Each is
+            tried on a copy in memory of what the questions see.
+        reranker: tried at each of `depths`; None: nothing is reranked.
+        depths: how many of the best are reranked (the argument `rerank` of :class:`scrubjay.Retriever`).
+        template: what the reranker reads of a hit, as in :class:`scrubjay.Retriever`.
         progress: show a bar on standard error; None: if that is a terminal.
 
     Raises:
-        ValueError: fewer than two judged questions, or a bad argument.
+        ValueError: fewer than two judged questions, a bad argument, or a reranker that fails.
         EmbedderError: the questions could not be embedded.
 
-    >>> from scrubjay import Index, Scope
+    >>> from scrubjay import Index, Scope, Weighted
     >>> index, acme = Index(dtype="f32"), Scope("acme")
     >>> index.upsert(1, "oak", scope=acme, vector=[1.0, 0.0])
     >>> index.upsert(2, "jay", scope=acme, vector=[0.0, 1.0])
@@ -142,7 +153,7 @@ def tune(
     >>> found = tune(index, asked, configurations=[Weighted((0.9, 0.1)), Weighted((0.1, 0.9))], folds=2)
     >>> {row.name: row.figures["mrr@10"] for row in found.rows}
     {'lexical': 1.0, 'Auto() (default)': 1.0, 'Weighted((0.9, 0.1))': 1.0, 'vector': 0.5, 'Weighted((0.1, 0.9))': 0.5}
-    >>> found.winner == Query(), found.gain.is_noise
+    >>> found.winner == Setting(), found.gain.is_noise
     (True, True)
     """
     if metric not in METRICS:
@@ -154,112 +165,100 @@ def tune(
             f"queries: expected two or more, each with a relevant memory, got {len(queries)} of which "
             f"{sum(not query.relevant for query in queries)} have none"
         )
-    grid = _grid() if configurations is None else [_as_query(one) for one in configurations]
-    trials = _Trials(index, queries, list(METRICS).index(metric), candidates)
-    bar = open_progress(progress, total=len(grid) + 3, what="tuning", unit="configurations")
+    if not isinstance(depths, Sequence) or not all(type(depth) is int and depth >= 1 for depth in depths):
+        raise ValueError(f"depths: expected ints of 1 or more, got {depths!r}")
+    if bm25 is not None and not (isinstance(bm25, Sequence) and all(map(_is_pair, bm25))):
+        raise ValueError(f"bm25: expected pairs (k1, b) of k1 >= 0 and b from 0 to 1, got {bm25!r}")
+    steps = _Steps(
+        queries=tuple(
+            dict.fromkeys(
+                [Query(), *(fusions() if configurations is None else map(_as_query, configurations))]
+            )
+        ),
+        varied=configurations is None,
+        bm25=tuple(bm25 if bm25 is not None else () if configurations is not None else BM25_PAIRS),
+        depths=() if reranker is None else tuple(sorted(set(depths))),
+    )
+    trials = Trials(index, queries, list(METRICS).index(metric), candidates, reranker, template)
+    bar = open_progress(progress, total=len(steps.queries) + 2 + folds, what="tuning", unit="steps")
     try:
-        return _tune(trials, list(dict.fromkeys([Query(), *grid])), configurations is None, folds, seed, bar)
+        return _tune(trials, steps, folds, seed, bar)
     finally:
         bar.close()
+        trials.close()
 
 
-class _Trials:
-    """Answers every question with a configuration, once."""
-
-    def __init__(
-        self, index: Index, queries: Sequence[JudgedQuery], target: int, candidates: int | None
-    ) -> None:
-        self.queries = queries
-        self.target = target
-        self.done: dict[Query | str, Scores] = {}
-        self._index = index
-        self._candidates = candidates
-        self._vectors: list[Any] = [query.vector for query in queries]
-        missing = [place for place, vector in enumerate(self._vectors) if vector is None]
-        if missing and index.embedder is not None:  # once for all configurations
-            embedded = embed_queries(index.embedder, [queries[place].text for place in missing])
-            for place, vector in zip(missing, embedded, strict=True):
-                self._vectors[place] = vector.copy() if vector.any() else None
-
-    def scores(self, configuration: Query | str) -> Scores:
-        """Return all metrics for all questions; a str is the mode of a single arm."""
-        known = self.done.get(configuration)
-        if known is not None:
-            return known
-        scores = np.zeros((len(METRICS), len(self.queries)))
-        query = Query(mode=configuration) if isinstance(configuration, str) else configuration  # type: ignore[arg-type]
-        query = query.replace(candidates=self._candidates)
-        for start in range(0, len(self.queries), _BATCH):
-            part = self.queries[start : start + _BATCH]
-            found = self._index.search_batch(
-                [query.text for query in part],
-                vectors=self._vectors[start : start + _BATCH],
-                scope=[query.scope for query in part],
-                k=metrics.DEPTH,
-                query=query,
-            )
-            for place, (judged, hits) in enumerate(zip(part, found, strict=True), start=start):
-                keys = hits.keys
-                scores[:, place] = [figure(keys, judged.relevant) for figure in METRICS.values()]
-        self.done[configuration] = scores
-        return scores
-
-    def target_scores(self, configuration: Query | str) -> NDArray[np.float64]:
-        """Return the metric that is to become better, for all questions."""
-        return np.asarray(self.scores(configuration)[self.target])
+def _is_pair(given: Any) -> bool:
+    if not isinstance(given, tuple) or len(given) != 2 or not all(type(one) in (int, float) for one in given):
+        return False
+    k1, b = given
+    return bool(0 <= k1 < math.inf and 0 <= b <= 1)
 
 
-def _tune(trials: _Trials, grid: list[Query], vary: bool, n_folds: int, seed: int, bar: Progress) -> Tuning:
-    default = Query()
+@dataclass(frozen=True)
+class _Steps:
+    """What there is to choose from, in the order of the choice."""
+
+    queries: tuple[Query, ...]
+    varied: bool
+    bm25: tuple[tuple[float, float], ...]
+    depths: tuple[int, ...]
+
+
+def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress) -> Tuning:
+    default = Setting()
     n = len(trials.queries)
     rng = np.random.default_rng(seed)
     for arm in ("lexical", "vector"):
         trials.scores(arm)
         bar.update(1)
-    for query in grid:
-        trials.scores(query)
+    for query in steps.queries:
+        trials.scores(Setting(query))
         bar.update(1)
     everything = np.arange(n)
-    winner = _choose(trials, grid, vary, everything)
+    winner = _choose(trials, steps, everything)
     base = trials.target_scores(default)
     reached, folds = np.empty(n), []
     for part in np.array_split(rng.permutation(n), min(n_folds, n)):
-        chosen = _choose(trials, grid, vary, np.setdiff1d(everything, part))
+        chosen = _choose(trials, steps, np.setdiff1d(everything, part))
         reached[part] = trials.target_scores(chosen)[part]
-        folds.append((describe(chosen), float(reached[part].mean()), float(base[part].mean())))
+        folds.append((describe_setting(chosen), float(reached[part].mean()), float(base[part].mean())))
+        bar.update(1)
     differences = np.array(
-        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Query)]
+        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Setting)]
     )
     gain = Gain(float((reached - base).mean()), *_bounds(_repeated(differences, rng)))
     weights = _draw(n, rng) / n
     rows = [
         TunedRow(
-            configuration if isinstance(configuration, str) else describe(configuration),
-            None if isinstance(configuration, str) else configuration,
+            setting if isinstance(setting, str) else describe_setting(setting),
+            None if isinstance(setting, str) else setting,
             dict(zip(METRICS, scores.mean(axis=1).tolist(), strict=True)),
             Gain(
                 float((scores[trials.target] - base).mean()),
                 *_bounds(weights @ (scores[trials.target] - base)),
             ),
         )
-        for configuration, scores in trials.done.items()
+        for setting, scores in trials.done.items()
     ]
     metric = list(METRICS)[trials.target]
     rows.sort(key=lambda row: -row.figures[metric])  # stable: of equal ones the simpler came first
     return Tuning(metric, n, tuple(rows), winner, tuple(folds), gain)
 
 
-def _choose(trials: _Trials, grid: list[Query], vary: bool, places: NDArray[Any]) -> Query:
+def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
     """Return the best for these questions, and look at nothing of the others."""
 
-    def best_first(options: list[Query]) -> list[Query]:
+    def best_first(options: Sequence[Setting]) -> list[Setting]:
         means = {option: round(float(trials.target_scores(option)[places].mean()), 12) for option in options}
         return sorted(means, key=lambda option: -means[option])  # of equal ones the first
 
-    leading = best_first(grid)[:_N_VARIED]
-    if not vary:
-        return leading[0]
-    return best_first([*leading, *(one for query in leading for one in _variations(query))])[0]
+    leading = best_first([Setting(query) for query in steps.queries])[:_N_VARIED]
+    if steps.varied:
+        leading += [Setting(query) for one in leading for query in variations(one.query)]
+    best = best_first(leading)[0]
+    best = best_first([best, *(replace(best, bm25=pair) for pair in steps.bm25)])[0]
+    return best_first([best, *(replace(best, rerank=depth) for depth in steps.depths)])[0]
 
 
 def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -270,7 +269,7 @@ def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
 def _repeated(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
     """The gains of choosing again and again: by questions drawn with replacement, on those not drawn.
 
-    `differences` are those of each configuration to the default, for each question.
+    `differences` are those of each setting to the default, for each question.
     """
     drawn = _draw(differences.shape[1], rng)
     drawn = drawn[(drawn == 0).any(axis=1)]
@@ -287,46 +286,24 @@ def _as_query(given: Query | Fusion) -> Query:
     return given if isinstance(given, Query) else Query(given)
 
 
-def _grid() -> list[Query]:
-    fusions: list[Fusion] = [Auto()]
-    fusions += [
-        RRF(k, weights)
-        for k in (5.0, 10.0, 20.0, 60.0)
-        for weights in ((1.0, 1.0), (1.0, 0.5), (0.5, 1.0), (1.0, 0.25), (0.25, 1.0))
-    ]
-    fusions += [
-        Weighted(_shares(share), normalise)
-        for normalise in ("zscore", "minmax", "max", "logistic")
-        for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-    ]
-    fusions += [Boost(weight=weight) for weight in (0.1, 0.3, 1.0)]
-    fusions += [Production(), Production(floor=0.0)]
-    return [Query(fusion) for fusion in fusions]
+def describe_setting(setting: Setting) -> str:
+    """Write a setting as briefly as that goes.
 
-
-def _variations(query: Query) -> list[Query]:
-    """One step around a configuration of the grid."""
-    varied = [replace(query, identifier_tier=False)]
-    varied += [replace(query, coverage=coverage) for coverage in (0.1, 0.2, 0.4, 0.8)]
-    fusion = query.fusion
-    if isinstance(fusion, Weighted):
-        share = fusion.weights[0]
-        varied += [
-            replace(query, fusion=Weighted(_shares(share + step), fusion.normalise)) for step in (-0.05, 0.05)
-        ]
-    elif isinstance(fusion, RRF):
-        lexical, vector = fusion.weights[:2]
-        varied += [replace(query, fusion=RRF(fusion.k, (lexical * factor, vector))) for factor in (0.75, 1.5)]
-    return varied
-
-
-def _shares(lexical: float) -> tuple[float, float]:
-    return (round(lexical, 2), round(1 - lexical, 2))
+    >>> describe_setting(Setting(Query(), (1.2, 0.75), 20))
+    'Auto() (default), k1=1.2, b=0.75, rerank=20'
+    """
+    said = [describe(setting.query)]
+    if setting.bm25 is not None:
+        said.append("k1={:g}, b={:g}".format(*setting.bm25))
+    if setting.rerank:
+        said.append(f"rerank={setting.rerank}")
+    return ", ".join(said)
 
 
 def describe(query: Query) -> str:
     """Write a query as one would call it, as briefly as that goes.
 
+    >>> from scrubjay import RRF, Weighted
     >>> describe(Query()), describe(Query(RRF(10), coverage=0.2, identifier_tier=False))
     ('Auto() (default)', 'RRF(10), coverage=0.2, identifier_tier=False')
     >>> describe(Query(Weighted((0.3, 0.7), normalise="max")))
@@ -340,7 +317,11 @@ def describe(query: Query) -> str:
     usually = [value for name, value in Query(kind()).to_dict()["fusion"].items() if name != "method"]
     while values and values[-1] == usually[len(values) - 1]:
         del values[-1]
-    rest = [f"{name}={_short(value)}" for name, value in sorted(said.items()) if value != usual[name]]
+    rest = []
+    for name, value in sorted(said.items()):
+        if value != usual[name]:
+            part = getattr(query, name)
+            rest.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
     return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *rest])
 
 
@@ -350,3 +331,7 @@ def _short(value: Any) -> str:
     if isinstance(value, list):
         return f"({', '.join(map(_short, value))})"
     return repr(value)
+
+
+def _as_dict(setting: Setting) -> dict[str, Any]:
+    return {"query": setting.query.to_dict(), "bm25": setting.bm25, "rerank": setting.rerank}

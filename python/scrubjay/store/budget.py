@@ -55,7 +55,7 @@ class Budget:
                 self._queue.append((partition.last_used, partition))
 
     def evict(self, keep: Sequence[Partition] = ()) -> None:
-        """Let partitions go until the rest fits. Pinned ones and those in `keep` stay, and those that cannot go now."""
+        """Evict partitions until the rest fits, except pinned ones, those in `keep`, and those in use."""
         limit = self._limit
         if limit is None or self.used_bytes <= limit or is_mine(self.evicting):
             return

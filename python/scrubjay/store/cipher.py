@@ -102,9 +102,9 @@ class Cipher:
         """Ask for the tenant's key; False: it was destroyed, and the tenant is as if erased.
 
         Raises:
-            EncryptionError: it cannot be had, or is not the one that the tenant's data key was wrapped with.
+            EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
         """
-        if self.ring is None or not tenant:  # what is no tenant's is in the clear
+        if self.ring is None or not tenant:  # rows of no tenant are in the clear
             return True
         access = self.ring.access(tenant)
         if not access.checked and not access.erased:
@@ -124,7 +124,7 @@ class Cipher:
         """Ask for keys before a transaction, so that no other writer waits for a provider.
 
         Raises:
-            EncryptionError: a key cannot be had (KeyErasedError: ever again).
+            EncryptionError: a key is not available (KeyErasedError: ever again).
         """
         if self.ring is not None:
             for tenant in tenants:
@@ -189,7 +189,7 @@ class Cipher:
         """Return what the digests of a tenant are made with in this transaction; None: it is in the clear.
 
         Raises:
-            EncryptionError: the key cannot be had (KeyErasedError: ever again).
+            EncryptionError: the key is not available (KeyErasedError: ever again).
         """
         return self.current(tenant, make=False)
 
@@ -197,7 +197,7 @@ class Cipher:
         """Return bytes as they are to be kept, within a transaction of the store.
 
         Raises:
-            EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again). Nothing may be written.
+            EncryptionError: the tenant's key is not available (KeyErasedError: ever again). Nothing may be written.
         """
         if data is None:
             return None
@@ -219,7 +219,7 @@ class Cipher:
         """
         if tenant in self._current:
             return self._current[tenant]
-        if not tenant:  # a row that is no tenant's
+        if not tenant:  # a row of no tenant
             return None
         if not self._in_transaction():
             raise RuntimeError("sealing needs a transaction of this store, see SqliteStore.writing")
@@ -322,7 +322,7 @@ class Cipher:
         """Return what :meth:`seal` was given.
 
         Raises:
-            EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again).
+            EncryptionError: the tenant's key is not available (KeyErasedError: ever again).
             CorruptIndexError: the bytes were changed, or belong to another place or tenant.
         """
         self.require([tenant])
@@ -511,7 +511,7 @@ def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
 
 
 def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
-    """Whether any other table has something sealed of a tenant; it need not be known here which there are."""
+    """Whether any other table has something sealed of a tenant; any table of the file counts, known here or not."""
     tables = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('data_key', 'table_digest')"
     )

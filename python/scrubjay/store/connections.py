@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from scrubjay.whole_files import make_private
 if TYPE_CHECKING:  # which is made with a store's connections
     from scrubjay.store.cipher import Cipher
 
-__all__ = ["Readers", "StoreConnection", "connect", "hold_to_size", "translated"]
+__all__ = ["Readers", "StoreConnection", "connect", "fetched", "hold_to_size", "translated"]
 
 
 class _Opening:
@@ -139,6 +139,15 @@ class StoreConnection(sqlite3.Connection):
         """Execute a statement for each of many rows on a new cursor."""
         return self.call(_EXECUTE_MANY, self.cursor(), *arguments)
 
+    def row_now(self, *arguments: Any) -> Any:
+        """The same as :meth:`row`, but None at once while another thread is inside of a call."""
+        if not self.turn.acquire(blocking=False):
+            return None
+        try:
+            return self.row(*arguments)
+        finally:
+            self.turn.release()
+
     def row(self, *arguments: Any) -> Any:
         """Return the first row of a statement, or None: `execute` and `fetchone` in one turn."""
         with self.turn:
@@ -248,6 +257,20 @@ class _Cursor(sqlite3.Cursor):
             connection.turn.release()
 
 
+def fetched(connection: sqlite3.Connection, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement. Texts are made natively: a call of the connection's text factory for each costs
+    as much as the query. If one is not UTF-8, all are what the factory makes of them."""
+    cautious = connection.text_factory
+    connection.text_factory = str
+    try:
+        return connection.execute(statement, values).fetchall()
+    except sqlite3.OperationalError:  # a text that is not UTF-8, or what will be raised again
+        connection.text_factory = cautious
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.text_factory = cautious
+
+
 def _closed() -> ClosedError:
     return ClosedError("the index is closed, or was opened before this process forked")
 
@@ -309,7 +332,7 @@ def _is_shared(path: Path) -> bool:
 
 
 @contextmanager
-def translated(path: Path, doing: str) -> Iterator[None]:
+def translated(path: Path | None, doing: str) -> Iterator[None]:
     """Turn what SQLite and the system raise into our types, saying what was being done."""
     try:
         yield
@@ -360,7 +383,7 @@ _OUR_CONSTRAINT = re.compile(
 )
 
 
-def _error_for(error: sqlite3.Error, path: Path, doing: str) -> Error:
+def _error_for(error: sqlite3.Error, path: Path | None, doing: str) -> Error:
     said = str(error)
     low = said.lower()
     if "locked" in low or "busy" in low:

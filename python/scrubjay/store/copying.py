@@ -22,7 +22,7 @@ from scrubjay.store.scopes import names_of
 __all__ = ["CopyReport", "copy_documents"]
 
 _BATCH = 1000
-_LAYER = "memory_meta"  # whose documents mirror rows of tables
+_LAYER = "memory_fact"  # whose documents mirror rows of tables
 
 
 class CopyReport(NamedTuple):
@@ -33,15 +33,26 @@ class CopyReport(NamedTuple):
     digest: str
 
 
-def copy_documents(source: DurableEngine, target: DurableEngine, progress: Progress) -> CopyReport:
-    """Copy every unexpired document. Nobody writes to either meanwhile.
+def copy_documents(
+    source: DurableEngine, target: DurableEngine, progress: Progress, *, with_records: bool = False
+) -> CopyReport:
+    """Copy every unexpired document. Neither may be written to meanwhile.
+
+    Args:
+        source, target: of both collections.
+        progress: counts documents.
+        with_records: the records of a Memory are copied by the caller, too.
 
     Raises:
-        UnsupportedError: a Memory keeps its records in the source: its tables would be left behind.
-        StoreError: the target holds something else than the beginning of this copy, or somebody wrote meanwhile.
+        UnsupportedError: a Memory keeps its records in the source, and its tables would be left behind.
+        StoreError: the target holds something else than the beginning of this copy, or was written to meanwhile.
     """
-    if source.store.has_layer(_LAYER):
-        raise UnsupportedError("copying a Memory", source.store.place, "`scrubjay backup` copies the file")
+    if not with_records and source.store.has_layer(_LAYER):
+        raise UnsupportedError(
+            "copying a Memory",
+            source.store.place,
+            "`Memory.files.export` writes a tenant, `import_` reads it",
+        )
     model = source.identity.model
     target.model = lambda: model
     now = source.clock()

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scrubjay import payload as payloads
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.passage_vectors import DocumentVector, PassageVectors
 from scrubjay.store.encryption import frame, is_sealed
 from scrubjay.store.protocol import RowId, StoredRow
-from scrubjay.store.vectors import content_hash, decode, n_bytes
+from scrubjay.store.vectors import content_hash, decode, fits, n_bytes
 
 __all__ = [
     "Checksum",
@@ -108,18 +108,24 @@ def scope_of(tenant: Any, user: Any, agent: Any) -> Scope:
         raise CorruptIndexError(f"a scope's names cannot be read: {error}") from None
 
 
-def vector_of(data: Any, dim: int | None, dtype: str) -> NDArray[np.float32]:
-    """Return a vector of a row.
+def vector_of(data: Any, dim: int | None, dtype: str) -> DocumentVector:
+    """Return a vector of a row, or those of its passages.
 
     Raises:
         CorruptIndexError: it is not what was written.
     """
     expected = None if dim is None else n_bytes(dim, dtype)
-    if not isinstance(data, bytes) or expected is None or len(data) != expected:
+    if not isinstance(data, bytes) or dim is None or not fits(len(data), dim, dtype):
         raise CorruptIndexError(f"its vector is {shown(data)}, expected {expected} bytes")
-    with np.errstate(over="ignore", invalid="ignore"):
-        vector = decode(data, dtype)
-    if not np.isfinite(vector).all():
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            vector = decode(data, dtype)
+    except ValueError as error:
+        raise CorruptIndexError(f"its vector cannot be read: {error}") from None
+    rows = vector.rows if isinstance(vector, PassageVectors) else vector
+    if rows.shape[-1] != dim:
+        raise CorruptIndexError(f"its vector has {rows.shape[-1]} numbers, expected {dim}")
+    if not np.isfinite(rows).all():
         raise CorruptIndexError("its vector holds NaN or infinity")
     return vector
 
@@ -178,7 +184,7 @@ def row_reader(
         current: gives the id of the tenant's data key in the file, None if it has none.
         path: of the file.
 
-    The returned function raises EncryptionError for a sealed row whose key is not to be had, CorruptIndexError for one
+    The returned function raises EncryptionError for a sealed row whose key is not available, CorruptIndexError for one
     that is not authentic.
     """
     checksum = Checksum(scope)

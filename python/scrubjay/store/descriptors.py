@@ -85,7 +85,7 @@ class Looking:
         _dropped.append(self._path)
         if _lock.acquire(
             timeout=_MAX_WAIT_SECONDS
-        ):  # not to be had: this thread holds it, and runs a finalizer
+        ):  # the lock is held by this very thread, which runs a finalizer
             try:
                 _settle()
             finally:
@@ -93,7 +93,7 @@ class Looking:
 
 
 def _settle() -> None:
-    """Count who is gone, and close what was kept for them. The caller holds the lock."""
+    """Count the indexes that are gone, and close what was kept for them. The caller holds the lock."""
     while _dropped:
         path = _dropped.popleft()
         _n_open[path] -= 1

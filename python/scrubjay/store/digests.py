@@ -210,7 +210,7 @@ class Digests:
             self._connection = None
 
     def watch(self) -> None:
-        """Let changes of rows be noticed in all tables that are counted; again where a transaction makes one."""
+        """Make the triggers that notice changes in all tables that have digests; again after a table is made."""
         connection = self._connection
         assert connection is not None
         (version,) = connection.execute("PRAGMA main.schema_version").fetchone()
@@ -462,7 +462,7 @@ def _rows_of_table(connection: sqlite3.Connection, box: Box, tenant: str, table:
     rules = next(one for one in registry.rules(connection) if one.name == table)
     return b"".join(
         _row_block(box, table, row, rules.grown)
-        for row in connection.execute(f"SELECT * FROM {table} WHERE {rules.owned}", (tenant,))
+        for row in connection.execute(f"SELECT * FROM {table} WHERE {rules.owned}", rules.asked(tenant))
     )
 
 

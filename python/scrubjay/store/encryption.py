@@ -130,7 +130,7 @@ def _aead(key: bytes) -> AESGCM:
 
 
 def _derived(key: bytes, purpose: str, n_bytes: int = 32) -> bytes:
-    """Return a key for one purpose; keys for two purposes tell nothing of each other."""
+    """Return a key for one purpose; one key reveals nothing of another."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -162,7 +162,7 @@ class Box:
         return bool(self.mark & COUNTED)
 
     def seal(self, around: bytes, data: bytes) -> bytes:
-        """Seal bytes; only who names the same `around` can open them."""
+        """Seal bytes; they open with the same `around` only."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._head + nonce + self._aead.encrypt(nonce, data, around)
 
@@ -185,7 +185,7 @@ class Box:
             ) from None
 
     def digest(self, data: bytes) -> bytes:
-        """Return 32 bytes that tell equal data from different ones to who has the key, and nothing to anybody else."""
+        """Return 32 bytes that are equal for equal data; without the key they reveal nothing else."""
         return hmac.digest(self._digest_key, data, "sha256")
 
     def block(self, values: Sequence[Any]) -> bytes:

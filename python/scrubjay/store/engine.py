@@ -5,32 +5,30 @@ Writing is in :mod:`scrubjay.store.writing` and :mod:`scrubjay.store.together`; 
 
 from __future__ import annotations
 
-import atexit
-import os
 import sys
 import time
-import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError, Error, UnsupportedError
-from scrubjay.filters import FilterLike, Ids
+from scrubjay.filters import Ids
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
+from scrubjay.store.compacting import compact_rows
 from scrubjay.store.decoding import vector_of
-from scrubjay.store.facets import Facet, facet_of
+from scrubjay.store.facets import Facet
 from scrubjay.store.feedback import Feedback
-from scrubjay.store.filling import graph_lost
-from scrubjay.store.listing import Asked, admitted, asked, slices, undamaged, warn_of
+from scrubjay.store.listing import Listing, warn_of
+from scrubjay.store.opened import remember
 from scrubjay.store.partition import Partition
 from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
 from scrubjay.store.residency import Residency, View
+from scrubjay.store.row_listings import RowListings, without_vector
 from scrubjay.store.scopes import Sight, exactly, sight_of
-from scrubjay.store.scrolling import Position, Scroll, first_of
+from scrubjay.store.scrolling import UNKNOWN, Position, Scroll
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change, changing
@@ -83,7 +81,12 @@ class DurableEngine(WritingEngine):
         self._place: str | None = None  # asked for when it is first needed
         self._lineage: str | None = None  # the same
         self._closed = False
-        _opened.add(self)
+        self._listings = RowListings(store, self.now, self.document)
+        remember(self)
+
+    def now(self) -> int:
+        """Return the time of the engine's clock, in microseconds since 1970."""
+        return self.clock()
 
     def use_clock(self, clock: Callable[[], int]) -> None:
         """Go by another clock (microseconds since 1970) from now on."""
@@ -123,7 +126,7 @@ class DurableEngine(WritingEngine):
         self,
         text: str | bytes | None = None,
         *,
-        scope: Scope,
+        scope: Scope | Sequence[Scope],
         vector: Any = None,
         k: Any = 10,
         embedder: Any = None,
@@ -133,14 +136,16 @@ class DurableEngine(WritingEngine):
         """Search what `scope` sees; its partitions are read in first if they are not in memory.
 
         Args:
+            scope: one, or a list of several.
             seen: what :meth:`Residency.view_now` just returned; unless these partitions leave meanwhile, nothing waits.
         """
         residency = self.residency
         if not isinstance(scope, Scope) or self._closed:
             self.check_open()
-            return residency.engine.search(
-                text, vector=vector, scope=scope, k=k, embedder=embedder, **options
-            )
+            options |= {"vector": vector, "k": k, "embedder": embedder}
+            if isinstance(scope, (list, tuple)) and all(isinstance(one, Scope) for one in scope):
+                return self._search_together(text, scope, options)
+            return residency.engine.search(text, scope=scope, **options)
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope) if seen is None else seen
             seen = None
@@ -164,6 +169,27 @@ class DurableEngine(WritingEngine):
                 text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             )
         return result
+
+    def _search_together(
+        self, text: str | bytes | None, scopes: Sequence[Scope], options: dict[str, Any]
+    ) -> Result:
+        residency = self.residency
+
+        def ask() -> tuple[View, Result]:
+            readable, view = residency.view_together(scopes)
+            # If the tenants' keys were destroyed, nothing is left, whatever is still in memory.
+            engine = residency.engine if readable else self.empty_native()
+            return view, engine.search(text, scope=readable or list(scopes), **options)
+
+        for _ in range(_PATIENCE):
+            view, result = ask()
+            if residency.held(*view):
+                return result
+        with residency.without_eviction():
+            while True:
+                view, result = ask()
+                if residency.held(*view):
+                    return result
 
     def _settled(self, scopes: Sequence[Scope], ask: Callable[[], _T]) -> tuple[list[_View], _T]:
         """Ask, while nothing is evicted, until nothing left the engine meanwhile: a scope's partitions also leave when
@@ -265,7 +291,7 @@ class DurableEngine(WritingEngine):
         """
         self._check_scope(within, "within")
         found = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
-        return [_without_vector(row, scope) for row, scope in found]
+        return [without_vector(row, scope) for row, scope in found]
 
     def document(self, row: StoredRow, scope: Scope) -> StoredDocument:
         """Return a row as a document, with its vector.
@@ -310,49 +336,6 @@ class DurableEngine(WritingEngine):
         (seen,), counted = self._settled([scope], lambda: residency.engine.count(scope, **filters))
         return counted if seen else 0
 
-    def listed(
-        self,
-        scope: Scope,
-        *,
-        filter: FilterLike | None = None,
-        ids: Ids | None = None,
-        exact: bool = False,
-        limit: int | None = None,
-        offset: int = 0,
-        order: str = "newest",
-    ) -> list[StoredDocument]:
-        """Return documents that `scope` sees, without their vectors, by when they were last written.
-
-        See :meth:`scrubjay.Index.list` for the arguments. Read from one state of the rows; no partition is loaded.
-        Documents that are damaged are left out, and named in a CorruptDataWarning.
-        """
-        self.check_open()
-        wanted = asked(scope, filter=filter, exact=exact, limit=limit, offset=offset, order=order)
-        checked = None if ids is None else self._checked_ids(ids)
-        damaged: list[str] = []
-        with self.store.snapshot():
-            found = list(islice(self._listed(wanted, checked, damaged), wanted.start, wanted.stop))
-        warn_of(damaged, self.store.path)
-        return found
-
-    def _checked_ids(self, ids: Ids) -> set[RowId]:
-        kind = self.identity.id_kind  # read from the file as long as it is not settled
-        return {checked_id(id, kind) for id in ids}
-
-    def _listed(
-        self, wanted: Asked, ids: set[RowId] | None, damaged: list[str], *, after: int = 0
-    ) -> Iterator[StoredDocument]:
-        every = self.store.rows_in(
-            wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids, after=after
-        )
-        rows = undamaged(every, damaged)
-        for part in slices(rows):
-            kept = part
-            if wanted.filter is not None:
-                kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
-            for row, scope in kept:
-                yield _without_vector(row, scope)
-
     @property
     def lineage(self) -> str | None:
         """The random name of the file and collection, by which a cursor of another is told; None if it has none yet and
@@ -361,41 +344,53 @@ class DurableEngine(WritingEngine):
             self._lineage = self.store.lineage()
         return self._lineage
 
-    def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
-        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
-
-        Read from one state of the rows; no partition is loaded. In the order of writing it costs what it reads, in
-        another one what the scope holds. Damaged documents are left out, and named in a CorruptDataWarning.
-        """
+    def listed(self, wanted: Listing, ids: Ids | None = None) -> list[StoredDocument]:
+        """Return documents of a listing, of `ids` if they are given; see :meth:`RowListings.listed`."""
         self.check_open()
-        damaged: list[str] = []
-        newest = wanted.descending and wanted.by_writes
-        rows = Asked(wanted.scopes, wanted.filter, newest, 0, None)
-        with self.store.snapshot():
-            if wanted.by_writes:
-                start = 0 if after is None else after.version
-                listed = list(islice(self._listed(rows, None, damaged, after=start), wanted.limit + 1))
-                found = listed[: wanted.limit]
-                last = Position(None, found[-1].version) if len(listed) > wanted.limit else None
-            else:
-                every = self._listed(rows, None, damaged)
-                places = first_of(((one.payload, one.version, one) for one in every), wanted, after)
-                found = [one for _, one in places[: wanted.limit]]
-                last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
-            if wanted.vectors:
-                found = [self._with_vector(one) for one in found]
-        warn_of(damaged, self.store.path)
-        return found, last
+        return self._listings.listed(wanted, None if ids is None else self._checked_ids(ids))
+
+    def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
+        """Return a page of documents, and where the next one begins; see :meth:`RowListings.page`."""
+        self.check_open()
+        return self._listings.page(wanted, after)
+
+    def keys(self, wanted: Scroll) -> list[tuple[Scope, RowId]]:
+        """Return the keys of all documents of a scroll in its order, which is that of a field."""
+        self.check_open()
+        return self._listings.keys(wanted)
 
     def values(self, field: str, wanted: Scroll) -> Facet:
         """Count the values of a field of the documents that a scroll goes through, of one state of the rows."""
         self.check_open()
-        damaged: list[str] = []
-        rows = Asked(wanted.scopes, wanted.filter, False, 0, None)
-        with self.store.snapshot():
-            facet = facet_of((one.payload for one in self._listed(rows, None, damaged)), field)
-        warn_of(damaged, self.store.path)
-        return facet
+        return self._listings.values(field, wanted)
+
+    def version_at(self, wanted: Scroll, n: int) -> int | None:
+        """Return the version of the document behind the first `n` in the order of writing; None: there are no more.
+
+        The native engine passes over them, so the partition is read in. UNKNOWN if several partitions are seen, whose
+        documents only the rows have in one order, or if the document was deleted just now.
+        """
+        self.check_open()
+        states = self.store.scope_states(wanted.scopes)
+        if sum(state is not None and state.documents > 0 for state in states) > 1:
+            return UNKNOWN
+        residency = self.residency
+
+        def ask() -> Result:
+            return residency.engine.scroll(
+                wanted.scope,
+                filter=wanted.filter,
+                exact=wanted.exact,
+                newest=wanted.descending,
+                skip=n,
+                limit=1,
+            )
+
+        (view,), result = self._settled([wanted.scope], ask)
+        if not view or len(result) == 0:
+            return None
+        found = self.store.get(result.id(0), exactly([result.scope(0)]), now=self.clock())
+        return UNKNOWN if found is None else found[0].seq
 
     def delete_matching(
         self, filter: Filter, *, scope: Scope, ids: Sequence[RowId] | None, reason: str
@@ -410,20 +405,23 @@ class DurableEngine(WritingEngine):
         checked = None if ids is None else self._checked_ids(ids)
         if self.store.cipher.ring is not None:  # asked before the writer's turn
             self.store.cipher.readable(scope.tenant)
-        damaged: list[str] = []
         with self.store.writing("deleting", scopes=[scope]) as transaction:
-            with self.store.snapshot():  # in the writer's turn: what is read is what the transaction changes
-                listed = self._listed(Asked([scope], filter, False, 0, None), checked, damaged)
-                found = [document.id for document in listed]
+            # In the writer's turn: what is read is what the transaction changes.
+            found, damaged = self._listings.matching(filter, scope, checked)
             written = self._delete(transaction, {scope: found}, reason, now=self.clock())
             if written:
                 self._commit(transaction, written)
         warn_of(damaged, self.store.path)
         return [id for one in written for id in one.deleted]
 
-    def _with_vector(self, document: StoredDocument) -> StoredDocument:
-        at = self.store.get(document.id, exactly([document.scope]), now=0)  # listed, so not expired
-        return document if at is None else self.document(*at)
+    def _checked_ids(self, ids: Ids) -> set[RowId]:
+        kind = self.identity.id_kind  # read from the file as long as it is not settled
+        return {checked_id(id, kind) for id in ids}
+
+    def first_scopes(self, within: Scope | None, after: Scope | None, limit: int) -> list[Scope]:
+        """Return the first of :meth:`scopes` behind one of them, in their order, at the cost of those."""
+        self.check_open()
+        return self.store.living_scopes(within, now=self.clock(), after=after, limit=limit)
 
     def scopes(self, within: Scope | None = None, users: tuple[str, str] | None = None) -> list[Scope]:
         """Return every scope that has documents which have not expired; see `erase` for `within`, and
@@ -489,37 +487,14 @@ class DurableEngine(WritingEngine):
         """Forget deleted documents everywhere, write fresh images, and rewrite the file; how many went from memory."""
         self.check_open()
         n_dropped = self.native.compact()
-        with self.store.writing("compacting") as transaction:
-            transaction.forget_deleted()
-        self._drop_damaged_images()
-        for scope in self.store.stale_scopes():
-            if self.readable(scope):
-                with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
-                    partition = self.residency.partition(scope)
-                    self.residency.bring(partition)
-                    self.residency.save(partition, wait=True)
-                    self.residency.evict()
-            if progress is not None:
-                progress.update(1)
-        self.store.rewrite()
+        compact_rows(
+            self.store,
+            self.residency,
+            readable=self.readable,
+            empty_native=self.empty_native,
+            progress=progress,
+        )
         return n_dropped
-
-    def _drop_damaged_images(self) -> None:
-        for scope, state in self.store.scopes():
-            if not self.readable(scope):
-                continue
-            try:
-                image = self.store.image(state.key)
-                damaged = False
-                if image is not None:
-                    read = self.empty_native()
-                    read.load_partition(scope, image[1])
-                    damaged = graph_lost(read, scope, image[1])
-            except CorruptIndexError:
-                damaged = True
-            if damaged:
-                with self.store.writing("compacting", scopes=()) as transaction:
-                    transaction.drop_image(state.key)
 
     def forget_keys(self, tenant: str | None) -> None:
         """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""
@@ -529,7 +504,7 @@ class DurableEngine(WritingEngine):
         self.residency.forget_tenant(tenant, wait=True)
 
     def readable(self, scope: Scope) -> bool:
-        """Whether the tenant's memories can be read now: they are in the clear, or the key is to be had."""
+        """Whether the tenant's memories can be read now: they are in the clear, or the key is available."""
         try:
             return self.store.cipher.openable(scope.tenant)
         except (EncryptionError, CorruptIndexError):
@@ -572,38 +547,3 @@ class DurableEngine(WritingEngine):
         """After a fork, in the child: SQLite's connections must not be used or closed here."""
         self._closed = True
         self.store.abandon()
-
-
-def _without_vector(row: StoredRow, scope: Scope) -> StoredDocument:
-    return StoredDocument(row.id, row.text, scope, row.payload, None, row.seq)
-
-
-# Indexes of this process, for its children: a connection that two processes share would corrupt the file.
-_opened: weakref.WeakSet[DurableEngine] = weakref.WeakSet()
-_inherited: list[DurableEngine] = []  # kept alive, so that nothing of them is ever closed in a child
-
-
-def _all_opened() -> list[DurableEngine]:
-    while True:
-        try:
-            return list(_opened)
-        except RuntimeError:  # another thread opened or dropped one just now
-            continue
-
-
-def _after_fork() -> None:
-    for engine in list(_opened):
-        _inherited.append(engine)
-        engine.abandon()
-
-
-def _at_exit() -> None:
-    """A thread that works while the interpreter ends would be stopped anywhere."""
-    for engine in _all_opened():
-        engine.residency.housekeeper.stop()
-
-
-atexit.register(_at_exit)
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

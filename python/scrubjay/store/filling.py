@@ -13,6 +13,7 @@ import numpy as np
 
 from scrubjay._native import Engine, Filter, PreparedDocuments, Scope
 from scrubjay.errors import CorruptIndexError, StoreUnavailableError
+from scrubjay.passage_vectors import PassageVectors
 from scrubjay.store.budget import Budget
 from scrubjay.store.digests import ScopeDigest
 from scrubjay.store.encryption import Box
@@ -20,14 +21,14 @@ from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, RowId, ScopeState, StoredRow
 from scrubjay.store.seam import Store
-from scrubjay.store.vectors import decode_many
+from scrubjay.store.vectors import decode, decode_many, has_passages
 
 __all__ = ["FEW", "UNFINISHED", "Filling", "decoded", "graph_lost", "readable"]
 
 Digest = tuple[Box, ScopeDigest] | None  # of a scope of an encrypted tenant, just read
 
 _SLICE = 2000  # rows given to the engine at a time
-FEW = 32  # changes that are caught up in no time
+FEW = 32  # changes: a number that is caught up quickly
 _ASK_AGAIN_US = 200_000
 UNFINISHED = ("coming", "growing")  # graphs at which the engine is at work
 
@@ -58,7 +59,7 @@ class Filling:
     _clock: Callable[[], int]
     _lock: threading.Lock
     _changed: dict[Partition, None]
-    n_damaged = 0  # rows that could not be read whole, ever: whether it is worth asking partitions for theirs
+    n_damaged = 0  # rows that could not be read whole, in all: 0 saves a look at each partition
 
     def _read(self, partition: Partition) -> None:
         now = self._clock()
@@ -279,13 +280,14 @@ def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], l
     for place, one in enumerate(data):
         try:
             with np.errstate(over="ignore"):
-                row = None if one is None else decode_many([one], engine.dtype)[0]
+                row = None if one is None else decode(one, engine.dtype)
         except (TypeError, ValueError):  # no bytes, or of an odd length
             row = None
-        if row is not None and not (
-            engine.dim in (None, len(row))
-            and np.isfinite(row).all()
-            and (engine.metric != "cosine" or row.any())
+        numbers = row.rows if isinstance(row, PassageVectors) else row
+        if numbers is not None and not (
+            engine.dim in (None, numbers.shape[-1])
+            and np.isfinite(numbers).all()
+            and (engine.metric != "cosine" or numbers.any(axis=-1).all())
         ):
             row = None
         rows.append(row)
@@ -299,6 +301,8 @@ def decoded(data: Sequence[bytes | None], dtype: str) -> Any:
     present = [one for one in data if one is not None]
     if not present:
         return None
+    if any(map(has_passages, present)):
+        return [None if one is None else decode(one, dtype) for one in data]
     if any(len(one) != len(present[0]) for one in present):  # joined, they would be read across each other
         raise ValueError(f"vectors: expected {len(present[0])} bytes each, got others")
     matrix = decode_many(present, dtype)

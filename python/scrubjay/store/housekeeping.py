@@ -27,7 +27,7 @@ class Tidied(Protocol):
 
 
 class Housekeeper:
-    """A thread that calls `tidy` a second after :meth:`note`, again and again while there is more."""
+    """A thread that calls `tidy` a second after :meth:`note`, and again while there is more."""
 
     def __init__(self, house: Tidied, name: str = "scrubjay-housekeeping") -> None:
         self._name = name

@@ -20,7 +20,7 @@ from scrubjay.store.feedback import damaged_notes, has_notes
 from scrubjay.store.reading import ReadingStore
 from scrubjay.store.registry import rules
 from scrubjay.store.schema import Tables, all_tables, collection_names, has_data_keys
-from scrubjay.store.vectors import content_hash, n_bytes
+from scrubjay.store.vectors import content_hash, fits, n_bytes
 
 __all__ = ["CheckReport", "inspect_file", "noting"]
 
@@ -31,7 +31,7 @@ _MAX_PROBLEMS = 100
 class CheckReport:
     """What was looked at, and what was wrong (at most 100 sentences; empty: nothing).
 
-    Of `sealed` partitions the tenant's key was not to be had: their rows are held to their hashes, and not read.
+    `sealed` counts partitions whose tenant's key was not available: of their rows only the hashes are checked.
     """
 
     documents: int = 0
@@ -208,7 +208,8 @@ def _check_rows(store: ReadingStore, report: CheckReport) -> None:
         if damage := _damage(checksum, id, text, payload, stored_hash):
             report.add(f"document {id!r}{whose}: {damage}")
         sealed_bytes = OVERHEAD_BYTES if isinstance(text, bytes) else 0
-        if kind != "null" and (kind != "blob" or expected is None or size != expected + sealed_bytes):
+        right = identity.dim is not None and fits((size or 0) - sealed_bytes, identity.dim, identity.dtype)
+        if kind != "null" and (kind != "blob" or not right):
             report.add(f"document {id!r}{whose}: its vector has {size} bytes, expected {expected}")
 
 

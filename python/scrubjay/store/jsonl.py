@@ -1,8 +1,8 @@
 """Export to and import from JSON Lines, lossless.
 
-One object a line: id, text, tenant, user, agent, metadata, created_at, expires_at, and the vector with the embedder's
-name. Numbers have as many digits as single precision needs, so a vector comes back bit for bit. The first line names
-the format.
+One object a line: id, text, context, tenant, user, agent, metadata, created_at, expires_at, and the vector with the
+embedder's name (of a document with passages a list of vectors, and `spans`, where they are in the text). Numbers have
+as many digits as single precision needs, so a vector comes back bit for bit. The first line names the format.
 
 A memory's key is its scope and its id, so a file may have an id in several scopes; in files of earlier versions each
 has one, and they are read alike.
@@ -20,8 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+import numpy as np
+
 from scrubjay import payload
 from scrubjay.errors import CorruptIndexError, EncryptionError, StoreFormatError
+from scrubjay.passage_vectors import PassageVectors
 from scrubjay.progress import Progress
 from scrubjay.store.decoding import is_id, shown
 from scrubjay.store.encryption import WHOLE, Box, KeyRing, Master, frame
@@ -47,10 +50,10 @@ def write_export(
 
     Those of encrypted tenants are sealed, unless `plaintext`; those of tenants whose keys were destroyed are left out.
     Those that are damaged are left out, too, and named in a CorruptDataWarning; with `damaged` they are noted there
-    instead, and so are those whose keys cannot be had.
+    instead, and so are those whose keys are not available.
 
     Raises:
-        EncryptionError: a tenant's key cannot be had.
+        EncryptionError: a tenant's key is not available.
     """
     store = engine.store
     n_written = 0
@@ -168,6 +171,8 @@ def _line(document: Any) -> dict[str, Any]:
     line: dict[str, Any] = {"id": document.id, "text": document.text}
     line.update((name, value) for name, value in names.items() if value is not None)
     metadata, created_at = payload.decode(document.payload)
+    if (context := payload.context_of(document.payload)) is not None:
+        line["context"] = context
     expires_at = payload.expiry(document.payload)
     if metadata:
         line["metadata"] = metadata
@@ -176,8 +181,17 @@ def _line(document: Any) -> dict[str, Any]:
     if expires_at is not None:
         line["expires_at"] = expires_at.isoformat()
     if document.vector is not None:
-        line["vector"] = [float(f"{x:.9g}") for x in document.vector.tolist()]
+        vector = document.vector
+        if isinstance(vector, PassageVectors):
+            line["vector"] = [_numbers(row) for row in vector.rows]
+            line["spans"] = vector.spans.tolist()
+        else:
+            line["vector"] = _numbers(vector)
     return line
+
+
+def _numbers(vector: Any) -> list[float]:
+    return [float(f"{x:.9g}") for x in vector.tolist()]
 
 
 def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
@@ -205,12 +219,22 @@ def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
                     if opened is None:
                         continue
                     line = opened
+                if "spans" in line:
+                    line["vector"] = _passages(line, f"{path}, line {number}")
                 try:
                     line["scope"] = {"tenant": line.pop("tenant")}
                 except KeyError:
                     raise StoreFormatError(f"{path}, line {number}: expected a tenant") from None
                 line["scope"].update((name, line.pop(name)) for name in ("user", "agent") if name in line)
             yield line
+
+
+def _passages(line: dict[str, Any], place: str) -> PassageVectors:
+    try:
+        rows, spans = np.array(line["vector"], np.float32), np.array(line.pop("spans"), np.uint32)
+        return PassageVectors(rows.reshape(len(spans), -1), spans.reshape(-1, 2))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise StoreFormatError(f"{place}: expected a vector for each span") from None
 
 
 def _opened(

@@ -1,4 +1,4 @@
-"""Which documents does a search from a scope look at? The parts of listing that need neither rows nor an engine.
+"""Listings: the parts that need neither rows nor an engine.
 
 What a filter admits is decided by the native engine in every case, so that a listing and a search never disagree.
 """
@@ -17,7 +17,7 @@ from scrubjay.errors import CorruptDataWarning
 from scrubjay.fusion import Query
 from scrubjay.store.protocol import StoredRow
 
-__all__ = ["Asked", "admitted", "asked", "checked_count", "slices", "undamaged", "warn_of"]
+__all__ = ["Listing", "admitted", "checked_count", "listing_of", "slices", "undamaged", "warn_of"]
 
 T = TypeVar("T")
 
@@ -27,18 +27,32 @@ _MAX_NAMED = 10
 _FIRST_SLICE, _LARGEST_SLICE = 64, 4096
 
 
-class Asked(NamedTuple):
-    """A listing that was asked for, after its arguments were checked; `stop` None is the end."""
+class Listing(NamedTuple):
+    """The arguments of a listing, checked; `stop` None is the end."""
 
-    scopes: list[Scope]
-    filter: Filter | None
-    newest: bool
-    start: int
-    stop: int | None
+    scope: Scope
+    exact: bool
+    filter: Filter | None = None
+    newest: bool = False
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """The exact scopes of the documents."""
+        return [self.scope] if self.exact else self.scope.visible()
 
 
-def asked(scope: Any, *, filter: Any, exact: bool, limit: Any, offset: Any, order: Any) -> Asked:
-    """Check the arguments of a listing.
+def listing_of(
+    scope: Any,
+    *,
+    filter: Any = None,
+    exact: bool = False,
+    limit: Any = None,
+    offset: Any = 0,
+    order: Any = "newest",
+) -> Listing:
+    """Check the arguments of a listing; those of :meth:`scrubjay.Index.list`.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -48,8 +62,9 @@ def asked(scope: Any, *, filter: Any, exact: bool, limit: Any, offset: Any, orde
     if order not in ("newest", "oldest"):
         raise ValueError(f"order: expected 'newest' or 'oldest', got {order!r}")
     start = checked_count(offset, "offset")
-    return Asked(
-        scopes=[scope] if exact else scope.visible(),
+    return Listing(
+        scope,
+        bool(exact),
         filter=filter if filter is None or isinstance(filter, Filter) else Filter(filter),
         newest=order == "newest",
         start=start,
@@ -76,7 +91,7 @@ def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
 
 
 def slices(items: Iterable[T]) -> Iterator[list[T]]:
-    """Cut what may turn out to be enough early into lists of growing length.
+    """Cut into lists of growing length, for a reader that may stop early.
 
     >>> [len(part) for part in slices(range(1000))]
     [64, 256, 680]

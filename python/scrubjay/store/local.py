@@ -8,12 +8,12 @@ from typing import Any
 
 from scrubjay._native import Engine, Filter, Scope
 from scrubjay.errors import VersionConflictError
-from scrubjay.filters import FilterLike, Ids
+from scrubjay.filters import Ids
 from scrubjay.store.facets import Facet, facet_of
-from scrubjay.store.listing import asked
+from scrubjay.store.listing import Listing
 from scrubjay.store.patching import Keep, Patch
 from scrubjay.store.protocol import RowId, StoredDocument
-from scrubjay.store.scrolling import Position, Scroll, first_of
+from scrubjay.store.scrolling import Position, Scroll, first_of, sorted_keys
 
 __all__ = ["LocalEngine"]
 
@@ -21,39 +21,26 @@ __all__ = ["LocalEngine"]
 class LocalEngine(Engine):
     """A native engine with the listings of an engine over a file.
 
+    >>> from scrubjay.store.listing import listing_of
     >>> engine = LocalEngine()
     >>> engine.upsert_many([1, 2, 3], ["one", "two", "three"], scope=Scope("acme"))
     3
     >>> engine.upsert(1, "uno", scope=Scope("acme"))
-    >>> [document.id for document in engine.listed(Scope("acme"))]
+    >>> [document.id for document in engine.listed(listing_of(Scope("acme")))]
     [1, 3, 2]
     """
 
-    def listed(
-        self,
-        scope: Scope,
-        *,
-        filter: FilterLike | None = None,
-        ids: Ids | None = None,
-        exact: bool = False,
-        limit: int | None = None,
-        offset: int = 0,
-        order: str = "newest",
-    ) -> list[StoredDocument]:
-        """Return documents that `scope` sees, without their vectors, by when they were last written.
-
-        See :meth:`scrubjay.Index.list` for the arguments. All of one state of each exact scope.
-        """
-        request = asked(scope, filter=filter, exact=exact, limit=limit, offset=offset, order=order)
-        limit = None if request.stop is None else request.stop - request.start
+    def listed(self, wanted: Listing, ids: Ids | None = None) -> list[StoredDocument]:
+        """Return documents of a listing, of `ids` if they are given, without their vectors, by when they were last
+        written. All of one state of each exact scope."""
         result = self.scroll(
-            scope,
-            filter=request.filter,
+            wanted.scope,
+            filter=wanted.filter,
             ids=ids,
-            exact=exact,
-            newest=request.newest,
-            skip=request.start,
-            limit=limit,
+            exact=wanted.exact,
+            newest=wanted.newest,
+            skip=wanted.start,
+            limit=None if wanted.stop is None else wanted.stop - wanted.start,
         )
         return list(_documents(result))
 
@@ -83,6 +70,24 @@ class LocalEngine(Engine):
             chosen = [i for _, i in places[: wanted.limit]]
             last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
         return [_document(result, i, wanted.vectors) for i in chosen], last
+
+    def keys(self, wanted: Scroll) -> list[tuple[Scope, RowId]]:
+        """Return the keys of all documents of a scroll in its order, which is that of a field."""
+        result = self.scroll(wanted.scope, filter=wanted.filter, exact=wanted.exact)
+        each = ((result.payload(i), result.version(i), i) for i in range(len(result)))
+        return [(result.scope(i), result.id(i)) for i in sorted_keys(each, wanted)]
+
+    def version_at(self, wanted: Scroll, n: int) -> int | None:
+        """Return the version of the document behind the first `n` in the order of writing; None: there are no more."""
+        result = self.scroll(
+            wanted.scope,
+            filter=wanted.filter,
+            exact=wanted.exact,
+            newest=wanted.descending,
+            skip=n,
+            limit=1,
+        )
+        return int(result.version(0)) if len(result) else None
 
     def values(self, field: str, wanted: Scroll) -> Facet:
         """Count the values of a field of the documents that a scroll goes through."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.schema import (
     COLLECTIONS,
-    ENCRYPTED,
+    FLAGS,
     FORMAT,
     SEALED_TABLES,
     Tables,
@@ -158,7 +158,7 @@ def migrate(connection: sqlite3.Connection) -> int:
         CorruptIndexError: the file is not of the format that it says, or rows of it contradict each other.
     """
     version = version_of(connection)
-    flag, version = version & ENCRYPTED, version & ~ENCRYPTED
+    flags, version = version & FLAGS, version & ~FLAGS
     if version not in (*_MIGRATIONS, FORMAT):
         raise CorruptIndexError(f"user_version: expected a format from 1 to {FORMAT}, got {version}")
     connection.execute("PRAGMA legacy_alter_table = ON")  # a trigger that was damaged does not stop it
@@ -177,6 +177,6 @@ def migrate(connection: sqlite3.Connection) -> int:
             raise CorruptIndexError(
                 f"user_version: {version}, but the tables are those of a later format"
             ) from error
-        connection.execute(f"PRAGMA user_version = {(step + 1) | flag}")
+        connection.execute(f"PRAGMA user_version = {(step + 1) | flags}")
     connection.execute("PRAGMA legacy_alter_table = OFF")
     return FORMAT - version

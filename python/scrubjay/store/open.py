@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
 from scrubjay.errors import StoreFormatError, UnsupportedError
-from scrubjay.stemming import stemmer_of
 from scrubjay.store.budget import Budget
 from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
@@ -48,9 +47,8 @@ def open_engine(
     if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
     # Bad arguments are reported before a file is made.
-    of_new = stemmer_of(new.analyzer, stemmer)
     metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # the engine checks them
-    Engine(new.dim, metric, dtype=dtype, analyzer=new.analyzer, stemmer=of_new, k1=k1, b=b)
+    Engine(new.dim, metric, dtype=dtype, analyzer=new.analyzer, stemmer=stemmer, k1=k1, b=b)
     store: Store
     if isinstance(place, Path):
         store = SqliteStore(
@@ -79,7 +77,7 @@ def open_engine(
                     cast(Any, stored.metric),
                     dtype=cast(Any, stored.dtype),
                     analyzer=stored.analyzer,
-                    stemmer=stemmer_of(stored.analyzer, stemmer),
+                    stemmer=stemmer,
                     k1=k1,
                     b=b,
                 )

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from numpy.typing import NDArray
-
 from scrubjay import payload as payloads
+from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KEEP", "Keep", "Patch"]
@@ -36,7 +35,10 @@ class Patch:
     metadata: Mapping[str, Any]
     created_at: datetime | Keep | None
     expires_at: datetime | Keep | None
-    vector: NDArray[Any] | Keep | None = KEEP
+    vector: DocumentVector | Keep | None = KEEP
+    context: str | Keep | None = KEEP
+    pending: bool = False
+    """Whether the text is to be embedded anew; what vector there is stays until then."""
 
     @staticmethod
     def of(
@@ -55,9 +57,17 @@ class Patch:
             expires_at if isinstance(expires_at, Keep) else payloads.to_utc(expires_at, "expires_at"),
         )
 
-    def with_vector(self, vector: NDArray[Any] | None) -> Patch:
+    def with_vector(self, vector: DocumentVector | None) -> Patch:
         """Return the change that gives the document this vector, or takes its vector away."""
         return replace(self, vector=vector)
+
+    def with_context(self, context: str | None) -> Patch:
+        """Return the change that gives the document this context, or takes its context away."""
+        return replace(self, context=context)
+
+    def to_embed(self) -> Patch:
+        """Return the change that makes the document pending."""
+        return replace(self, pending=True)
 
     @property
     def expiry(self) -> int | None:
@@ -83,8 +93,12 @@ class Patch:
         for name, moment in (("created_at", self.created_at), ("expires_at", self.expires_at)):
             if not isinstance(moment, Keep):
                 changed[name] = None if moment is None else moment.isoformat()
+        if not isinstance(self.context, Keep):
+            changed["context"] = self.context
         if not isinstance(self.vector, Keep):
             changed["pending"] = None  # the vector is what the caller says
+        elif self.pending:
+            changed["pending"] = True
         if not changed["metadata"] and "metadata" not in fields:
             del changed["metadata"]
         kept = {name: value for name, value in {**fields, **changed}.items() if value is not None}

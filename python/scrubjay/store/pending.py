@@ -78,7 +78,7 @@ def count(store: ReadingStore, *, now: int, scopes: Sequence[Scope] | None = Non
 def pages(store: ReadingStore, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
     """Yield pending documents in the order of writing, `size` entries at a time, what is entered meanwhile included.
 
-    Damaged ones, and those whose key cannot be had, are passed over.
+    Damaged ones, and those whose key is not available, are passed over.
     """
     t = store.tables
     after = 0

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scrubjay._native import Scope
+from scrubjay.errors import StoreError
+from scrubjay.passage_vectors import DocumentVector
 
 __all__ = [
     "Changes",
@@ -24,6 +23,7 @@ __all__ = [
     "NewRow",
     "Noticed",
     "RowId",
+    "RowRefusedError",
     "ScopeState",
     "StoredDocument",
     "StoredRow",
@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 RowId = str | int
+
+
+class RowRefusedError(StoreError):
+    """A row of a layer above that a constraint of its table forbids. The rest of the transaction goes on."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class StoredDocument(NamedTuple):
     text: str
     scope: Scope
     payload: bytes | None
-    vector: NDArray[np.float32] | None
+    vector: DocumentVector | None
     version: int
 
 
@@ -147,6 +151,8 @@ class Noticed(NamedTuple):
 
     mark: Any
     changed: Sequence[tuple[Scope, int]] | None
+    is_renewed: bool = False
+    """Whether the collection may have another generation, whatever was written."""
 
 
 class Entry(NamedTuple):

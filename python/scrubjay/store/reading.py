@@ -8,10 +8,8 @@ from __future__ import annotations
 import heapq
 import mmap
 import sqlite3
-import sys
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter
@@ -23,9 +21,10 @@ from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
 from scrubjay.store import schema
 from scrubjay.store.cipher import Cipher, data_key
 from scrubjay.store.connections import Readers, StoreConnection, translated
-from scrubjay.store.decoding import integer, is_id, row_reader, scope_of, shown, unmarked
+from scrubjay.store.decoding import integer, is_id, row_reader, scope_of, shown
 from scrubjay.store.digests import ScopeDigest, blocks_of, mismatch, tombstone_blocks
 from scrubjay.store.encryption import BLOCK_BYTES, Box
+from scrubjay.store.images import Images
 from scrubjay.store.protocol import (
     Changes,
     Entry,
@@ -42,11 +41,10 @@ from scrubjay.store.scopes import Sight, agreeing, names_of, row_of
 
 __all__ = ["ReadingStore", "names_of", "scope_of"]
 
-_PIECE_BYTES = 1 << 16
-_MAX_SCRATCH_BYTES = 16 << 20
 _TAG = itemgetter(slice(-BLOCK_BYTES, None))
 _SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # of a row as it is read: text, payload, vector
 _MANY_IDS = 500  # in one statement; SQLite takes at least 999 parameters
+_PAGE = 100  # rows that a listing reads at a time
 
 
 class ReadingStore:
@@ -56,11 +54,8 @@ class ReadingStore:
     tables: Tables
     cipher: Cipher
     _readers: Readers
+    _images: Images
     _wal_index: mmap.mmap | None = None
-
-    def __init__(self) -> None:
-        self._scratch = bytearray()  # for an image on its way to the engine
-        self._scratch_lock = threading.Lock()
 
     @property
     def _reader(self) -> StoreConnection:
@@ -161,22 +156,38 @@ class ReadingStore:
         return scopes
 
     def living_scopes(
-        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+        self,
+        within: Scope | None,
+        *,
+        now: int,
+        users: tuple[str, str] | None = None,
+        after: Scope | None = None,
+        limit: int | None = None,
     ) -> list[Scope]:
         """Return every scope that has unexpired documents and agrees with each component that `within` names.
 
         With `users` only those whose user is at or after the first text and before the second, by code point; together
-        with a tenant that costs what is found.
+        with a tenant that costs what is found. With a `limit` only so many, the first ones behind the scope `after`.
         """
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
         if users is not None:
             condition, names = f"{condition} AND s.user >= ? AND s.user < ?", (*names, *users)
+        page = ""
+        ends: tuple[int, ...] = ()
+        if after is not None:
+            condition, names = (
+                f"{condition} AND (s.tenant, s.user, s.agent) > (?, ?, ?)",
+                (*names, *names_of(after)),
+            )
+        if limit is not None:
+            page, ends = " ORDER BY s.tenant, s.user, s.agent LIMIT ?", (limit,)
         with translated(self.path, "reading"):
             found = self._reader.execute(
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND {condition} AND EXISTS("
-                f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))",
-                (*names, now),
+                f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))"
+                f"{page}",
+                (*names, now, *ends),
             ).fetchall()
         return _scopes(found)
 
@@ -203,7 +214,7 @@ class ReadingStore:
         return None if self.cipher.ring is None else self.cipher.scope_digest(self.tables, scope, state)
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; to be gone through in a snapshot.
+        """Yield the unexpired documents of exactly this scope in order of writing; read it in a snapshot.
 
         Raises:
             CorruptIndexError: a row was changed, or (after the last one) rows were put back or taken out.
@@ -265,8 +276,8 @@ class ReadingStore:
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse.
 
-        With `ids` only those of them; without, with `after`, only what comes behind the row with this number. To be
-        gone through inside :meth:`snapshot`.
+        With `ids` only those of them; without, with `after`, only what comes behind the row with this number. Read
+        it inside :meth:`snapshot`.
         """
         states = [(scope, self.scope_state(scope)) for scope in scopes if self.cipher.readable(scope.tenant)]
         keys = [(state.key, scope) for scope, state in states if state is not None and state.documents]
@@ -285,18 +296,22 @@ class ReadingStore:
         opened = self.row_opener(scope)
         with translated(self.path, "reading"):
             if ids is None:
-                behind = f" AND seq {'<' if newest else '>'} ?" if after else ""
-                found = self._reader.execute(
-                    question + behind + order, (key, now, after) if after else (key, now)
-                )
-                while batch := found.fetchmany(100):
+                # Page by page, none half read: until Python 3.10 the cursor of a listing that was left before its end
+                # shares the cached statement with the next one after a rollback, and starts it again when it is freed.
+                edge = after or None
+                while True:
+                    behind = "" if edge is None else f" AND seq {'<' if newest else '>'} ?"
+                    asked = (key, now) if edge is None else (key, now, edge)
+                    batch = self._reader.execute(f"{question}{behind}{order} LIMIT {_PAGE}", asked).fetchall()
                     for row in batch:
                         yield opened(row), scope
-                return
+                    if len(batch) < _PAGE:
+                        return
+                    edge = batch[-1][0]
             rows: list[tuple[Any, ...]] = []
             wanted = iter(ids)
             while some := list(islice(wanted, _MANY_IDS)):
-                # CROSS JOIN: each id is looked up by the key, whatever SQLite thinks of the index by scope.
+                # CROSS JOIN: each id is looked up by the key, even if SQLite would prefer the index by scope.
                 by_key = (
                     f"WITH wanted(own) AS (VALUES {','.join(['(?)'] * len(some))}) "
                     "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash FROM wanted "
@@ -359,7 +374,11 @@ class ReadingStore:
         if self.cipher.ring is not None and not self.cipher.readable(sight.scopes[0].tenant):
             return None
         with translated(self.path, "reading"):
-            found = self._reader.row(_looking(self.tables.suffix, len(sight.scopes)), (id, now, *sight.names))
+            names, n_scopes = sight.names, len(sight.scopes)
+            asked = (id, *names, now)
+            if n_scopes > 1:
+                asked = tuple(v for at in range(0, len(names), 3) for v in (id, *names[at : at + 3], now))
+            found = self._reader.row(_looking(self.tables.suffix, n_scopes), asked)
             return None if found is None else self._sound(found[1:], sight.scopes[found[0]])
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
@@ -414,7 +433,7 @@ class ReadingStore:
         return opened, scope
 
     def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys cannot be had now; not those whose keys were destroyed."""
+        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
         away: set[str] = set()
         with translated(self.path, "reading"):
             reader = self._reader
@@ -428,8 +447,9 @@ class ReadingStore:
                 away.add(tenant)
         return away
 
-    def text(self, row: Sequence[Any], scope: Scope) -> str | None:
-        """Return the text of a row (seq, id, text, payload, vector, hash); None if its tenant's key was destroyed.
+    def to_embed(self, row: Sequence[Any], scope: Scope) -> tuple[str, bytes | None] | None:
+        """Return text and payload of a row (seq, id, text, payload, vector, hash), of which what is embedded is made;
+        None if its tenant's key was destroyed.
 
         Raises:
             CorruptIndexError: its text, id or scope is not what was written.
@@ -439,7 +459,7 @@ class ReadingStore:
         opened = self.row_opener(scope)(row)
         if not opened.usable:
             raise CorruptIndexError(str(opened.damage), path=self.path, id=row[1], scope=scope)
-        return opened.text
+        return opened.text, opened.payload
 
     def ids_after(self, seq: int, limit: int, *, now: int) -> list[tuple[int, RowId]]:
         """Return (seq, id) of the next unexpired documents in order of writing."""
@@ -530,89 +550,17 @@ class ReadingStore:
             CorruptIndexError: they were sealed, and cannot be opened.
         """
         with translated(self.path, "reading"), self.snapshot():
-            found = self._image_rows(key)
-            if found is None:
-                return None
-            chunks = self._opened_image(key, found[0], [self._image_data(number) for number in found[1]])
-            return (found[0], [bytes(chunk) for chunk in chunks])
+            return self._images.copied(key, partial(self._scope, key))
 
     @contextmanager
     def image_views(self, key: int) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns for the duration of the block, if possible in memory that is used again.
-
-        Touching new memory takes longer than reading into it.
-        """
-        with translated(self.path, "reading"), self.snapshot():
-            found = self._image_rows(key)
-            if found is None or not self._scratch_lock.acquire(blocking=False):
-                yield self.image(key)
-                return
-            try:
-                yield (found[0], self._opened_image(key, found[0], self._into_scratch(found[1])))
-            finally:
-                if len(self._scratch) > _MAX_SCRATCH_BYTES:
-                    self._scratch = bytearray()
-                self._scratch_lock.release()
-
-    def _opened_image(
-        self, key: int, version: int, chunks: Sequence[bytes | memoryview]
-    ) -> Sequence[bytes | memoryview]:
-        scope = self._scope(key)
-        if self.cipher.ring is not None:  # without keys a sealed one is not an image that the engine can read
-            chunks = self.cipher.open_image(self.tables.image, scope, version, chunks)
-        return unmarked(scope, version, chunks)
-
-    def _image_rows(self, key: int) -> tuple[int, list[int]] | None:
-        t = self.tables
-        found = self._reader.execute(
-            f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {t.image} WHERE scope = ? ORDER BY ordinal",
-            (key,),
-        ).fetchall()
-        for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
-            if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
-                return None
-        if found and found[0][3].__class__ is not int:
-            return None
-        return (found[0][3], [row[0] for row in found]) if found else None
-
-    def _image_data(self, number: int) -> bytes:
-        t = self.tables
-        if sys.version_info >= (
-            3,
-            11,
-        ):  # a fifth of the time: a value of a row passes through SQLite's own memory
-            return self._reader.blob(t.image, "data", number)
-        found: tuple[bytes] = self._reader.execute(
-            f"SELECT data FROM {t.image} WHERE number = ?", (number,)
-        ).fetchone()
-        return found[0]
-
-    def _into_scratch(self, numbers: Sequence[int]) -> Sequence[bytes | memoryview]:
-        if sys.version_info >= (3, 11):
-            reader = self._reader
-            return list(reader.call(self._read_blobs, reader, numbers))
-        return [self._image_data(number) for number in numbers]
-
-    def _read_blobs(self, reader: StoreConnection, numbers: Sequence[int]) -> list[memoryview]:
-        """The same, with the connection's turn: a BLOB must not be closed by another thread while it is read."""
-        with ExitStack() as stack:
-            table = self.tables.image
-            blobs = [
-                stack.enter_context(reader.blobopen(table, "data", number, readonly=True))  # type: ignore[attr-defined,unused-ignore]
-                for number in numbers
-            ]
-            if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
-                self._scratch = bytearray(n_bytes)
-            scratch = memoryview(self._scratch)
-            views: list[memoryview] = []
-            at = 0
-            for blob in blobs:
-                start = at
-                while piece := blob.read(_PIECE_BYTES):
-                    scratch[at : at + len(piece)] = piece
-                    at += len(piece)
-                views.append(scratch[start:at])
-        return views
+        """Give what :meth:`image` returns for the duration of the block, if possible in memory that is used again."""
+        with (
+            translated(self.path, "reading"),
+            self.snapshot(),
+            self._images.viewed(key, partial(self._scope, key)) as image,
+        ):
+            yield image
 
     def reading_connection(self) -> StoreConnection:
         """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
@@ -625,14 +573,15 @@ _STATE = "s.key, s.version, s.horizon, s.documents, s.vectors, s.digest"
 
 @lru_cache(maxsize=256)
 def _looking(suffix: str, n_scopes: int) -> str:
-    """Return the question for one document (?1 its id, ?2 the time) in scopes whose names follow: the first that has
-    it. SQLite goes through the parts of UNION ALL in order, and LIMIT ends that; each part looks up two keys."""
+    """Return the question for one document in scopes, the first that has it. Each scope is asked of with the id, its
+    names and the time. SQLite goes through the parts of UNION ALL in order, and LIMIT ends that; each part looks up
+    two keys."""
     parts = (
         f"SELECT {i}, d.seq, d.id, d.text, d.payload, v.data, d.hash FROM scope{suffix} s "
-        f"CROSS JOIN document{suffix} d ON d.id = ?1 AND d.scope = s.key "
+        f"CROSS JOIN document{suffix} d ON d.id = ? AND d.scope = s.key "
         f"LEFT JOIN vector{suffix} v ON v.seq = d.seq "
-        f"WHERE s.tenant = ?{3 * i + 3} AND s.user = ?{3 * i + 4} AND s.agent = ?{3 * i + 5} "
-        "AND (d.expires_at IS NULL OR d.expires_at > ?2)"
+        f"WHERE s.tenant = ? AND s.user = ? AND s.agent = ? "
+        "AND (d.expires_at IS NULL OR d.expires_at > ?)"
         for i in range(n_scopes)
     )
     return " UNION ALL ".join(parts) + " LIMIT 1"

@@ -10,22 +10,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
+from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.pending import not_pending
 from scrubjay.store.reading import scope_of
-from scrubjay.store.schema import Tables, has_data_keys
+from scrubjay.store.schema import Tables, has_data_keys, note_passages
+from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.transaction import Transaction
-from scrubjay.store.vectors import encode_many
+from scrubjay.store.vectors import encode, has_passages
 
 __all__ = ["reembed_store"]
 
-Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
+Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
 
 
 def _missing_rows(connection: sqlite3.Connection, t: Tables, join: str = "") -> str:
@@ -48,15 +47,21 @@ def reembed_store(
 ) -> int:
     """Give every document a vector of `model`; return how many documents were embedded by this call.
 
-    `embed` returns a vector for each text, or None for one in which the model finds nothing. Whatever it
+    `embed` returns a vector for each text and payload, or None where the model finds nothing. Whatever it
     raises ends the call; what was embedded until then is kept for the next one with the same model. But after one
     of `failing` what is not embedded yet becomes pending, and the model is changed.
     """
-    store = engine.file("reembed")
+    if not isinstance(engine.store, SqliteStore):
+        from scrubjay.store.postgres.reembedding import reembed_rows
+
+        return reembed_rows(
+            engine, engine.store, model, dim, embed, progress, batch_size=batch_size, failing=failing
+        )
+    store = engine.store
     t = store.tables
     with store.writing("reembedding") as transaction:
         goal = f"{model}\n{dim}"
-        if transaction.meta("reembedding") != goal:  # what another model began is of no use
+        if transaction.meta("reembedding") != goal:  # vectors of another model that was begun are useless
             transaction.connection.execute(f"DELETE FROM {t.staged_vector}")
             transaction.settle(reembedding=goal)
     n_embedded = 0
@@ -69,7 +74,7 @@ def reembed_store(
                 raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
             last = missing[0][0]
             try:
-                rows = [] if is_down else _embed(missing, embed, dim, engine.dtype)
+                rows = [] if is_down else _embed(missing, embed, engine.dtype)
             except failing:
                 is_down = True
             if is_down:
@@ -87,8 +92,8 @@ def reembed_store(
         refused = True
 
 
-def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
-    """Return (seq, text) of documents without a new vector; None as the text of a tenant whose key was destroyed."""
+def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, bytes | None] | None]]:
+    """Return (seq, (text, payload)) of documents without a new vector; (seq, None) if a tenant's key was destroyed."""
     store = engine.file("reembed")
     t = store.tables
     connection = store.reading_connection()
@@ -98,24 +103,24 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
             f"{_missing_rows(connection, t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
             (limit,),
         ).fetchall()
-        return [(row[0], store.text(row[:6], scope_of(*row[6:]))) for row in found]
+        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in found]
 
 
 def _embed(
-    missing: Sequence[tuple[int, str | None]], embed: Embed, dim: int, dtype: str
+    missing: Sequence[tuple[int, tuple[str, bytes | None] | None]], embed: Embed, dtype: str
 ) -> list[tuple[int, bytes | None]]:
-    texts = [text for _, text in missing if text is not None]
-    vectors = iter(embed(texts) if texts else [])
-    rows = [(seq, None if text is None else next(vectors)) for seq, text in missing]
-    present = [np.asarray(vector, dtype=np.float32) for _, vector in rows if vector is not None]
-    encoded = iter(encode_many(np.stack(present), dtype) if present else [])
-    return [(seq, None if vector is None else next(encoded)) for seq, vector in rows]
+    documents = [document for _, document in missing if document is not None]
+    vectors = iter(embed(documents) if documents else [])
+    rows = [(seq, None if document is None else next(vectors)) for seq, document in missing]
+    return [(seq, None if vector is None else encode(vector, dtype)) for seq, vector in rows]
 
 
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
     t = transaction.tables
     if transaction.meta("reembedding") != goal:
         raise StoreError("reembedding: another process began to change to another model")
+    if any(data is not None and has_passages(data) for _, data in rows):
+        note_passages(transaction.connection)
     if has_data_keys(transaction.connection):
         rows = [(seq, data if data is None else transaction.sealed_vector(seq, data)) for seq, data in rows]
     # A document may have been deleted or replaced while its text was embedded: then it has no row of this number.

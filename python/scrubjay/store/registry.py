@@ -64,11 +64,15 @@ class Rules(NamedTuple):
 
     @property
     def owned(self) -> str:
-        """The condition that a row is the tenant's, with one parameter `?1`."""
+        """The condition that a row is the tenant's; its parameters are `asked` of the tenant."""
         if not self.owner:
-            return "tenant = ?1"
-        ways = (f"SELECT {column} FROM {table} WHERE tenant = ?1" for _, table, column in self.owner)
+            return "tenant = ?"
+        ways = (f"SELECT {column} FROM {table} WHERE tenant = ?" for _, table, column in self.owner)
         return f"{self.owner[0][0]} IN ({' UNION ALL '.join(ways)})"
+
+    def asked(self, tenant: str) -> tuple[str, ...]:
+        """Return the parameters of `owned`."""
+        return (tenant,) * max(1, len(self.owner))
 
     @property
     def plain(self) -> str:
@@ -158,7 +162,7 @@ def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
         if (
             one.sealed
             and connection.execute(
-                f"SELECT 1 FROM {one.name} WHERE {one.owned} AND {one.plain} LIMIT 1", (tenant,)
+                f"SELECT 1 FROM {one.name} WHERE {one.owned} AND {one.plain} LIMIT 1", one.asked(tenant)
             ).fetchone()
         ):
             return one.name
@@ -168,7 +172,9 @@ def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
 def has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
     """Whether any table has a row of a tenant."""
     return any(
-        connection.execute(f"SELECT 1 FROM {one.name} WHERE {one.owned} LIMIT 1", (tenant,)).fetchone()
+        connection.execute(
+            f"SELECT 1 FROM {one.name} WHERE {one.owned} LIMIT 1", one.asked(tenant)
+        ).fetchone()
         for one in rules(connection)
     )
 
@@ -226,7 +232,7 @@ def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenan
     assignments = ", ".join(f"{column} = ?" for column in (*one.sealed, *one.hashes))
     is_row = " AND ".join(f"{column} = ?" for column in one.key)
     found = connection.execute(
-        f"SELECT {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}", (tenant,)
+        f"SELECT {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}", one.asked(tenant)
     ).fetchall()
     for values in found:
         at, split = 0, []
@@ -251,9 +257,9 @@ def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenan
 def _key_hashes(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenant: str) -> None:
     for column in one.hashes:
         for (hash,) in connection.execute(
-            f"SELECT DISTINCT {column} FROM {one.name} WHERE {one.owned}", (tenant,)
+            f"SELECT DISTINCT {column} FROM {one.name} WHERE {one.owned}", one.asked(tenant)
         ).fetchall():
             connection.execute(
-                f"UPDATE {one.name} SET {column} = ?2 WHERE {one.owned} AND {column} = ?3",
-                (tenant, cipher.digest(tenant, hash), hash),
+                f"UPDATE {one.name} SET {column} = ? WHERE {one.owned} AND {column} = ?",
+                (cipher.digest(tenant, hash), *one.asked(tenant), hash),
             )

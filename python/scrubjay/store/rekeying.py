@@ -1,4 +1,4 @@
-"""How a tenant who was in the clear becomes encrypted whole, and how a master key changes.
+"""Encrypting a tenant whose rows are in the clear, and changing a master key.
 
 The first transaction draws the data key and seals the tables beside the collections; what documents there are is then
 sealed in small transactions, in every collection. New writes are sealed from the first transaction on, so a process

@@ -21,7 +21,8 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.store.connections import hold_to_size, translated
 from scrubjay.store.feedback import forget_ids
 from scrubjay.store.protocol import StoredRow
-from scrubjay.store.rebuilding import Rebuilt, rebuild, write_aside
+from scrubjay.store.rebuilding import rebuild
+from scrubjay.store.rebuilt_file import Rebuilt, write_aside
 from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["RepairReport", "SalvageReport", "repair_file", "salvage_file", "set_aside_forged"]
@@ -129,7 +130,7 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
             try:
                 if store.cipher.ring is None or not store.cipher.readable(scope.tenant):
                     continue
-            except Error:  # a key that is not to be had now: its rows stay as they are
+            except Error:  # the key is not available now: its rows stay as they are
                 continue
             opened = store.row_opener(scope)
             rows = connection.execute(

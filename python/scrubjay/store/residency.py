@@ -65,7 +65,7 @@ class Residency(Filling):
         self._changed: dict[Partition, None] = {}  # whose images may be old
         self._left_behind: set[Partition] = (
             set()
-        )  # resident, and not current because the rows could not be had
+        )  # resident, and not current because the rows could not be read
         self._n_restarts = 0  # how often the store's history turned out to be another one
         self._departing = threading.Lock()
         self._n_departures = 0
@@ -89,7 +89,7 @@ class Residency(Filling):
         No partitions if the tenant's key was destroyed.
 
         Raises:
-            EncryptionError: the tenant's key cannot be had.
+            EncryptionError: the tenant's key is not available.
         """
         if self._keyed and not self._readable(scope):
             return (), self._n_departures
@@ -113,6 +113,39 @@ class Residency(Filling):
             self.evict(keep=view)
             return self.view(scope)
         return view, stamp
+
+    def view_together(self, scopes: Sequence[Scope]) -> tuple[list[Scope], View]:
+        """Return what :meth:`view` does, of several scopes: those whose tenants' keys were not destroyed, and what they
+        see, each partition once. They are in memory together, whatever the budget.
+
+        Raises:
+            EncryptionError: a tenant's key is not available.
+        """
+        if self._keyed:
+            scopes = [scope for scope in scopes if self._readable(scope)]
+        glance = self._store.glance()
+        if glance != self._glance:
+            self.mark_changed()
+            self._glance = glance  # only now, as above
+        while True:
+            stamp = self._n_departures  # before looking, as above
+            seen = self._views_of(scopes)
+            tick, brought = self.budget.tick(), False
+            for partition in seen:
+                partition.last_used = tick
+                if not partition.ready:
+                    brought = self.bring(partition) or brought
+                elif partition.next_expiry != NEVER and partition.next_expiry <= self._clock():
+                    self._expire(partition)
+            if not brought:
+                return list(scopes), (seen, stamp)
+            self.evict(keep=seen)
+
+    def _views_of(self, scopes: Sequence[Scope]) -> tuple[Partition, ...]:
+        found: dict[Partition, None] = {}
+        for scope in scopes:
+            found.update(dict.fromkeys(self._views.get(scope) or self._make_view(scope)))
+        return tuple(found)
 
     def view_now(self, scope: Scope) -> View | None:
         """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
@@ -167,9 +200,9 @@ class Residency(Filling):
         """Whether no partition of the view left the engine since it was taken."""
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
-    def damage(self, scope: Scope) -> tuple[int, int]:
-        """Return of how many documents that `scope` sees the vectors cannot be read, and how many not at all."""
-        view = self._views.get(scope, ())
+    def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
+        """Return of how many documents that `scopes` see the vectors cannot be read, and how many not at all."""
+        view = {partition for scope in scopes for partition in self._views.get(scope, ())}
         return sum(one.n_without_vector for one in view), sum(one.n_lost for one in view)
 
     def without_eviction(self) -> AbstractContextManager[bool]:
@@ -179,7 +212,7 @@ class Residency(Filling):
     def mark_changed(self) -> None:
         """Find the scopes that were written to since the last time, and mark their partitions as behind."""
         with self._lock:
-            self._seen, changed = self._store.noticed(self._seen)
+            self._seen, changed, is_renewed = self._store.noticed(self._seen)
             if changed is None:
                 self._n_restarts += 1
             for scope, version in changed or ():
@@ -191,7 +224,7 @@ class Residency(Filling):
                     partition.ready = False
         if changed is None:
             self.start_over()
-        elif changed and self._store.generation() != self.generation:
+        elif (changed or is_renewed) and self._store.generation() != self.generation:
             self._on_new_model()
 
     def partition(self, scope: Scope) -> Partition:
@@ -240,10 +273,10 @@ class Residency(Filling):
         self._partitions = kept
 
     def bring(self, partition: Partition) -> bool:
-        """Make a partition resident and current; False if the rows cannot be had now, and it is here as of before.
+        """Make a partition resident and current; False if the rows cannot be read now, and it is here as of before.
 
         Raises:
-            StoreUnavailableError: the rows cannot be had, and it is not here.
+            StoreUnavailableError: the rows cannot be read, and it is not here.
         """
         with partition.lock:
             while not partition.ready and not partition.retired:
@@ -260,13 +293,15 @@ class Residency(Filling):
                     raise
         return True
 
-    def freshness(self, scope: Scope) -> tuple[float, bool]:
+    def freshness(self, scopes: Sequence[Scope]) -> tuple[float, bool]:
         """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised, or
-        known to be missing in what `scope` sees."""
+        known to be missing in what `scopes` see."""
         seconds, is_late = self._store.freshness()
         if self._left_behind:  # set by bring(): looked at by name only then
             self._left_behind = {one for one in self._left_behind if not one.ready and one.resident}
-            is_late = is_late or not self._left_behind.isdisjoint(self._views.get(scope, ()))
+            is_late = is_late or any(
+                not self._left_behind.isdisjoint(self._views.get(scope, ())) for scope in scopes
+            )
         return seconds, is_late
 
     def stamp(self, scope: Scope) -> int:
@@ -411,7 +446,7 @@ class Residency(Filling):
             return [p for p in self._partitions.values() if p.resident and p.memory_bytes]
 
     def evict(self, keep: Sequence[Partition] = ()) -> None:
-        """Let the least recently used partitions go until the rest fits the budget.
+        """Evict the least recently used partitions until the rest fits the budget.
 
         Pinned ones and those in `keep` stay, and so do dirty ones whose images cannot be written right now.
         """
@@ -450,9 +485,9 @@ class Residency(Filling):
         )
 
     def save(self, partition: Partition, *, wait: bool = False, in_background: bool = False) -> bool:
-        """Write the images of a resident partition; False if the writer's turn could not be had, or the write failed.
+        """Write the images of a resident partition; False if the writer's turn could not be taken, or the write failed.
 
-        The caller holds neither: a writer may wait for a partition, so who holds a partition never waits for a writer.
+        The caller holds neither: a writer may wait for a partition, so no holder of a partition may wait for a writer.
         """
         with partition.lock:
             if not partition.resident or partition.applied == 0 or partition.n_damaged:

@@ -2,7 +2,8 @@
 
 `application_id` identifies the file as ours, `user_version` is its format; an older format is migrated
 (:mod:`scrubjay.store.migration`), a newer one is refused. A file that has data keys of encrypted tenants carries a flag
-beside the format, so that versions of Scrubjay without encryption refuse it; other files are unchanged.
+beside the format, so that versions of Scrubjay without encryption refuse it, and so does one whose documents have a
+context or passages with vectors of their own; other files are unchanged.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.decoding import shown
 from scrubjay.store.encryption import OVERHEAD_BYTES
 from scrubjay.store.protocol import Identity
-from scrubjay.store.vectors import n_bytes
+from scrubjay.store.vectors import fits
 
 __all__ = [
     "APPLICATION_ID",
     "COLLECTIONS",
+    "CONTEXTS",
     "ENCRYPTED",
+    "FLAGS",
     "FORMAT",
+    "PASSAGES",
     "SEALED_TABLES",
     "Tables",
     "all_tables",
@@ -40,6 +44,8 @@ __all__ = [
     "is_current",
     "is_identity",
     "missing_tables",
+    "note_contexts",
+    "note_passages",
     "read_identity",
     "recognise",
     "run_script",
@@ -49,7 +55,11 @@ __all__ = [
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
 FORMAT = 4
-ENCRYPTED = 0x100  # is added to the format of a file with data keys
+# Flags beside the format, of files that versions of Scrubjay without the feature must not open.
+ENCRYPTED = 0x100  # it has data keys
+CONTEXTS = 0x200  # documents have a context, whose words belong to their terms
+PASSAGES = 0x400  # documents have several vectors, one for each passage of their text
+FLAGS = ENCRYPTED | CONTEXTS | PASSAGES
 
 _NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
 
@@ -135,7 +145,7 @@ CREATE TABLE table_digest(tenant TEXT NOT NULL, name TEXT NOT NULL, digest BLOB 
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
-    """Return whether the file is an index of ours (False: it is empty, and can become one).
+    """Return whether the file is an index (False: it is empty, and can become one).
 
     Raises:
         StoreFormatError: it is something else, or newer than this version of Scrubjay.
@@ -156,7 +166,7 @@ def recognise(connection: sqlite3.Connection, path: str) -> bool:
         raise CorruptIndexError("its tables are gone", path=path)
     if application_id != APPLICATION_ID:
         raise StoreFormatError(f"path: expected a Scrubjay index, got another SQLite database: {path}")
-    if version & ~ENCRYPTED > FORMAT:
+    if version & ~FLAGS > FORMAT:
         raise StoreFormatError(
             f"path: expected format {FORMAT} or older, got format {version} of a newer Scrubjay: {path}"
         )
@@ -280,7 +290,7 @@ def create_tables(connection: sqlite3.Connection, tables: Tables, identity: Iden
 
 def is_current(connection: sqlite3.Connection) -> bool:
     """Whether the file has this format."""
-    return bool(version_of(connection) & ~ENCRYPTED == FORMAT)
+    return bool(version_of(connection) & ~FLAGS == FORMAT)
 
 
 def has_data_keys(connection: sqlite3.Connection) -> bool:
@@ -296,8 +306,24 @@ def create_data_keys(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {version | ENCRYPTED}")
 
 
+def note_contexts(connection: sqlite3.Connection) -> None:
+    """Say that documents have a context; the caller holds the write transaction."""
+    _note(connection, CONTEXTS)
+
+
+def note_passages(connection: sqlite3.Connection) -> None:
+    """Say that documents have vectors of passages; the caller holds the write transaction."""
+    _note(connection, PASSAGES)
+
+
+def _note(connection: sqlite3.Connection, flag: int) -> None:
+    version = version_of(connection)
+    if not version & flag:
+        connection.execute(f"PRAGMA user_version = {version | flag}")
+
+
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the format of a file, with the flag of one that has data keys."""
+    """Return the format of a file with its flags."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -340,8 +366,12 @@ def hold_to_rows(connection: sqlite3.Connection, tables: Tables) -> None:
     sizes = connection.execute(
         f"SELECT length(data) FROM {tables.vector} WHERE typeof(data) = 'blob' LIMIT {_SAMPLE}"
     ).fetchall()
-    size = 0 if identity.dim is None else n_bytes(identity.dim, identity.dtype)
-    if len(sizes) > 1 and not {size, size + OVERHEAD_BYTES} & {size for (size,) in sizes}:
+    dim, dtype = identity.dim, identity.dtype
+    right = (
+        dim is not None and (fits(size, dim, dtype) or fits(size - OVERHEAD_BYTES, dim, dtype))
+        for (size,) in sizes
+    )
+    if len(sizes) > 1 and not any(right):
         raise CorruptIndexError(f"{tables.meta}.dim is {identity.dim}, and vectors have {sizes[0][0]} bytes")
 
 

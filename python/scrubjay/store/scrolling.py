@@ -1,4 +1,4 @@
-"""Pages of documents in a stable order: where a page ends, and what its cursor says to the next call.
+"""Pages of documents in a stable order: positions and cursors.
 
 A page begins behind the last document of the one before (keyset pagination), found by what that document is ordered by
 and by the number of its last write. So what nobody writes to meanwhile is neither left out nor listed twice.
@@ -21,7 +21,17 @@ from scrubjay.errors import CursorError
 from scrubjay.records import Cursor
 from scrubjay.store.listing import checked_count
 
-__all__ = ["Position", "Scroll", "first_of", "read_cursor", "scroll_of", "sort_key", "write_cursor"]
+__all__ = [
+    "UNKNOWN",
+    "Position",
+    "Scroll",
+    "first_of",
+    "read_cursor",
+    "scroll_of",
+    "sort_key",
+    "sorted_keys",
+    "write_cursor",
+]
 
 T = TypeVar("T")
 
@@ -32,6 +42,9 @@ _CHECK_BYTES = 8
 _NUMBER, _TEXT, _BOOLEAN = range(3)
 _TYPES: tuple[Any, ...] = ((int, float), str, bool)
 _LARGEST = 10**308  # larger integers are ordered as this one
+
+UNKNOWN = -1
+"""In the place of a version that only a walk through the rows can tell."""
 
 
 class Scroll(NamedTuple):
@@ -143,22 +156,34 @@ def first_of(
     returns.
     """
 
-    def place(position: Position) -> tuple[Any, ...]:
-        if position.key is None:
-            return (1, 0, position.version)
-        return (0, _Reversed(position.key) if scroll.descending else position.key, position.version)
-
     field = scroll.order_by or ""
     places = (
-        (place(position), position, document)
+        (_place(position, scroll), position, document)
         for position, document in (
             (Position(sort_key(payload, field), version), document)
             for payload, version, document in documents
         )
     )
-    behind = places if after is None else (one for one in places if one[0] > place(after))
+    behind = places if after is None else (one for one in places if one[0] > _place(after, scroll))
     found = heapq.nsmallest(scroll.limit + 1, behind, key=lambda one: one[0])
     return [(position, document) for _, position, document in found]
+
+
+def sorted_keys(documents: Iterable[tuple[bytes | None, int, T]], scroll: Scroll) -> list[T]:
+    """Return what stands for each of the documents (payload, version, whatever) in the order of a scroll."""
+    field = scroll.order_by or ""
+    places = [
+        (_place(Position(sort_key(payload, field), version), scroll), key)
+        for payload, version, key in documents
+    ]
+    places.sort(key=lambda one: one[0])
+    return [key for _, key in places]
+
+
+def _place(position: Position, scroll: Scroll) -> tuple[Any, ...]:
+    if position.key is None:
+        return (1, 0, position.version)
+    return (0, _Reversed(position.key) if scroll.descending else position.key, position.version)
 
 
 # ---------------------------------------------------------------------- cursors
@@ -182,7 +207,7 @@ def read_cursor(cursor: Any, scroll: Scroll, place: str | None) -> Position:
     """Return the position that a cursor names.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
         CursorError: it is damaged, or of another index, scope or order.
     """
     if not isinstance(cursor, str):

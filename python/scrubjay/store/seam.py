@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.store.digests import ScopeDigest
 from scrubjay.store.encryption import Box, KeyRing
+from scrubjay.store.erased import ErasureReport
 from scrubjay.store.feedback import Feedback
 from scrubjay.store.inspection import CheckReport
 from scrubjay.store.protocol import (
@@ -37,7 +38,7 @@ from scrubjay.store.protocol import (
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.scopes import Sight
 
-__all__ = ["Keys", "Store", "Transaction"]
+__all__ = ["Keys", "LayerStore", "Store", "Transaction"]
 
 
 class Keys(Protocol):
@@ -49,7 +50,7 @@ class Keys(Protocol):
         ...
 
     def readable(self, tenant: str) -> bool:
-        """Whether the tenant's key was not destroyed; raises EncryptionError if it cannot be had."""
+        """Whether the tenant's key was not destroyed; raises EncryptionError if it is not available."""
         ...
 
     def openable(self, tenant: str) -> bool:
@@ -57,7 +58,7 @@ class Keys(Protocol):
         ...
 
     def require(self, tenants: Iterable[str]) -> None:
-        """Raise EncryptionError unless the keys of tenants that write are to be had."""
+        """Raise EncryptionError unless the keys of tenants that write are available."""
         ...
 
 
@@ -74,6 +75,10 @@ class Transaction(Protocol):
         """The connection, for rows of tables beside the documents; raises UnsupportedError where there are none."""
         ...
 
+    def lock(self, homes: Iterable[str]) -> None:
+        """Take the turns of tenants ("": of what belongs to all) whose rows of a layer above are read and written."""
+        ...
+
     def commit(self) -> None:
         """Commit now; what follows in the block runs outside of the transaction."""
         ...
@@ -84,6 +89,11 @@ class Transaction(Protocol):
 
     def settle(self, **values: object) -> None:
         """Write values of the identity."""
+        ...
+
+    def is_newer(self, generation: int) -> bool:
+        """Whether another process changed the model, or erased names, since it had this generation, if that is known
+        without asking."""
         ...
 
     def has_vectors(self) -> bool:
@@ -131,7 +141,7 @@ class Transaction(Protocol):
         ...
 
     def forget_stale_pending(self) -> None:
-        """Drop notes of pending documents that are none any more."""
+        """Drop entries of documents that are no longer pending."""
         ...
 
 
@@ -217,10 +227,17 @@ class Store(Protocol):
         ...
 
     def living_scopes(
-        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+        self,
+        within: Scope | None,
+        *,
+        now: int,
+        users: tuple[str, str] | None = None,
+        after: Scope | None = None,
+        limit: int | None = None,
     ) -> list[Scope]:
         """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
-        is at or after the first text and before the second, by code point."""
+        is at or after the first text and before the second, by code point. With a limit the first ones behind the
+        scope `after` in the order of scopes, at the cost of those."""
         ...
 
     def stale_scopes(self) -> list[Scope]:
@@ -273,7 +290,7 @@ class Store(Protocol):
         ...
 
     def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys cannot be had now; not those whose keys were destroyed."""
+        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
         ...
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
@@ -325,6 +342,8 @@ class Store(Protocol):
         scopes: Iterable[Scope] | None = None,
         wait: bool = True,
         in_background: bool = False,
+        is_log: bool = False,
+        ids: Sequence[RowId] = (),
     ) -> AbstractContextManager[Transaction]:
         """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
 
@@ -334,6 +353,9 @@ class Store(Protocol):
                 of these. None: what is written decides.
             wait: for another writer, as long as the index waits.
             in_background: this is not the caller's write; foreground writers wait for its end.
+            is_log: nothing is written but what nobody keeps by :meth:`LayerStore.rows_version`.
+            ids: of the documents of one scope that are going to be written first; a store that asks a server asks for
+                what is there along with the turn.
 
         Raises:
             StoreBusyError: another writer was at work for longer than the index waits.
@@ -346,6 +368,10 @@ class Store(Protocol):
 
     def inspect(self, report: CheckReport) -> None:
         """Check the rows, and add what is wrong to the report; in a snapshot."""
+        ...
+
+    def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
+        """Look for what was erased wherever this store can look: byte sequences, and names in every form."""
         ...
 
     def collection_names(self) -> list[str]:
@@ -374,4 +400,22 @@ class Store(Protocol):
 
     def abandon(self) -> None:
         """After a fork, in the child: connections are the parent's, and are neither used nor closed here."""
+        ...
+
+
+class LayerStore(Store, Protocol):
+    """A store that keeps tables of a layer above: a file, or a database once the layer made them."""
+
+    @property
+    def cipher(self) -> Any:
+        """The keys of encrypted tenants, as :class:`scrubjay.store.cipher.Cipher` has them."""
+        ...
+
+    def rows_version(self) -> object | None:
+        """Return what differs whenever anything but logs (`is_log` of :meth:`writing`) may have been committed; None:
+        that cannot be said now."""
+        ...
+
+    def reading_connection(self) -> Any:
+        """Return what this thread reads rows of the layer by: a connection of SQLite, or what takes its statements."""
         ...

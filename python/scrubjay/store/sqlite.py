@@ -25,11 +25,14 @@ from scrubjay.store.connections import Readers, connect, hold_to_size, size_of, 
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.descriptors import looking_at
 from scrubjay.store.encryption import KeyRing
+from scrubjay.store.erased import ErasureReport, search_files
 from scrubjay.store.feedback import Feedback, read_notes, write_note
+from scrubjay.store.foreign import check_place, recognised
+from scrubjay.store.images import Images
 from scrubjay.store.inspection import CheckReport, inspect_file
 from scrubjay.store.migration import migrate
 from scrubjay.store.place import name_of, place_of
-from scrubjay.store.protocol import Identity, StoredRow
+from scrubjay.store.protocol import Identity, RowId, StoredRow
 from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
 from scrubjay.store.transaction import Transaction
@@ -41,7 +44,7 @@ class SqliteStore(ReadingStore):
     """One collection of one index file. Any thread may use it; see :mod:`scrubjay.store.protocol` for the questions.
 
     Args:
-        path: the file; it is made if there is none.
+        path: the file; created if it does not exist.
         identity: of a collection that is made.
         durability: "full" or "normal".
         busy_seconds: how long to wait for another writer.
@@ -61,7 +64,6 @@ class SqliteStore(ReadingStore):
         ring: KeyRing | None = None,
         read_only: bool = False,
     ) -> None:
-        super().__init__()
         self._read_only = read_only
         if read_only and not path.is_file():
             raise StoreFormatError(f"path: expected an index, there is no such file: {path}")
@@ -71,11 +73,14 @@ class SqliteStore(ReadingStore):
         self._busy_seconds = busy_seconds
         self.write_lock = threading.RLock()
         """The writer's turn."""
-        self._in_background = False  # who has the writer's turn will be done with it soon
+        self._in_background = False  # whose holder will finish soon
+        self._n_changes = 0  # that this store began or ended; odd while it writes
         self._closed = False
-        with translated(path, "opening"):
+        check_place(path)
+        with recognised(path), translated(path, "opening"):
             hold_to_size(path)
-            # Who may write removes the log when the last one closes the file, so also a reader had better be able to.
+            # The last connection that closes the file removes its log, if it may write; so a reader is given that
+            # right as well.
             self._writer = connect(
                 path,
                 durability=durability,
@@ -92,7 +97,8 @@ class SqliteStore(ReadingStore):
                 self._writer.close()
                 raise
         self._readers = Readers(path, busy_seconds, self.cipher)
-        renew_in_children(self, "write_lock", "_scratch_lock")
+        self._images = Images(self.tables, self.cipher, self.reading_connection)
+        renew_in_children(self, "write_lock")
         self.looking = looking_at(path)
         self._wal_index = self.looking.wal_index(self.files()[2])
 
@@ -176,15 +182,18 @@ class SqliteStore(ReadingStore):
         scopes: Iterable[Scope] | None = None,
         wait: bool = True,
         in_background: bool = False,
+        is_log: bool = False,
+        ids: Sequence[RowId] = (),
     ) -> Iterator[Transaction]:
         """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
 
         Args:
             doing: what is being done, for the message of an error.
-            scopes: of no effect: a file has one writer, whatever it writes.
+            scopes, ids: of no effect: a file has one writer, whatever it writes, and asks nobody.
             wait: for another writer, as long as the index waits.
             in_background: this is not the caller's write; foreground writers wait for its end even past
                 their busy timeout.
+            is_log: nothing is written but what nobody keeps by :meth:`rows_version`.
 
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
@@ -194,6 +203,7 @@ class SqliteStore(ReadingStore):
             if self._is_writing():  # this thread itself: its turn may be taken again
                 raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
             try:
+                self._n_changes += not is_log
                 if not wait:
                     self._writer.execute("PRAGMA busy_timeout = 0")
                 try:
@@ -207,6 +217,7 @@ class SqliteStore(ReadingStore):
                 if not transaction.committed:
                     transaction.commit()
             finally:
+                self._n_changes += not is_log  # at both ends: what was read meanwhile may be of either side
                 self.cipher.end(committed=not self._is_writing())
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
@@ -247,6 +258,10 @@ class SqliteStore(ReadingStore):
     def inspect(self, report: CheckReport) -> None:
         """Check the rows of the collection; see :func:`scrubjay.store.inspection.inspect_file`."""
         inspect_file(self, report)
+
+    def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
+        """Search the bytes of the files; see :func:`scrubjay.store.erased.search_files`."""
+        return search_files(self.files(), self.looking, needles, names)
 
     def rewrite(self) -> None:
         """Rewrite the file without its free pages and empty the log, so that nothing deleted is left in either.
@@ -299,6 +314,16 @@ class SqliteStore(ReadingStore):
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
         """Return the notes on documents that are there, oldest first."""
         return read_notes(self, scope, now=now)
+
+    def rows_version(self) -> object | None:
+        """Return what differs whenever anything but logs (`is_log` of :meth:`writing`) may have been committed; None:
+        that cannot be said now, as this process is writing.
+
+        SQLite's `data_version` of the writer's connection tells of the commits of all other connections alone.
+        """
+        n_changes = self._n_changes
+        version = None if n_changes % 2 else self._writer.row_now("PRAGMA data_version")
+        return None if version is None else (n_changes, *version)
 
     def has_layer(self, table: str) -> bool:
         """Whether a layer above has this table in the file."""

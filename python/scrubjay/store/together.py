@@ -7,13 +7,13 @@ its old to its new state in a single step, so that no search sees half of a batc
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
-from scrubjay.payload import is_pending
+from scrubjay.payload import Times, is_pending
 from scrubjay.store.protocol import NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.seam import Transaction
@@ -37,21 +37,37 @@ class Change:
         """Whether a text was written that is still to be embedded."""
         self.layer: Any = None
         """What the layer above keeps with the change."""
+        self.known: dict[Any, Any] = {}
+        """What the layer above looked up and need not look up again in this change."""
         self._engine = engine
         self._transaction = transaction
         self._net: dict[Scope, _Net] = {}
         self._failed = False
+        self._has_turn = False
         self._over = False
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection of the transaction, for rows of other tables of the file. Neither commit nor roll back.
+        """The connection of the transaction, for rows of other tables. Neither commit nor roll back.
+
+        Over PostgreSQL it is what takes statements as one of SQLite does.
 
         Raises:
-            UnsupportedError: the rows are not in a file.
+            UnsupportedError: the store has no tables for them.
         """
         connection: sqlite3.Connection = self._transaction.connection
         return connection
+
+    def lock(self, tenants: Iterable[str]) -> None:
+        """Take the turns of tenants ("": of what belongs to all) whose rows in other tables are read and written; the
+        first step of a change. In a file, which has one writer, that turn is taken already.
+
+        The time of the change is that after the wait, so the times of a tenant's changes are in their order.
+        """
+        tenants = list(tenants)
+        self._transaction.lock(tenants)
+        if tenants and not self._has_turn:
+            self._has_turn, self.now = True, self._engine.clock()
 
     def upsert(
         self,
@@ -61,8 +77,13 @@ class Change:
         scopes: Sequence[Scope],
         vectors: Sequence[Any],
         payloads: Sequence[bytes | None],
+        times: Sequence[Times] | None = None,
     ) -> None:
         """Write documents; one replaces that with its id in its scope.
+
+        Args:
+            ids, texts, scopes, vectors, payloads: one each.
+            times: of each payload, as :func:`scrubjay.payload.times_of` reads them; None: it is asked.
 
         Raises:
             TypeError, ValueError: a document that neither rows nor engine would take.
@@ -70,7 +91,7 @@ class Change:
         engine = self._engine
         with self._step():
             engine.native.validate(ids, texts, scope=scopes, vectors=vectors, payloads=payloads)
-            rows = engine._rows(ids, texts, scopes, vectors, payloads)
+            rows = engine._rows(ids, texts, scopes, vectors, payloads, times=times)
             if not rows:
                 return
             engine._settle(self._transaction, rows, many=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, VersionConflictError
-from scrubjay.payload import is_pending
+from scrubjay.payload import has_context, is_pending
 from scrubjay.store import feedback, pending, schema
 from scrubjay.store.cipher import Cipher
 from scrubjay.store.decoding import Checksum, integer, marked, scope_of
@@ -19,7 +19,7 @@ from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.schema import Tables
 from scrubjay.store.scopes import agreeing, names_of, row_of
 from scrubjay.store.sealing import RowBox
-from scrubjay.store.vectors import content_hash
+from scrubjay.store.vectors import content_hash, has_passages
 
 __all__ = ["Transaction"]
 
@@ -57,10 +57,24 @@ class Transaction:
         self.digests = cipher.digests if digests is None and cipher is not None else digests
         self._counts = self.digests is not None and self.digests.active
         self.committed = False
-        (last,) = connection.execute(
-            f"SELECT ifnull(max(version), 0) FROM {tables.scope} WHERE typeof(version) = 'integer'"
-        ).fetchone()
-        self._version = integer(last, "the last version")
+        self._last: int | None = None  # version of the collection; asked for by what writes documents
+
+    @property
+    def _version(self) -> int:
+        """The number of the last write to the collection."""
+        if self._last is None:
+            (last,) = self.connection.execute(
+                f"SELECT ifnull(max(version), 0) FROM {self.tables.scope} WHERE typeof(version) = 'integer'"
+            ).fetchone()
+            self._last = integer(last, "the last version")
+        return self._last
+
+    def _next_version(self) -> int:
+        self._last = self._version + 1
+        return self._last
+
+    def lock(self, homes: Iterable[str]) -> None:
+        """A file has one writer."""
 
     def commit(self) -> None:
         """Commit now; what follows in the block runs with the writer's turn but outside of the transaction."""
@@ -88,6 +102,10 @@ class Transaction:
         """Write values of the identity."""
         schema.set_meta(self.connection, self.tables, **values)
 
+    def is_newer(self, generation: int) -> bool:
+        """Another model is noticed by the next search, and by a write with it."""
+        return False
+
     def has_vectors(self) -> bool:
         """Whether any vector is stored."""
         t = self.tables
@@ -97,7 +115,7 @@ class Transaction:
         """Write rows with distinct keys (scope and id); a row replaces the one with its key.
 
         Raises:
-            EncryptionError: a tenant's key cannot be had.
+            EncryptionError: a tenant's key is not available.
             VersionConflictError: a row is to replace another version than the one that is there (expired: none is).
         """
         t = self.tables
@@ -123,8 +141,7 @@ class Transaction:
                 state.n_new += 1
             else:
                 state.replaced.append(old[0])
-            self._version += 1
-            seq = self._version
+            seq = self._next_version()
             text: str | bytes = row.text
             payload, vector, box = row.payload, row.vector, boxes[row.scope]
             if box is not None:
@@ -159,6 +176,10 @@ class Transaction:
         self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
         if to_embed:
             pending.note(self.connection, t, to_embed)
+        if any(has_context(row.payload) for row in rows):
+            schema.note_contexts(self.connection)
+        if any(row.vector is not None and has_passages(row.vector) for row in rows):
+            schema.note_passages(self.connection)
         written = []
         for scope, state in touched.items():
             execute(
@@ -241,8 +262,7 @@ class Transaction:
         n_vectors = self._remove(key, [seq for seq, _ in gone])
         tombstones = []
         for _, id in gone:
-            self._version += 1
-            tombstones.append((self._version, key, id))
+            tombstones.append((self._next_version(), key, id))
         self.connection.executemany(f"INSERT INTO {t.tombstone} VALUES (?, ?, ?)", tombstones)
         self.connection.execute(
             f"UPDATE {t.scope} SET version = ?, documents = documents - ?, vectors = vectors - ? WHERE key = ?",
@@ -336,7 +356,7 @@ class Transaction:
     def renew(self, key: int, *, documents: Literal[0] | None = None) -> int:
         """Make every process that has the scope in memory read it again; return its version."""
         t = self.tables
-        self._version += 1
+        self._next_version()
         if documents == 0:
             self._open(key)
             self.connection.execute(
@@ -431,7 +451,7 @@ class Transaction:
             Transaction(self.connection, tables).forget_tombstones()
 
     def forget_stale_pending(self) -> None:
-        """Drop notes of pending documents that are none any more."""
+        """Drop entries of documents that are no longer pending."""
         pending.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:

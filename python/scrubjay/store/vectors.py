@@ -3,20 +3,39 @@
 "f32": little-endian float32. "f16": an int16 exponent e, then float16 elements x; the vector is x * 2**e, with the
 greatest |x| in [0.5, 1], as the native engine stores it. The engine is given exactly what the bytes encode, so that a
 partition that was rebuilt from rows equals one that was written to, bit for bit.
+
+A document may have several vectors, one for each passage of its text (:class:`scrubjay.PassageVectors`). They are one
+value of a row: a mark that begins no single vector, how many they are (uint32), where each passage is (two uint32: its
+first character and the one after its last), and the vectors one behind the other.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["content_hash", "decode", "decode_many", "encode_many", "n_bytes"]
+from scrubjay.passage_vectors import DocumentVector, PassageVectors
+
+__all__ = [
+    "content_hash",
+    "decode",
+    "decode_many",
+    "dim_of",
+    "encode",
+    "encode_many",
+    "fits",
+    "has_passages",
+    "n_bytes",
+]
 
 _HEAD_BYTES = 2
 Floats = NDArray[np.float32]
+_PASSAGES = b"SJ\xc0\x7f"  # as float32 no number, as an exponent greater than any
+_PASSAGES_HEAD_BYTES, _SPAN_BYTES = 8, 8
 
 
 def n_bytes(dim: int, dtype: str) -> int:
@@ -26,6 +45,45 @@ def n_bytes(dim: int, dtype: str) -> int:
     (514, 1024)
     """
     return _HEAD_BYTES + 2 * dim if dtype == "f16" else 4 * dim
+
+
+def dim_of(data: bytes, dtype: str) -> int:
+    """Return the dimension of what :func:`encode` made.
+
+    >>> rows = PassageVectors(np.ones((3, 5), np.float32), np.zeros((3, 2), np.uint32))
+    >>> [dim_of(encode(one, dtype), dtype) for one in (rows, rows.rows[0]) for dtype in ("f16", "f32")]
+    [5, 5, 5, 5]
+    """
+    size = len(data)
+    if has_passages(data):
+        n = int.from_bytes(data[4:8], "little")
+        size = (size - _PASSAGES_HEAD_BYTES) // n - _SPAN_BYTES if n else 0
+    return (size - _HEAD_BYTES) // 2 if dtype == "f16" else size // 4
+
+
+def fits(size: int, dim: int, dtype: str) -> bool:
+    """Whether what :func:`encode` made of vectors of this dimension may take so many bytes.
+
+    >>> fits(514, 256, "f16"), fits(515, 256, "f16"), fits(8 + 3 * (8 + 514), 256, "f16")
+    (True, False, True)
+    """
+    one = n_bytes(dim, dtype)
+    n, rest = divmod(size - _PASSAGES_HEAD_BYTES, _SPAN_BYTES + one)
+    return size == one or (n > 0 and rest == 0)
+
+
+def has_passages(data: bytes) -> bool:
+    """Whether bytes of a row are the vectors of passages."""
+    return data[:4] == _PASSAGES
+
+
+def encode(vector: Any, dtype: str) -> bytes:
+    """Encode what a document has: (dim,) finite numbers, or :class:`PassageVectors` (any pair of such arrays)."""
+    if not isinstance(vector, tuple) or np.ndim(vector[0]) != 2:
+        return encode_many(np.asarray(vector, dtype=np.float32)[np.newaxis], dtype)[0]
+    rows = np.asarray(vector[0], dtype=np.float32)
+    spans = np.zeros((len(rows), 2), "<u4") if vector[1] is None else np.asarray(vector[1], "<u4")
+    return b"".join([_PASSAGES, len(rows).to_bytes(4, "little"), spans.tobytes(), *encode_many(rows, dtype)])
 
 
 def encode_many(matrix: Floats, dtype: str) -> list[bytes]:
@@ -60,10 +118,30 @@ def decode_many(data: Sequence[bytes], dtype: str) -> Floats:
     return decoded
 
 
-def decode(data: bytes, dtype: str) -> Floats:
-    """Decode one vector into a (dim,) array."""
-    row: Floats = decode_many([data], dtype)[0]
-    return row
+def decode(data: bytes, dtype: str) -> DocumentVector:
+    """Decode what :func:`encode` made.
+
+    Raises:
+        ValueError: it is something else.
+
+    >>> several = PassageVectors(np.float32([[1, 2], [3, 4]]), np.uint32([[0, 5], [4, 9]]))
+    >>> [part.tolist() for part in decode(encode(several, "f16"), "f16")]
+    [[[1.0, 2.0], [3.0, 4.0]], [[0, 5], [4, 9]]]
+    """
+    if not has_passages(data):
+        row: Floats = decode_many([data], dtype)[0]
+        return row
+    n = int.from_bytes(data[4:8], "little")
+    first = _PASSAGES_HEAD_BYTES + n * _SPAN_BYTES
+    size, rest = divmod(len(data) - first, n) if n else (0, 1)
+    if size <= 0 or rest:
+        raise ValueError(f"vectors: expected those of {n} passages, got {len(data)} bytes")
+    spans = np.frombuffer(data[_PASSAGES_HEAD_BYTES:first], "<u4").reshape(n, 2).astype(np.uint32)
+    if (spans[:, 0] > spans[:, 1]).any():
+        raise ValueError("vectors: a passage ends before it begins")
+    return PassageVectors(
+        decode_many([data[first + i * size : first + (i + 1) * size] for i in range(n)], dtype), spans
+    )
 
 
 def content_hash(text: str | bytes, payload: bytes | None) -> bytes:

@@ -56,7 +56,7 @@ def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
 
 
 def _mend_header(path: Path) -> None:
-    """Give the file's header the values that each of ours has."""
+    """Set the fields of the file's header that are the same in every index."""
     with path.open("r+b") as file:
         head = bytearray(file.read(100))
         if len(head) < 100:

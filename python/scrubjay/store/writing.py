@@ -14,7 +14,7 @@ import numpy as np
 
 from scrubjay._native import Engine, PreparedDocuments, Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError, VersionConflictError
-from scrubjay.payload import times_of
+from scrubjay.payload import Times, times_of
 from scrubjay.records import as_text
 from scrubjay.store.patching import Keep, Patch
 from scrubjay.store.protocol import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
@@ -22,9 +22,12 @@ from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.residency import Residency
 from scrubjay.store.scopes import exactly
 from scrubjay.store.seam import Store, Transaction
-from scrubjay.store.vectors import encode_many
+from scrubjay.store.vectors import dim_of, encode, encode_many
 
 __all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
+
+
+_FEW = 16  # documents of a write; of more the store asks by itself what is there
 
 
 class WritingEngine:
@@ -163,7 +166,7 @@ class WritingEngine:
         if not isinstance(change.vector, Keep):
             vector = None
             if change.vector is not None:
-                (vector,) = encode_many(np.asarray([change.vector], dtype=np.float32), self.dtype)
+                vector = encode(change.vector, self.dtype)
         created_at, expires_at = times_of(payload)
         return NewRow(old.id, scope, old.text, payload, vector, created_at, expires_at, expected=old.seq)
 
@@ -188,7 +191,9 @@ class WritingEngine:
         now = self.clock()
         if self.store.cipher.ring is not None:
             self.store.cipher.require({row.scope.tenant for row in rows})
-        with self.store.writing("writing", scopes=dict.fromkeys(scopes)) as transaction:
+        at_once = dict.fromkeys(scopes)
+        ids = [row.id for row in rows] if len(at_once) == 1 and len(rows) <= _FEW else []
+        with self.store.writing("writing", scopes=at_once, ids=ids) as transaction:
             self._settle(transaction, rows, many)
             written = transaction.upsert(rows, now=now)
             by_scope: dict[Scope, list[NewRow]] = {}
@@ -207,21 +212,23 @@ class WritingEngine:
         vectors: Any,
         payloads: Sequence[bytes | None],
         versions: Sequence[int | None] | None = None,
+        times: Sequence[Times] | None = None,
     ) -> list[NewRow]:
         """Return the rows to write, the last of those with one id in a scope, where that one stands."""
         last = {key: i for i, key in enumerate(zip(scopes, ids, strict=True))}
         kept = sorted(last.values())
-        given = [i for i in kept if vectors[i] is not None]
-        encoded: dict[int, bytes] = {}
+        several = [i for i in kept if isinstance(vectors[i], tuple)]  # of passages
+        encoded = {i: encode(vectors[i], self.dtype) for i in several}
+        given = [i for i in kept if vectors[i] is not None and i not in encoded]
         if given:
             matrix = np.stack([np.asarray(vectors[i], dtype=np.float32) for i in given])
-            encoded = dict(zip(given, encode_many(matrix, self.dtype), strict=True))
+            encoded.update(zip(given, encode_many(matrix, self.dtype), strict=True))
         rows = []
         for i in kept:
             id = ids[i]
             payload = payloads[i]
             try:
-                created_at, expires_at = times_of(payload)
+                created_at, expires_at = times_of(payload) if times is None else times[i]
             except CorruptIndexError as error:
                 raise ValueError(f"payloads[{i}]: {error.what}") from None
             rows.append(
@@ -241,7 +248,12 @@ class WritingEngine:
     def _settle(self, transaction: Transaction, rows: Sequence[NewRow], many: bool) -> None:
         """Hold rows to what the index is made of, and settle what the first write settles."""
         identity = self._identity
-        if None in (identity.dim, identity.id_kind, identity.model) or self._model_changed(identity):
+        is_newer = transaction.is_newer(self.residency.generation)  # the partitions here are of the old one
+        if (
+            is_newer
+            or None in (identity.dim, identity.id_kind, identity.model)
+            or self._model_changed(identity)
+        ):
             identity = transaction.identity()
         settled: dict[str, object] = {}
         kind = identity.id_kind
@@ -253,9 +265,9 @@ class WritingEngine:
                 raise TypeError(f"{place}: expected {kind} like the ids of this index, got {own} {row.id!r}")
         if identity.id_kind is None:
             settled["id_kind"] = kind
-        sizes = {len(row.vector) for row in rows if row.vector is not None}
-        if sizes:
-            dim = (sizes.pop() - 2) // 2 if self.dtype == "f16" else sizes.pop() // 4
+        dims = {dim_of(row.vector, self.dtype) for row in rows if row.vector is not None}
+        if dims:
+            dim = dims.pop()
             if identity.dim is None:
                 settled["dim"] = dim
             elif dim != identity.dim:
@@ -270,7 +282,8 @@ class WritingEngine:
                 settled["model"] = model
         if settled:
             transaction.settle(**settled)
-        self._identity = identity
+        if not is_newer:
+            self._identity = identity
 
     def _model_changed(self, identity: Identity) -> bool:
         model = self.model()
@@ -399,7 +412,7 @@ class WritingEngine:
     def sweep(self, within: Scope | None = None) -> int:
         """Delete the rows of expired documents, which no search sees any more; how many. See `erase` for `within`.
 
-        Those of encrypted tenants whose keys cannot be had now stay: without the key their digests cannot be changed.
+        Those of encrypted tenants whose keys are not available stay: without the key their digests cannot be changed.
         """
         self.check_open()
         away = self.store.tenants_without_key()

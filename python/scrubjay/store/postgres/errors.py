@@ -15,6 +15,7 @@ from scrubjay.errors import (
     StoreUnavailableError,
 )
 from scrubjay.store.postgres.address import psycopg_module
+from scrubjay.store.protocol import RowRefusedError
 
 __all__ = ["is_away", "translated"]
 
@@ -23,6 +24,7 @@ _MEANING: dict[str, tuple[type[StoreError], str]] = {
     "08": (StoreUnavailableError, "the server does not answer; try again when it does"),
     "57": (StoreUnavailableError, "the server is stopping, starting or ended the call; try again"),
     "55P03": (StoreBusyError, "another process was writing for longer than busy_timeout; try again"),
+    "23": (RowRefusedError, "a rule of the tables forbids it"),
     "40": (StoreBusyError, "another process wrote the same at the same time; try again"),
     "53300": (StoreBusyError, "the server has no connection left: raise max_connections, or use fewer"),
     "53": (StoreError, "the server lacks disk or memory"),
@@ -35,7 +37,7 @@ _MEANING: dict[str, tuple[type[StoreError], str]] = {
     "42501": (
         StoreError,
         "the user lacks a right: GRANT SELECT, INSERT, UPDATE, DELETE on the tables sj_*; to make them CREATE on the "
-        "schema",
+        "schema (`scrubjay roles` grants what is needed)",
     ),
     "25006": (
         StoreError,

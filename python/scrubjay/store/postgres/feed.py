@@ -3,7 +3,8 @@
 Each write stamps its scopes with the server's time, in the statement before its COMMIT. A poll asks for stamps since
 the last poll, and some seconds before that: a stamp is older than the moment at which it can be seen, by as long as a
 COMMIT takes. A writer whose COMMIT took longer stamps again (`WINDOW_SECONDS`). So a poll that was answered has told of
-everything that was committed before it began.
+everything that was committed before it began. Hints of others (:mod:`scrubjay.store.postgres.hints`) only make the next
+poll come sooner.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Protocol
@@ -21,13 +22,21 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.locks import renew_in_children
 from scrubjay.store.decoding import scope_of
+from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.errors import translated
+from scrubjay.store.postgres.hints import Hint, Hints
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
+from scrubjay.store.postgres.walls import EVERY_HOME
 
 __all__ = ["Feed"]
 
 _LONGEST_PAUSE = 0.2
+_LEAST_PAUSE = 0.002
+_REST = 4  # times as long as a poll took there is none because of a hint
+
+
+_GENERATIONS: Statement = ("SELECT collection, generation FROM sj_collection", ())
 
 
 class Listener(Protocol):
@@ -35,8 +44,16 @@ class Listener(Protocol):
 
     number: int
 
-    def note(self, changed: Sequence[tuple[Scope, int]]) -> None:
-        """Scopes have these versions now."""
+    def note(self, changed: Sequence[tuple[Scope, int]], generation: int | None = None) -> None:
+        """Scopes have these versions now, and the collection this generation (None: the same as before)."""
+        ...
+
+    def concerns(self, key: int) -> bool:
+        """Whether the scope with this key may be in memory."""
+        ...
+
+    def generation(self) -> int:
+        """Return the generation that was noted last."""
         ...
 
 
@@ -61,19 +78,20 @@ class Feed:
         self._seen: dict[tuple[int, str, str, str], int] = {}
         self._since: Any = None  # the server's time
         self._connection: Any = None
-        self._stopped = threading.Event()
+        self.hints = Hints(server, hears=max_stale > 0)
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
-    def add(self, listener: Listener) -> None:
-        """Tell a collection from now on."""
+    def add(self, listener: Listener, index: str) -> None:
+        """Tell a collection of an index (its random name) from now on."""
         self._listeners.add(listener)
+        self.hints.use(index)
         if self._since is None:
             self.poll()
         if self._thread is None:
             me = weakref.ref(self)
             self._thread = threading.Thread(
-                target=_run, args=(me, self._stopped, self._pause), name="scrubjay-feed", daemon=True
+                target=_run, args=(me, self.hints, self._pause), name="scrubjay-feed", daemon=True
             )
             self._thread.start()
 
@@ -88,8 +106,8 @@ class Feed:
         try:
             started = time.monotonic()
             with translated(self._server.place, "looking for changes"):
-                rows = self._rows()
-            self._tell(rows)
+                rows, generations = self._rows()
+            self._tell(rows, dict(generations))
             self.fresh_at = started
             self.is_away = False
             return True
@@ -100,19 +118,19 @@ class Feed:
         finally:
             self._turn.release()
 
-    def _rows(self) -> list[tuple[Any, ...]]:
+    def _rows(self) -> list[list[tuple[Any, ...]]]:
         if self._connection is None or self._connection.closed:
             self._connection = self._server.take(fresh=True)
-        rows: list[tuple[Any, ...]] = self._connection.execute(
+        changed: Statement = (
             "SELECT now.at, s.collection, s.tenant, s.usr, s.agent, s.version "
             "FROM (SELECT clock_timestamp() AS at) now "
             "LEFT JOIN sj_scope s ON s.changed > coalesce(%s::timestamptz, now.at)",
             (self._since,),
-            binary=True,
-        ).fetchall()
-        return rows
+        )
+        # Generations after the scopes: what is told of a scope is never of a generation that is not known yet.
+        return Batch(self._connection, begun=False).ask_all([changed, _GENERATIONS], home=EVERY_HOME)
 
-    def _tell(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _tell(self, rows: Sequence[tuple[Any, ...]], generations: Mapping[int, int]) -> None:
         self._since = rows[0][0] - timedelta(seconds=WINDOW_SECONDS)
         seen: dict[tuple[int, str, str, str], int] = {}
         news: dict[int, list[tuple[Scope, int]]] = {}
@@ -121,19 +139,26 @@ class Feed:
                 continue
             key = (collection, tenant, user, agent)
             seen[key] = version
-            if self._seen.get(key) != version:
+            if self._seen.get(key) == version:
+                continue
+            if not tenant:  # what belongs to all tenants: no document does
+                news.setdefault(collection, [])
+            else:
                 with suppress(CorruptIndexError):  # that scope's own searches say so
                     news.setdefault(collection, []).append((scope_of(tenant, user, agent), version))
         self._seen = seen
         for listener in list(self._listeners):
-            if changed := news.get(listener.number):
-                listener.note(changed)
+            generation = generations.get(listener.number)
+            if listener.number in news or (generation or 0) > listener.generation():
+                listener.note(news.get(listener.number, ()), generation)
 
-    def tell(self, changed: Sequence[tuple[int, Scope, int]]) -> None:
-        """Tell what this process itself wrote to other collections (number, scope, version)."""
-        for listener in list(self._listeners) if changed else ():
-            if own := [(scope, version) for number, scope, version in changed if number == listener.number]:
-                listener.note(own)
+    def tell(self, changed: Sequence[tuple[int, Scope, int]], generations: Mapping[int, int]) -> None:
+        """Tell what this process itself wrote to other collections (number, scope, version), and which collections
+        have another generation since."""
+        for listener in list(self._listeners) if changed or generations else ():
+            own = [(scope, version) for number, scope, version in changed if number == listener.number]
+            if own or listener.number in generations:
+                listener.note(own, generations.get(listener.number))
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
@@ -141,9 +166,17 @@ class Feed:
             self._server.give(connection)
             self._server.forget_resting()
 
+    def concerns(self, hints: Sequence[Hint]) -> bool:
+        """Whether a hint is about what may be in memory here."""
+        return any(
+            listener.number == hint.collection and listener.concerns(hint.key)
+            for listener in list(self._listeners)
+            for hint in hints
+        )
+
     def stop(self) -> None:
         """End the thread."""
-        self._stopped.set()
+        self.hints.stop()
         thread = self._thread
         if thread is not None and self._pid == os.getpid() and thread is not threading.current_thread():
             thread.join(timeout=2)
@@ -151,11 +184,30 @@ class Feed:
             self._drop_connection()
 
 
-def _run(feed: weakref.ref[Feed], stopped: threading.Event, pause: float) -> None:
-    while not stopped.wait(pause):
-        one = feed()
-        if one is None:
-            return
-        with suppress(Error, Exception):  # is_away says it; the next round asks again
-            one.poll()
-        del one
+def _run(feed: weakref.ref[Feed], hints: Hints, pause: float) -> None:
+    try:
+        due = time.monotonic() + pause
+        earliest = 0.0
+        while True:
+            one = feed()
+            is_away = one is None or one.is_away
+            del one
+            heard = hints.wait(due - time.monotonic(), is_away=is_away)
+            one = feed()
+            if heard is None or one is None:
+                return
+            started = time.monotonic()
+            if started < due:
+                if one.concerns(heard):
+                    due = min(due, max(earliest, started))
+                if started < due:
+                    del one
+                    continue
+            with suppress(Error, Exception):  # is_away says it; the next round asks again
+                one.poll()
+            del one
+            ended = time.monotonic()
+            earliest = ended + max(_LEAST_PAUSE, _REST * (ended - started))
+            due = ended + pause
+    finally:
+        hints.close()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.inspection import CheckReport
-from scrubjay.store.vectors import n_bytes
+from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.vectors import fits, n_bytes
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.reading import PostgresReader
@@ -63,12 +64,13 @@ _CONTRADICTIONS = {
 def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
     """Check the rows of a collection; in a snapshot."""
     for what, question in _CONTRADICTIONS.items():
-        (n,) = store.ask(question, (store.number,), doing="checking")[0]
+        (n,) = store.ask(question, (store.number,), home=EVERY_HOME, doing="checking")[0]
         if n:
             report.add(f"{n} {what}")
     for tenant, user, agent, home in store.ask(
-        "SELECT tenant, usr, agent, home FROM sj_scope WHERE collection = %s",
+        "SELECT tenant, usr, agent, home FROM sj_scope WHERE collection = %s AND home <> ''",
         (store.number,),
+        home=EVERY_HOME,
         doing="checking",
     ):
         try:
@@ -93,7 +95,8 @@ def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
             row, scope = found
             if row.damage is not None:
                 report.add(f"document {entry.id!r} of {scope!r}: {row.damage}")
-            if row.vector is not None and len(row.vector) != expected:
+            dim, size = identity.dim, len(row.vector or b"")
+            if row.vector is not None and (dim is None or not fits(size, dim, identity.dtype)):
                 report.add(
-                    f"document {entry.id!r} of {scope!r}: its vector has {len(row.vector)} bytes, expected {expected}"
+                    f"document {entry.id!r} of {scope!r}: its vector has {size} bytes, expected {expected}"
                 )

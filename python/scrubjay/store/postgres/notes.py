@@ -8,12 +8,17 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.decoding import scope_of
-from scrubjay.store.feedback import Feedback
+from scrubjay.store.feedback import MAX_NOTES, Feedback
 from scrubjay.store.listing import warn_of
-from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of
+from scrubjay.store.postgres.keys import Unreadable, can_hold, home_of, id_of, key_of, stored_id
 from scrubjay.store.postgres.reading import PostgresReader, agreeing
+from scrubjay.store.postgres.turns import PLACE, Turns
+from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.scopes import names_of
 
-__all__ = ["read_notes"]
+__all__ = ["read_notes", "write_note"]
+
+_PRUNED_EVERY = 256  # notes
 
 
 def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[Feedback]:
@@ -28,6 +33,7 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
         "AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home AND d.collection = f.collection AND d.id = f.id "
         "AND d.scope = f.scope AND (d.expires_at IS NULL OR d.expires_at > %s)) ORDER BY f.number, f.home",
         (store.number, *names, now),
+        home=EVERY_HOME if scope is None else home_of(scope),
     )
     kind = store.identity().id_kind
     notes: list[Feedback] = []
@@ -46,3 +52,36 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
         notes.append(Feedback(id, used, text, lexical, vector, score, at / 1e6, asker, own))
     warn_of(damaged, store.place)
     return notes
+
+
+def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
+    """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
+    key, batch = key_of(note.document_scope), turns.batch
+    place = (key.home, turns.collection)
+    data = stored_id(note.id)
+    found = batch.ask(
+        f"SELECT 1 FROM sj_document WHERE {PLACE} AND id = %s AND (expires_at IS NULL OR expires_at > %s)",
+        (*place, key.number, data, now),
+        home=key.home,
+    )
+    if not found:
+        return False
+    number = turns.next(key.home)
+    query = None if note.query is None else note.query.encode()
+    asker = (round(note.at * 1e6), *names_of(note.scope))
+    ranks = (note.lexical_rank, note.vector_rank, note.score)
+    batch.add(
+        "INSERT INTO sj_feedback VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (*place, number, *asker, key.number, data, note.used, query, *ranks),
+        home=key.home,
+    )
+    count = "SELECT count(*) FROM sj_feedback WHERE home = %s AND collection = %s"
+    (n,) = batch.ask(count, place, home=key.home)[0]
+    if n > MAX_NOTES + _PRUNED_EVERY:
+        batch.add(
+            "DELETE FROM sj_feedback WHERE home = %s AND collection = %s AND number <= (SELECT number FROM "
+            "sj_feedback WHERE home = %s AND collection = %s ORDER BY number DESC LIMIT 1 OFFSET %s)",
+            (*place, *place, MAX_NOTES),
+            home=key.home,
+        )
+    return True

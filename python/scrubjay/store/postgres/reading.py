@@ -15,9 +15,12 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.decoding import Undecodable, row_reader, scope_of, unmarked
 from scrubjay.store.postgres import schema
+from scrubjay.store.postgres.batch import Batch, Parameters
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.keys import Key, Plain, Unreadable, can_hold, home_of, id_of, key_of, stored_id
 from scrubjay.store.postgres.server import Server
+from scrubjay.store.postgres.staging import OF_DOCUMENT, vector_of
+from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.protocol import Changes, Entry, Event, Identity, Look, RowId, ScopeState, StoredRow
 from scrubjay.store.scopes import Sight, names_of
 
@@ -36,7 +39,7 @@ class PostgresReader:
         self.number = collection
         self.cipher = Plain()
         self._id_kind = identity.id_kind
-        self._local = threading.local()  # .connection: of this thread's snapshot or transaction
+        self._local = threading.local()  # .batch: of this thread's snapshot or transaction
 
     path = None
 
@@ -48,23 +51,26 @@ class PostgresReader:
     # ------------------------------------------------------------------ asking
 
     def ask(
-        self, query: str, parameters: Sequence[Any] = (), *, doing: str = "reading"
+        self,
+        query: str,
+        parameters: Parameters = (),
+        *,
+        home: Home = NO_HOME,
+        doing: str = "reading",
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement, on this thread's connection if it has one."""
-        current = getattr(self._local, "connection", None)
+        """Return the rows of one statement about a home, on this thread's connection if it has one."""
+        batch: Batch | None = getattr(self._local, "batch", None)
         with translated(self.place, doing):
-            if current is None:
-                return self._ask_once(query, parameters)
+            if batch is None:
+                return self._ask_once(query, parameters, home)
             if not self._local.is_begun:
-                return self._begin_and_ask(query, parameters)
-            found: list[tuple[Any, ...]] = current.execute(query, parameters, binary=True).fetchall()
-            return found
+                return self._begin_and_ask(query, parameters, home)
+            return batch.ask(query, parameters, home=home)
 
-    def _ask_once(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _ask_once(self, query: str, parameters: Parameters, home: Home) -> list[tuple[Any, ...]]:
         connection = self.server.take()
         try:
-            found: list[tuple[Any, ...]] = connection.execute(query, parameters, binary=True).fetchall()
-            return found
+            return Batch(connection, begun=False).ask(query, parameters, home=home)
         except Exception as error:
             if not is_away(error):
                 raise
@@ -73,48 +79,44 @@ class PostgresReader:
             self.server.give(connection)
         connection = self.server.take(fresh=True)  # the other one may have rested since before a restart
         try:
-            again: list[tuple[Any, ...]] = connection.execute(query, parameters, binary=True).fetchall()
-            return again
+            return Batch(connection, begun=False).ask(query, parameters, home=home)
         finally:
             self.server.give(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let every read of this thread inside see one state; inside of a transaction, what that sees."""
-        if getattr(self._local, "connection", None) is not None:
+        if getattr(self._local, "batch", None) is not None:
             yield
             return
         with translated(self.place, "reading"):
-            connection = self.server.take()
-            self._local.connection, self._local.is_begun = connection, False
+            self._local.batch, self._local.is_begun = Batch(self.server.take()), False
             try:
                 yield
             finally:
-                connection = self._local.connection  # begun on another one, if the first was dead
-                self._local.connection = None
+                connection = self._local.batch.connection  # begun on another one, if the first was dead
+                self._local.batch = None
                 if self._local.is_begun:
                     with suppress(Exception):
                         connection.execute("ROLLBACK")
                 self.server.give(connection)
 
-    def _begin_and_ask(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _begin_and_ask(self, query: str, parameters: Parameters, home: Home) -> list[tuple[Any, ...]]:
         """Begin the snapshot along with its first question, in one round trip."""
         for is_last in (False, True):
-            connection = self._local.connection
+            batch = self._local.batch
             try:
-                with connection.pipeline():
-                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    cursor = connection.execute(query, parameters, binary=True)
+                batch.add("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                found: list[tuple[Any, ...]] = batch.ask(query, parameters, home=home)
                 self._local.is_begun = True
-                found: list[tuple[Any, ...]] = cursor.fetchall()
                 return found
             except Exception as error:
                 if is_last or not is_away(error):
                     self._local.is_begun = True  # whatever there is to roll back
                     raise
-                self.server.give(connection)
+                self.server.give(batch.connection)
                 self.server.forget_resting()
-                self._local.connection = self.server.take(fresh=True)
+                self._local.batch = Batch(self.server.take(fresh=True))
         raise AssertionError("unreachable")
 
     # ------------------------------------------------------------------ what it is, scopes
@@ -139,6 +141,7 @@ class PostgresReader:
             f"SELECT {_STATE} FROM sj_scope WHERE home = %s AND collection = %s AND key = %s "
             "AND tenant = %s AND usr = %s AND agent = %s",
             (key.home, self.number, key.number, *names_of(scope)),
+            home=key.home,
         )
         return ScopeState(key, *found[0][1:]) if found else None
 
@@ -150,6 +153,7 @@ class PostgresReader:
         found = self.ask(
             f"SELECT tenant, usr, agent, {_STATE} FROM sj_scope WHERE home = %s AND collection = %s AND key = ANY(%s)",
             (keys[0].home, self.number, [key.number for key in keys]),
+            home=keys[0].home,
         )
         by_names = {row[:3]: row[4:] for row in found}
         states = ((scope, by_names.get(names_of(scope))) for scope in scopes)
@@ -164,22 +168,29 @@ class PostgresReader:
         own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key AND d.expires_at"
         found = self.ask(
             f"SELECT {_STATE}, ARRAY(SELECT d.id FROM sj_document d WHERE {own} <= %s), "
-            f"(SELECT min(d.expires_at) FROM sj_document d WHERE {own} > %s) FROM sj_scope s "
+            f"(SELECT min(d.expires_at) FROM sj_document d WHERE {own} > %s), "
+            "(SELECT generation FROM sj_collection c WHERE c.collection = s.collection) FROM sj_scope s "
             "WHERE home = %s AND collection = %s AND key = %s AND tenant = %s AND usr = %s AND agent = %s",
             (now, now, *place, *names_of(scope)),
+            home=key.home,
         )
         if not found:
             return Look(None, [], None)
-        *state, expired, next_expiry = found[0]
+        *state, expired, next_expiry, generation = found[0]
+        self._saw_generation(generation)
         ids = (id_of(data, self._kind()) for data in expired)
         gone = [id for id in ids if not isinstance(id, Unreadable)]
         return Look(ScopeState(key, *state[1:]), gone, next_expiry)
+
+    def _saw_generation(self, generation: int | None) -> None:
+        """The collection has this generation, or had it not long ago."""
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         """Return every scope that has documents."""
         found = self.ask(
             f"SELECT tenant, usr, agent, home, {_STATE} FROM sj_scope WHERE collection = %s AND documents > 0",
             (self.number,),
+            home=EVERY_HOME,
         )
         scopes = [scope_of(*row[:3]) for row in found]
         return [
@@ -187,10 +198,17 @@ class PostgresReader:
         ]
 
     def living_scopes(
-        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+        self,
+        within: Scope | None,
+        *,
+        now: int,
+        users: tuple[str, str] | None = None,
+        after: Scope | None = None,
+        limit: int | None = None,
     ) -> list[Scope]:
         """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
-        is at or after the first text and before the second, by code point."""
+        is at or after the first text and before the second, by code point; with a `limit` the first ones behind the
+        scope `after`."""
         condition, names = agreeing(within, table="s")
         if users is not None:
             ends = tuple(end.replace("\0", "\x01") for end in users)  # NUL is in no name here
@@ -198,11 +216,20 @@ class PostgresReader:
             names = (*names, *ends)
         if within is not None and not can_hold(within):
             return []
+        page = ""
+        last: tuple[int, ...] = ()
+        in_order = ", ".join(f's.{column} COLLATE "C"' for column in ("tenant", "usr", "agent"))
+        if after is not None:
+            condition = f"{condition} AND ({in_order}) > (%s, %s, %s)"
+            names = (*names, *(name.replace("\0", "\x01") for name in names_of(after)))
+        if limit is not None:
+            page, last = f" ORDER BY {in_order} LIMIT %s", (limit,)
         found = self.ask(
             "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
             f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
-            f"d.collection = s.collection AND d.scope = s.key AND {_LIVE})",
-            (self.number, *names, now),
+            f"d.collection = s.collection AND d.scope = s.key AND {_LIVE}){page}",
+            (self.number, *names, now, *last),
+            home=EVERY_HOME if within is None else home_of(within),
         )
         return [scope_of(*row) for row in found]
 
@@ -213,6 +240,7 @@ class PostgresReader:
             "SELECT 1 FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection AND i.scope = s.key "
             "AND i.version = s.version)",
             (self.number,),
+            home=EVERY_HOME,
         )
         return [scope_of(*row) for row in found]
 
@@ -224,6 +252,7 @@ class PostgresReader:
                 f"SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM sj_scope WHERE {condition}) - "
                 f"(SELECT count(*) FROM sj_document WHERE {condition} AND expires_at <= %s)",
                 (*parameters, *parameters, now),
+                home=EVERY_HOME,
             )[0]
             return int(total)
         n = 0
@@ -234,6 +263,7 @@ class PostgresReader:
                 "AND key = ANY(%s)) - (SELECT count(*) FROM sj_document WHERE home = %s AND collection = %s "
                 "AND scope = ANY(%s) AND expires_at <= %s)",
                 (home, self.number, keys, home, self.number, keys, now),
+                home=home,
             )[0]
             n += int(part)
         return n
@@ -260,11 +290,13 @@ class PostgresReader:
         if not can_hold(scope):
             return
         key, opened, after = key_of(scope), self._row(scope), -1
+        vector, asked = vector_of(key, self.number)
         while True:
             page = self.ask(
-                "SELECT seq, id, text, payload, vector, hash FROM sj_document WHERE home = %s AND collection = %s "
+                f"SELECT seq, id, text, payload, {vector}, hash FROM sj_document d WHERE home = %s AND collection = %s "
                 f"AND scope = %s AND seq > %s AND {_LIVE} ORDER BY seq LIMIT {_PAGE}",
-                (key.home, self.number, key.number, after, now),
+                (*asked, key.home, self.number, key.number, after, now),
+                home=key.home,
             )
             yield from map(opened, page)
             if len(page) < _PAGE:
@@ -303,6 +335,7 @@ class PostgresReader:
                 f"SELECT seq, id, text, payload, NULL::bytea, hash FROM sj_document WHERE {' AND '.join(conditions)} "
                 f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT {size}",
                 parameters,
+                home=key.home,
             )
             for row in page:
                 yield opened(row), scope
@@ -321,11 +354,14 @@ class PostgresReader:
             "SELECT id FROM sj_document WHERE home = %s AND collection = %s AND scope = %s AND seq > %s "
             "AND expires_at <= %s",
             (*place, after, *place, after, now),
+            home=key.home,
         )
+        vector, asked = vector_of(key, self.number)
         rows = self.ask(
-            "SELECT seq, id, text, payload, vector, hash FROM sj_document WHERE home = %s AND collection = %s "
+            f"SELECT seq, id, text, payload, {vector}, hash FROM sj_document d WHERE home = %s AND collection = %s "
             f"AND scope = %s AND seq > %s AND {_LIVE} ORDER BY seq",
-            (*place, after, now),
+            (*asked, *place, after, now),
+            home=key.home,
         )
         ids = (id_of(data, kind) for (data,) in gone)
         opened = self._row(scope)
@@ -338,14 +374,15 @@ class PostgresReader:
             return None
         keys = [key_of(scope) for scope in scopes]
         found = self.ask(
-            "SELECT scope, seq, id, text, payload, vector, hash FROM sj_document WHERE home = %s AND collection = %s "
-            f"AND id = %s AND scope = ANY(%s) AND {_LIVE}",
+            f"SELECT scope, seq, id, text, payload, {OF_DOCUMENT}, hash FROM sj_document d WHERE home = %s "
+            f"AND collection = %s AND id = %s AND scope = ANY(%s) AND {_LIVE}",
             (keys[0].home, self.number, stored_id(id), [key.number for key in keys], now),
+            home=keys[0].home,
         )
         by_key = {row[0]: row[1:] for row in found}
         for key, scope in zip(keys, scopes, strict=True):
             if key.number in by_key:
-                return self._sound(by_key[key.number], scope)
+                return self.sound(by_key[key.number], scope)
         return None
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
@@ -358,11 +395,14 @@ class PostgresReader:
             "JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection AND s.key = d.scope "
             f"WHERE d.home = %s AND d.collection = %s AND d.id = %s AND {condition} AND {_LIVE}",
             (home_of(within), self.number, stored_id(id), *names, now),
+            home=home_of(within),
         )
         rows = [(row[:6], scope_of(*row[6:])) for row in found]
-        return [self._sound(row, scope) for row, scope in sorted(rows, key=itemgetter(1))]
+        return [self.sound(row, scope) for row, scope in sorted(rows, key=itemgetter(1))]
 
-    def _sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
+    def sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
+        """Return a document as it is stored (seq, id, text, payload, vector, hash); raise CorruptIndexError unless it
+        is what was written."""
         opened = self._row(scope)(row)
         if not opened.usable:
             raise CorruptIndexError(str(opened.damage), id=opened.id, scope=scope)
@@ -375,11 +415,12 @@ class PostgresReader:
         kind = self._kind()
         while True:
             page = self.ask(
-                "SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, d.vector, d.hash, s.tenant, s.usr, s.agent "
-                "FROM sj_document d LEFT JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
+                f"SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, {OF_DOCUMENT}, d.hash, s.tenant, s.usr, "
+                "s.agent FROM sj_document d LEFT JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
                 "AND s.key = d.scope WHERE d.collection = %s AND (d.seq, d.home, d.scope) > (%s, %s, %s) "
                 f"AND {_LIVE.replace('expires_at', 'd.expires_at')} ORDER BY d.seq, d.home, d.scope LIMIT {_PAGE}",
                 (self.number, *after, now),
+                home=EVERY_HOME,
             )
             if page:
                 yield [self._entry(row, kind, openers) for row in page]
@@ -420,6 +461,7 @@ class PostgresReader:
             "s.home = e.home AND s.collection = e.collection AND s.key = e.scope WHERE e.collection = %s "
             "ORDER BY e.version, e.home, e.scope",
             (self.number,),
+            home=EVERY_HOME,
         )
         return [Event(row[0], row[1].decode(), scope_of(*row[2:5]), row[5]) for row in found]
 
@@ -429,8 +471,10 @@ class PostgresReader:
             return None
         found = self.ask(
             "SELECT ordinal, n_chunks, version, data FROM sj_image WHERE home = %s AND collection = %s AND scope = %s "
-            "ORDER BY ordinal",
-            (key.home, self.number, key.number),
+            "AND (SELECT s.embedding = c.embedding FROM sj_scope s JOIN sj_collection c "
+            "ON c.collection = s.collection WHERE s.home = %s AND s.collection = %s AND s.key = %s) ORDER BY ordinal",
+            (key.home, self.number, key.number) * 2,
+            home=key.home,
         )
         if not found or any(row[:3] != (i, len(found), found[0][2]) for i, row in enumerate(found)):
             return None
@@ -449,6 +493,7 @@ class PostgresReader:
             (n,) = self.ask(
                 f"SELECT count(*) FROM sj_document WHERE collection = %s AND pending AND {_LIVE}",
                 (self.number, now),
+                home=EVERY_HOME,
             )[0]
             return int(n)
         total = 0
@@ -457,6 +502,7 @@ class PostgresReader:
                 "SELECT count(*) FROM sj_document WHERE home = %s AND collection = %s AND scope = ANY(%s) AND pending "
                 f"AND {_LIVE}",
                 (home, self.number, [key.number for key in group], now),
+                home=home,
             )[0]
             total += int(n)
         return total
@@ -467,11 +513,12 @@ class PostgresReader:
         after: tuple[int, str, int] = (-1, "", 0)
         while True:
             found = self.ask(
-                "SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, d.vector, d.hash, s.tenant, s.usr, s.agent "
-                "FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
+                f"SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, {OF_DOCUMENT}, d.hash, s.tenant, s.usr, "
+                "s.agent FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
                 "AND s.key = d.scope WHERE d.collection = %s AND d.pending AND (d.seq, d.home, d.scope) > (%s, %s, %s) "
                 "AND (d.expires_at IS NULL OR d.expires_at > %s) ORDER BY d.seq, d.home, d.scope LIMIT %s",
                 (self.number, *after, now, size),
+                home=EVERY_HOME,
             )
             if not found:
                 return
@@ -479,7 +526,7 @@ class PostgresReader:
             page = []
             for row in found:
                 with suppress(CorruptIndexError):
-                    page.append(self._sound((row[0], *row[3:8]), scope_of(*row[8:])))
+                    page.append(self.sound((row[0], *row[3:8]), scope_of(*row[8:])))
             yield page
 
 

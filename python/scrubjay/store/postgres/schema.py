@@ -8,10 +8,13 @@ PostgreSQL cannot hold every character that a document may.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.store.postgres.address import psycopg_module
+from scrubjay.store.postgres.walls import protect, show_to_everybody
 from scrubjay.store.protocol import Identity
 from scrubjay.store.schema import is_collection_name, is_identity
 
@@ -24,16 +27,17 @@ __all__ = [
     "find_collection",
     "find_or_create",
     "identity_of",
+    "make_layer",
     "prepare",
     "read_identity",
 ]
 
-VERSION = 1
+VERSION = 3
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
 _LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
 
-TABLES = ("sj_scope", "sj_document", "sj_tombstone", "sj_event", "sj_image", "sj_feedback")
+TABLES = ("sj_scope", "sj_document", "sj_tombstone", "sj_event", "sj_image", "sj_feedback", "sj_staged")
 """Those that hold what belongs to a tenant, besides `sj_home`."""
 
 _SCRIPT = """
@@ -93,8 +97,22 @@ CREATE TABLE sj_feedback(
 CREATE INDEX sj_feedback_document ON sj_feedback(home, collection, scope, id);
 """
 
-_MIGRATIONS: dict[int, str] = {}
-"""Version -> the statements that lead to it from the one before."""
+_STAGED = """
+-- Vectors of another model on their way: until all documents have one, and then until their scope is written to or they
+-- are put in place. `sj_scope.embedding` says which of the collection's embeddings is in place.
+CREATE TABLE sj_staged(
+  home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, seq bigint NOT NULL, data bytea,
+  PRIMARY KEY (home, collection, scope, seq));
+ALTER TABLE sj_staged ALTER data SET STORAGE EXTERNAL;
+ALTER TABLE sj_scope ADD embedding int NOT NULL DEFAULT 0;
+ALTER TABLE sj_collection ADD embedding int NOT NULL DEFAULT 0, ADD reembedding text;
+"""
+
+_MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (),  # the walls
+    3: (_STAGED,),
+}
+"""Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
 
 
 def prepare(connection: Any, *, read_only: bool, place: str) -> str:
@@ -110,19 +128,15 @@ def prepare(connection: Any, *, read_only: bool, place: str) -> str:
             raise StoreFormatError(
                 f"path: expected tables of version {VERSION}, got {what}; open it once for writing: {place}"
             )
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            found = _version(connection)  # another process may have been first
+        try:
+            found = _bring_up_to_date(connection)
+        except psycopg_module().errors.InsufficientPrivilege as error:
             if found is None:
-                connection.execute(_SCRIPT)
-                connection.execute(
-                    "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
-                )
-            else:
-                for version in range(found[0] + 1, VERSION + 1):
-                    connection.execute(_MIGRATIONS[version])
-                    connection.execute("UPDATE sj_schema SET version = %s", (version,))
-            found = _version(connection)
+                raise
+            raise StoreFormatError(
+                f"path: expected tables of version {VERSION}, got {found[0]}, and this user may not change them; open "
+                f"the index once as their owner, or call `scrubjay roles`: {place}"
+            ) from error
     if found is None:
         raise CorruptIndexError("sj_schema: expected one row, got none")
     version, name = found
@@ -131,6 +145,74 @@ def prepare(connection: Any, *, read_only: bool, place: str) -> str:
             f"path: expected tables of version {VERSION} or older, got {version} of a newer Scrubjay: {place}"
         )
     return name
+
+
+def _bring_up_to_date(connection: Any) -> tuple[int, str] | None:
+    try:
+        return _make_or_migrate(connection)
+    except psycopg_module().errors.DuplicateTable:
+        # Another process made them while this one waited: within its transaction the server goes on believing that
+        # there are none. A new transaction sees them.
+        return _make_or_migrate(connection)
+
+
+def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        found = _version(connection)  # another process may have been first
+        if found is None:
+            connection.execute(_SCRIPT + _STAGED)
+            connection.execute(
+                "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
+            )
+        else:
+            for version in range(found[0] + 1, VERSION + 1):
+                for statement in _MIGRATIONS[version]:
+                    connection.execute(statement)
+                connection.execute("UPDATE sj_schema SET version = %s", (version,))
+        protect(connection)
+        return _version(connection)
+
+
+def make_layer(
+    connection: Any, name: str, statements: Iterable[str], format: int, *, read_only: bool, place: str
+) -> int:
+    """Make the tables of a layer above if there are none; return their format.
+
+    Raises:
+        StoreFormatError: there are none, and the index is opened for reading only.
+    """
+    found = _layer_format(connection, name)
+    if found is not None:
+        return found
+    if read_only:
+        raise StoreFormatError(
+            f"path: expected the tables of a {name}, got none; open it once for writing: {place}"
+        )
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        found = _layer_format(connection, name)  # another process may have been first
+        if found is None:
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute(
+                f"CREATE TABLE sj_{name}_schema(one int PRIMARY KEY CHECK (one = 1), format int NOT NULL)"
+            )
+            connection.execute(f"INSERT INTO sj_{name}_schema VALUES (1, %s)", (format,))
+            for table in protect(connection):
+                show_to_everybody(connection, table)
+            found = format
+    return found
+
+
+def _layer_format(connection: Any, name: str) -> int | None:
+    (table,) = connection.execute("SELECT to_regclass(%s)::text", (f"sj_{name}_schema",)).fetchone()
+    if table is None:
+        return None
+    found = connection.execute(f"SELECT format FROM sj_{name}_schema").fetchone()
+    if found is None:
+        raise CorruptIndexError(f"sj_{name}_schema: expected one row, got none")
+    return int(found[0])
 
 
 def _version(connection: Any) -> tuple[int, str] | None:
@@ -175,7 +257,8 @@ def _create(connection: Any, name: str, identity: Identity) -> int:
         "UPDATE sj_schema SET last_collection = last_collection + 1 RETURNING last_collection"
     ).fetchone()
     connection.execute(
-        "INSERT INTO sj_collection VALUES (%s, %s, %s, %s, %s, %s, %s, NULL, 0)",
+        "INSERT INTO sj_collection(collection, name, dim, metric, dtype, analyzer, model, generation) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, 0)",
         (number, name, identity.dim, identity.metric, identity.dtype, identity.analyzer, identity.model),
     )
     return int(number)

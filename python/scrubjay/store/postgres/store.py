@@ -9,23 +9,34 @@ from time import monotonic
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, StoreError
+from scrubjay.errors import ClosedError, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.erased import ErasureReport
 from scrubjay.store.feedback import Feedback
 from scrubjay.store.inspection import CheckReport
 from scrubjay.store.postgres import schema
+from scrubjay.store.postgres.batch import Parameters
+from scrubjay.store.postgres.beside import Beside
+from scrubjay.store.postgres.care import vacuum
+from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.inspection import inspect_rows
-from scrubjay.store.postgres.keys import can_hold, id_of
+from scrubjay.store.postgres.keys import can_hold, id_of, key_of
 from scrubjay.store.postgres.notes import read_notes
+from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.reading import PostgresReader
+from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
+from scrubjay.store.postgres.staging import behind
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.protocol import Identity, Noticed
+from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
+from scrubjay.store.protocol import Identity, Look, Noticed, RowId, ScopeState
 
 __all__ = ["PostgresStore"]
 
+_MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
 _PATIENCE_SECONDS = 0.05  # for another thread's look at the feed, before a search answers from what is there
 
 
@@ -59,23 +70,55 @@ class PostgresStore(PostgresReader):
         self._name = name
         self._feed = feed
         self._closed = False
+        self._beside: Beside | None = None
         self._marks = threading.Lock()  # the three below
         renew_in_children(self, "_marks")
         self._epoch = 0
         self._behind: dict[Scope, int] = {}
         self._is_other_history = False
+        self._generation, self._is_renewed = stored.generation, False
         self._history = server.lineage  # of what this process has in memory
         server.use()
         server.listen(self._on_other_history)
-        feed.add(self)
+        self._met: set[int] = set()
+        feed.add(self, name)
 
     # ------------------------------------------------------------------ what changed
 
-    def note(self, changed: Sequence[tuple[Scope, int]]) -> None:
-        """The feed says that scopes have these versions now."""
+    def note(self, changed: Sequence[tuple[Scope, int]], generation: int | None = None) -> None:
+        """The feed says that scopes have these versions now, and the collection this generation."""
         with self._marks:
+            if generation is not None and generation > self._generation:
+                self._generation, self._is_renewed = generation, True
             self._behind.update(changed)
             self._epoch += 1
+
+    def look(self, scope: Scope, *, now: int) -> Look:
+        """Return the state of a scope, of which hints are heard from now on."""
+        self._meet([scope])
+        return super().look(scope, now=now)
+
+    def scope_state(self, scope: Scope) -> ScopeState | None:
+        """Return the state of a scope, of which hints are heard from now on."""
+        self._meet([scope])
+        return super().scope_state(scope)
+
+    def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
+        """Return the states of scopes of one tenant, of which hints are heard from now on."""
+        self._meet(scopes)
+        return super().scope_states(scopes)
+
+    def _meet(self, scopes: Sequence[Scope]) -> None:
+        if len(self._met) < _MOST_MET:
+            for scope in scopes:
+                key = key_of(scope)
+                if key.number not in self._met:
+                    self._met.add(key.number)
+                    self._feed.hints.meet(key.home)
+
+    def concerns(self, key: int) -> bool:
+        """Whether the scope with this key may be in memory."""
+        return key in self._met or len(self._met) >= _MOST_MET
 
     def _on_other_history(self) -> None:
         with self._marks:
@@ -88,6 +131,10 @@ class PostgresStore(PostgresReader):
         if monotonic() - self._feed.fresh_at > self.max_stale:
             self._look()
         return self._epoch
+
+    def rows_version(self) -> object:
+        """The same: commits are not told apart."""
+        return self.glance()
 
     def _look(self) -> None:
         self.check_open()
@@ -116,13 +163,27 @@ class PostgresStore(PostgresReader):
         with self._marks:
             behind, self._behind = self._behind, {}
             is_other, self._is_other_history = self._is_other_history, False
+            is_renewed, self._is_renewed = self._is_renewed, False
             if is_other:
                 self._history = self.server.lineage
-        return Noticed(None, None if is_other else list(behind.items()))
+        return Noticed(None, None if is_other else list(behind.items()), is_renewed)
 
     def generation(self) -> int:
-        """Nothing changes the model over PostgreSQL yet."""
-        return 0
+        """Return the generation of the collection as far as is known here; another one means that everything is to be
+        read anew."""
+        return self._generation
+
+    def identity(self) -> Identity:
+        """Return what the collection is made of, as of now."""
+        found = super().identity()
+        with self._marks:
+            if found.generation > self._generation:
+                self._generation, self._is_renewed = found.generation, True
+        return found
+
+    def _saw_generation(self, generation: int | None) -> None:
+        if generation is not None and generation > self._generation:
+            self.note((), generation)
 
     def lineage(self) -> str:
         """Return a name of this collection, by which a cursor of another is told."""
@@ -142,6 +203,8 @@ class PostgresStore(PostgresReader):
         scopes: Iterable[Scope] | None = None,
         wait: bool = True,
         in_background: bool = False,
+        is_log: bool = False,
+        ids: Sequence[RowId] = (),
     ) -> Iterator[PostgresTransaction]:
         """Take a transaction and the turns of the scopes' homes; see :meth:`scrubjay.store.seam.Store.writing`.
 
@@ -153,24 +216,29 @@ class PostgresStore(PostgresReader):
         self.check_open()
         if self.server.read_only:
             raise StoreError(f"{doing}: the index was opened for reading only: {self.place}")
-        if getattr(self._local, "connection", None) is not None:
+        if getattr(self._local, "batch", None) is not None:
             raise StoreError(f"{doing}: this thread is in the middle of another write: {self.place}")
         with translated(self.place, doing):
-            connection, transaction = self._begin_writing(scopes or (), wait)
-            self._local.connection, self._local.is_begun = connection, True
+            connection, transaction = self._begin_writing(scopes or (), wait, ids)
+            self._local.batch, self._local.is_begun = transaction.batch, True
             self._local.transaction = transaction
             try:
                 yield transaction
                 if not transaction.committed:
                     transaction.commit()
-                self._feed.tell(transaction.elsewhere)
+                self._feed.tell(transaction.elsewhere, transaction.generations)
+                self._feed.hints.add(transaction.hints)
+                with self._marks:
+                    self._epoch += 1  # what is kept by a glance was true before
             finally:
-                self._local.connection = self._local.transaction = None
+                self._local.batch = self._local.transaction = None
                 if not transaction.committed:
                     transaction.roll_back()
                 self.server.give(connection)
 
-    def _begin_writing(self, scopes: Iterable[Scope], wait: bool) -> tuple[Any, PostgresTransaction]:
+    def _begin_writing(
+        self, scopes: Iterable[Scope], wait: bool, ids: Sequence[RowId]
+    ) -> tuple[Any, PostgresTransaction]:
         scopes = list(scopes)
         for fresh in (False, True):
             connection = self.server.take(fresh=fresh)
@@ -178,8 +246,9 @@ class PostgresStore(PostgresReader):
                 connection, self.number, self.place, self.server.lineage, self._stored_id
             )
             transaction.images_belong = self._history == self.server.lineage
+            transaction.beside = self._beside
             try:
-                transaction.start(scopes, wait=wait)
+                transaction.start(scopes, wait=wait, ids=ids)
                 return connection, transaction
             except BaseException as error:
                 transaction.roll_back()
@@ -192,28 +261,75 @@ class PostgresStore(PostgresReader):
     def _stored_id(self, data: bytes) -> Any:
         return id_of(data, self._kind())
 
-    def snapshot(self) -> Any:
-        """Let every read of this thread inside see one state; inside of :meth:`writing`, that of the transaction."""
-        transaction = getattr(self._local, "transaction", None)
-        if transaction is not None:
-            with translated(self.place, "reading"):
-                transaction.flush()
-        return super().snapshot()
-
     def ask(
-        self, query: str, parameters: Sequence[Any] = (), *, doing: str = "reading"
+        self,
+        query: str,
+        parameters: Parameters = (),
+        *,
+        home: Home = NO_HOME,
+        doing: str = "reading",
     ) -> list[tuple[Any, ...]]:
         """Return the rows of one statement; within a transaction after what it wrote."""
         self.check_open()
-        transaction = getattr(self._local, "transaction", None)
-        if transaction is not None and not transaction.committed:
-            with translated(self.place, doing):
-                transaction.flush()
-        return super().ask(query, parameters, doing=doing)
+        return super().ask(query, parameters, home=home, doing=doing)
 
     def is_writing_here(self) -> bool:
         """Whether this thread has a transaction."""
         return getattr(self._local, "transaction", None) is not None
+
+    # ------------------------------------------------------------------ a layer above
+
+    def make_layer(self, layer: Layer, statements: Sequence[str], format: int) -> int:
+        """Make the tables of a layer above if there are none; from then on it has :meth:`reading_connection`.
+
+        Args:
+            layer: what is known of its tables.
+            statements: that make them here.
+            format: of the tables that these make.
+
+        Returns:
+            The format of the tables in the database.
+        """
+        self.check_open()
+        connection = self.server.take()
+        try:
+            with translated(self.place, "opening"):
+                found = schema.make_layer(
+                    connection,
+                    layer.name,
+                    statements,
+                    format,
+                    read_only=self.server.read_only,
+                    place=self.place,
+                )
+        finally:
+            self.server.give(connection)
+        self._beside = Beside(self, layer, statements)
+        return found
+
+    def reading_connection(self) -> Beside:
+        """Return what the layer above reads its rows by.
+
+        Raises:
+            UnsupportedError: it has none beside the documents of this collection.
+        """
+        if self._beside is None:
+            raise UnsupportedError("tables beside the documents", self.place)
+        return self._beside
+
+    @property
+    def transaction(self) -> PostgresTransaction | None:
+        """This thread's transaction."""
+        found: PostgresTransaction | None = getattr(self._local, "transaction", None)
+        return None if found is None or found.committed else found
+
+    def settled(self) -> tuple[int, int | None, int | None]:
+        """Return the number that writes have now, and the smallest that a transaction under way may still write: of
+        any, of those that write for all tenants (None: there is none). To be asked before a snapshot is taken; see
+        :mod:`scrubjay.store.postgres.order`."""
+        self.check_open()
+        now, anybody, everybody = PostgresReader.ask(self, SETTLED, home=NO_HOME)[0]
+        return now, anybody, everybody
 
     # ------------------------------------------------------------------ beside the documents
 
@@ -229,8 +345,8 @@ class PostgresStore(PostgresReader):
         return read_notes(self, scope, now=now)
 
     def has_layer(self, table: str) -> bool:
-        """No layer above keeps rows here yet."""
-        return False
+        """Whether the layer above that this table belongs to keeps its rows beside the documents."""
+        return self.ask("SELECT to_regclass(%s)::text", (f"sj_{table}",))[0][0] is not None
 
     def inspect(self, report: CheckReport) -> None:
         """Check the rows; see :func:`scrubjay.store.postgres.inspection.inspect_rows`."""
@@ -251,8 +367,28 @@ class PostgresStore(PostgresReader):
         with self.writing("dropping a collection") as transaction:
             return transaction.drop_collection(name, now=now)
 
+    def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
+        """Search the rows; see :func:`scrubjay.store.postgres.searching.search_rows`."""
+        return search_rows(self, needles, names)
+
+    def settle(self) -> None:
+        """Put staged vectors in place, of every scope that nobody has written to since the model was changed; see
+        :mod:`scrubjay.store.postgres.staging`."""
+        while found := self.ask(*behind(self.number), home=EVERY_HOME):
+            for names in found:
+                with self.writing("reembedding", scopes=[scope_of(*names)]):
+                    pass  # the turn of the scope is what does it
+
     def rewrite(self) -> None:
-        """The server gives space back by itself (autovacuum)."""
+        """Have dead versions of rows removed now from those tables that this role may vacuum; the server does the
+        others by itself in time (autovacuum)."""
+        self.settle()
+        connection = self.server.take()
+        try:
+            with translated(self.place, "compacting"):
+                vacuum(connection)
+        finally:
+            self.server.give(connection)
 
     def size_bytes(self) -> int:
         """Return how many bytes the tables and their indexes take, of all collections together."""

@@ -1,8 +1,7 @@
 """What can be written at once.
 
-A write locks the row of its home first, then reads what it needs to know; what it writes is collected and sent together
-with the COMMIT, so that a usual write takes two round trips. Numbers of writes come from the home: the server's time in
-microseconds, or the number after the last one.
+A write takes the turns of its homes first, then reads what it needs to know; what it writes is collected and sent
+together with the COMMIT, so that a usual write takes two round trips.
 """
 
 from __future__ import annotations
@@ -10,51 +9,46 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreBusyError, StoreUnavailableError, UnsupportedError, VersionConflictError
+from scrubjay.errors import (
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+    UnsupportedError,
+    VersionConflictError,
+)
 from scrubjay.payload import is_pending
-from scrubjay.store.decoding import Checksum, marked, scope_of
-from scrubjay.store.feedback import MAX_NOTES, Feedback
+from scrubjay.store.decoding import Checksum, scope_of
+from scrubjay.store.feedback import Feedback
 from scrubjay.store.postgres import schema
+from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.care import drop_collection, forget_deleted, write_image
 from scrubjay.store.postgres.errors import is_away
+from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
+from scrubjay.store.postgres.loading import Loaded, insert
+from scrubjay.store.postgres.notes import write_note
+from scrubjay.store.postgres.order import settling
 from scrubjay.store.postgres.reading import agreeing
+from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_scopes
+from scrubjay.store.postgres.turns import PLACE, Turns
+from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.scopes import names_of
 
 __all__ = ["PostgresTransaction"]
 
-_PRUNED_EVERY = 256  # notes
-_MANY = 16  # rows from which COPY takes less time than statements
-_COLUMNS = "home, collection, scope, seq, id, text, payload, vector, created_at, updated_at, expires_at, hash, pending"
-_TYPES = (
-    "text", "int4", "int8", "int8", "bytea", "bytea", "bytea", "bytea", "int8", "int8", "int8", "bytea", "bool",
-)  # fmt: skip
-_PLACE = "home = %s AND collection = %s AND scope = %s"
-
-
-@dataclass
-class _Touched:
-    """A scope as the transaction leaves it."""
-
-    scope: Scope
-    version: int
-    documents: int
-    vectors: int
-    horizon: int
-    is_new: bool
-    is_changed: bool = False
-
 
 class PostgresTransaction:
     """One transaction on one connection. Not for several threads.
 
     Args:
-        connection: on which BEGIN was sent.
+        connection: outside of any transaction; :meth:`start` begins one.
         collection: the number of the collection.
         place: of the database, for messages.
         lineage: the history that the server shows now.
@@ -67,54 +61,127 @@ class PostgresTransaction:
         self.committed = False
         self.images_belong = True
         """Whether what this process has in memory is of the server's history."""
-        self._connection = connection
-        self._collection = collection
+        self.batch = Batch(connection)
+        self._turns = Turns(self.batch, collection, lineage)
         self._place = place
         self._lineage = lineage
         self._id_of = id_of
-        self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
-        self._touched: dict[Key, _Touched] = {}
-        self._later: list[tuple[str, Sequence[Any]]] = []
         self.elsewhere: list[tuple[int, Scope, int]] = []
         """What was written to other collections: their number, the scope, its version."""
+        self.generations: dict[int, int] = {}
+        """Collection -> its new generation: everything of it is to be read anew."""
+        self._forgotten: list[Scope] = []  # whose names are erased
+        self.hints: list[Hint] = []
+        """What others are to be told of once this is committed."""
+
+        self._known: tuple[Key, list[bytes], list[tuple[Any, ...]]] | None = (
+            None  # ids that were asked for, rows
+        )
+        self._changed_beside: dict[tuple[str, str, str], None] = {}
+        self.beside: Any = None
+        """What a layer above writes its rows by."""
+
+    # ------------------------------------------------------------------ a layer above
 
     @property
     def connection(self) -> Any:
-        """There are no tables beside the documents here."""
-        raise UnsupportedError("tables beside the documents", self._place)
+        """What a layer above writes its rows by.
 
-    # ------------------------------------------------------------------ sending
+        Raises:
+            UnsupportedError: no layer keeps rows beside the documents of this collection.
+        """
+        if self.beside is None:
+            raise UnsupportedError("tables beside the documents", self._place)
+        return self.beside
 
-    def _ask(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, after everything that was collected."""
-        return self._ask_all([(query, parameters)])[0]
+    def lock(self, homes: Iterable[str]) -> None:
+        """Take the turns of homes, for rows of a layer above ("": of what belongs to all tenants).
 
-    def _ask_all(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> list[list[tuple[Any, ...]]]:
-        """Send what was collected and these statements in one round trip; return the rows of the latter."""
-        later, self._later = self._later, []
-        with self._connection.pipeline():
-            for query, parameters in later:
-                self._connection.execute(query, parameters)
-            cursors = [self._connection.execute(*one, binary=True) for one in statements]
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        Until it ends, the transaction shows from which number on it may write (:meth:`PostgresStore.settled`).
+
+        Raises:
+            ValueError: a name that the tables cannot have.
+        """
+        homes = list(homes)
+        for home in homes:
+            if "\0" in home:
+                raise ValueError(
+                    f"tenant: expected a name without the character NUL, got {home!r}: {self._place}"
+                )
+        for everybody in (False, *((True,) if "" in homes else ())):
+            self.batch.add(settling(everybody))
+        self._turns.lock(homes)
+
+    @property
+    def homes(self) -> list[str]:
+        """Whose turns the transaction has."""
+        return self._turns.homes
+
+    def number(self) -> int:
+        """Return the number of a row of a layer above: greater than all before it in the homes that have their turn."""
+        if not self._turns.homes:
+            raise StoreError(f"writing: expected the turn of a home, got none: {self._place}")
+        return self._turns.next_of_all()
+
+    def touch(self, tenant: str, user: str, agent: str) -> None:
+        """A row of a layer above changed that belongs to a scope (tenant "": to all tenants): its version grows."""
+        self._changed_beside[tenant, user, agent] = None
+
+    def _touch_scopes(self) -> None:
+        for tenant, user, agent in self._changed_beside:
+            if any(agrees((tenant, user, agent), scope) for scope in self._forgotten):
+                continue
+            if not tenant:
+                self._touch_everybody()
+                continue
+            scope = scope_of(tenant, user, agent)
+            if can_hold(scope) and not self._turns.state(scope).is_changed:
+                key = key_of(scope)
+                self._turns.number(key, self._turns.next(key.home))
+
+    def _touch_everybody(self) -> None:
+        """What belongs to all tenants has the home "", and a row there for the feed to see."""
+        self.batch.add(
+            "INSERT INTO sj_scope AS s VALUES ('', %s, 0, '', '', '', %s, 0, 0, 0, %s, statement_timestamp()) "
+            "ON CONFLICT (home, collection, key) DO UPDATE SET version = excluded.version, "
+            "lineage = excluded.lineage, changed = statement_timestamp()",
+            (self._turns.collection, self._turns.next(""), self._lineage),
+        )
+
+    # ------------------------------------------------------------------ the beginning and the end
+
+    def start(self, scopes: Iterable[Scope], *, wait: bool, ids: Sequence[RowId] = ()) -> None:
+        """Begin, with the turns of these scopes' homes; without `wait` only if nobody has them.
+
+        With `ids`, of documents of the only scope that are going to be written, the same round trip asks which of them
+        are there.
+        """
+        self.batch.add("BEGIN")
+        if not wait:
+            self.batch.add("SET LOCAL lock_timeout = 1")
+        scopes = [scope for scope in scopes if can_hold(scope)]  # the others have no documents
+        if ids and len(scopes) == 1:
+            wanted = [stored_id(id) for id in ids]
+            key = key_of(scopes[0])
+            found = self._turns.begin_with(scopes[0], len(ids), self._question_of_old(key, wanted))
+            if not self._turns.state(scopes[0]).is_changed:  # its staged vectors were put in place
+                self._known = key, wanted, found
+        else:
+            self._turns.begin(scopes)
+        self.batch.flush()
 
     def flush(self) -> None:
         """Send what was collected, so that reads on the connection see it."""
-        if self._later:
-            self._ask_all([])
+        self.batch.flush()
 
     def commit(self) -> None:
         """Commit now; what follows in the block runs outside of the transaction."""
-        for key, state in self._touched.items():
-            if state.is_changed:
-                self._later.append(self._statement_of(key, state))
-        self._later += [
-            ("UPDATE sj_home SET last = %s WHERE home = %s", (last, home))
-            for home, last in self._last.items()
-        ]
+        self._touch_scopes()
+        self._leave_scopes()
+        self._turns.leave_homes()
         started = time.monotonic()
         try:
-            self._ask_all([("COMMIT", ())])
+            self.batch.commit()
         except Exception as error:
             if is_away(error):
                 raise StoreUnavailableError(
@@ -124,101 +191,25 @@ class PostgresTransaction:
             raise
         self.committed = True
         if time.monotonic() - started > schema.WINDOW_SECONDS / 2:
-            self._stamp_again()
+            self._turns.stamp_again()
 
-    def _stamp_again(self) -> None:
-        """The COMMIT took so long that feeds may have missed its stamp."""
-        for key, state in self._touched.items():
-            if state.is_changed:
-                self._connection.execute(
-                    "UPDATE sj_scope SET changed = statement_timestamp() WHERE home = %s AND collection = %s "
-                    "AND key = %s",
-                    (key.home, self._collection, key.number),
-                )
-
-    def _statement_of(self, key: Key, state: _Touched) -> tuple[str, Sequence[Any]]:
-        values = (state.version, state.horizon, state.documents, state.vectors, self._lineage)
-        if state.is_new:
-            return (
-                "INSERT INTO sj_scope(home, collection, key, tenant, usr, agent, version, horizon, documents, "
-                "vectors, lineage, changed) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, statement_timestamp())",
-                (key.home, self._collection, key.number, *names_of(state.scope), *values),
-            )
-        return (
-            "UPDATE sj_scope SET version = %s, horizon = %s, documents = %s, vectors = %s, lineage = %s, "
-            "changed = statement_timestamp() WHERE home = %s AND collection = %s AND key = %s",
-            (*values, key.home, self._collection, key.number),
-        )
-
-    # ------------------------------------------------------------------ locks, numbers, states
-
-    def start(self, scopes: Iterable[Scope], *, wait: bool) -> None:
-        """Begin, with the turns of these scopes' homes; without `wait` only if nobody has them."""
-        self._later.append(("BEGIN", ()))
-        if not wait:
-            self._later.append(("SET LOCAL lock_timeout = 1", ()))
-        self.begin(scope for scope in scopes if can_hold(scope))  # the others have no documents
-        self.flush()
-
-    def begin(self, scopes: Iterable[Scope]) -> None:
-        """Lock the homes of scopes, in one order for everybody, and read the states of the scopes."""
-        by_home: dict[str, list[Scope]] = {}
-        for scope in dict.fromkeys(scopes):
-            if key_of(scope) not in self._touched:
-                by_home.setdefault(home_of(_holdable(scope)), []).append(scope)
-        for home in sorted(by_home):
-            self._read(home, by_home[home])
-
-    def _lock(self, homes: Iterable[str]) -> None:
-        for home in sorted(set(homes) - self._last.keys()):
-            self._read(home, [])
-
-    def _read(self, home: str, scopes: Sequence[Scope]) -> None:
-        """Read the states of scopes of a home, which is locked before if it is not yet."""
-        questions: list[tuple[str, Sequence[Any]]] = [
-            (
-                "SELECT version, documents, vectors, horizon FROM sj_scope WHERE home = %s AND collection = %s "
-                "AND key = %s AND tenant = %s AND usr = %s AND agent = %s",
-                (home, self._collection, key_of(scope).number, *names_of(scope)),
-            )
-            for scope in scopes
+    def _leave_scopes(self) -> None:
+        self._turns.leave_scopes()
+        self.hints += [
+            Hint(self._turns.collection, key.number, bucket_of(key.home)) for key, _ in self._turns.changed()
         ]
-        if home in self._last:
-            states = self._ask_all(questions)
-        else:
-            # Each statement sees what was committed before it began, so the states are those after the wait.
-            lock = (
-                "SELECT last, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM sj_home WHERE home = %s "
-                "FOR UPDATE",
-                (home,),
-            )
-            found, *states = self._ask_all([lock, *questions])
-            if not found:
-                self._ask("INSERT INTO sj_home VALUES (%s, 0) ON CONFLICT DO NOTHING", (home,))
-                found, *states = self._ask_all([lock, *questions])
-            self._last[home] = max(found[0])
-        for scope, state in zip(scopes, states, strict=True):
-            version, documents, vectors, horizon = state[0] if state else (0, 0, 0, 0)
-            self._touched[key_of(scope)] = _Touched(
-                scope, version, documents, vectors, horizon, is_new=not state
-            )
 
-    def _state(self, scope: Scope) -> _Touched:
-        """Return the state of a scope, whose home is locked now."""
-        if key_of(scope) not in self._touched:
-            self.begin([scope])
-        return self._touched[key_of(scope)]
-
-    def _next(self, home: str) -> int:
-        self._last[home] += 1
-        return self._last[home]
+    def roll_back(self) -> None:
+        """Undo everything."""
+        with suppress(Exception):
+            self.batch.connection.execute("ROLLBACK")
 
     # ------------------------------------------------------------------ what the index is made of
 
     def identity(self) -> Identity:
         """Return what the index is made of."""
         self.flush()
-        return schema.read_identity(self._connection, self._collection)
+        return schema.read_identity(self.batch.connection, self._turns.collection)
 
     def settle(self, **values: object) -> None:
         """Write values of the identity; nobody else settles them before the transaction ends.
@@ -227,7 +218,7 @@ class PostgresTransaction:
             StoreBusyError: another process settled one of them otherwise just now; nothing was written.
         """
         self.flush()
-        found = schema.read_identity(self._connection, self._collection, for_update=True)
+        found = schema.read_identity(self.batch.connection, self._turns.collection, for_update=True)
         for name, value in values.items():
             if getattr(found, name) not in (None, value) and not (name == "model" and not self.has_vectors()):
                 raise StoreBusyError(
@@ -235,15 +226,21 @@ class PostgresTransaction:
                     f"{self._place}"
                 )
         names = ", ".join(f"{name} = %s" for name in values)
-        self._ask(
-            f"UPDATE sj_collection SET {names} WHERE collection = %s", (*values.values(), self._collection)
+        self.batch.ask(
+            f"UPDATE sj_collection SET {names} WHERE collection = %s",
+            (*values.values(), self._turns.collection),
         )
+
+    def is_newer(self, generation: int) -> bool:
+        """Whether the collection has another generation than this one, once any scope's turn was taken."""
+        return self._turns.generation > generation
 
     def has_vectors(self) -> bool:
         """Whether any vector is stored."""
-        found = self._ask(
+        found = self.batch.ask(
             "SELECT 1 FROM sj_document WHERE collection = %s AND vector IS NOT NULL LIMIT 1",
-            (self._collection,),
+            (self._turns.collection,),
+            home=EVERY_HOME,
         )
         return bool(found)
 
@@ -258,7 +255,7 @@ class PostgresTransaction:
         by_scope: dict[Scope, list[NewRow]] = {}
         for row in rows:
             by_scope.setdefault(row.scope, []).append(row)
-        self.begin(by_scope)
+        self._turns.begin(by_scope)
         old = self._old(by_scope)
         for row in rows:
             if row.expected is not None:
@@ -267,11 +264,10 @@ class PostgresTransaction:
                 if found != row.expected:
                     raise VersionConflictError(row.id, row.expected, found)
         written = []
-        before = {scope: self._touched[key_of(scope)] for scope in by_scope}
-        before = {scope: _copy(state) for scope, state in before.items()}
+        before = {scope: replace(self._turns.state(scope)) for scope in by_scope}
         new = self._numbered(rows, now)
         for scope, part in by_scope.items():
-            key, state = key_of(scope), self._touched[key_of(scope)]
+            key, state = key_of(scope), self._turns.state(scope)
             gone = [
                 found for found in (old.get((key, stored_id(row.id))) for row in part) if found is not None
             ]
@@ -280,78 +276,70 @@ class PostgresTransaction:
             state.documents += len(part) - len(gone)
             state.vectors += sum(row.vector is not None for row in part) - sum(has for _, has, _ in gone)
             written.append(Written(scope, before[scope].version, state.version, before[scope].documents))
-        self._insert(new)
+        for home, of_home in new.items():
+            insert(self.batch, home, self._turns.collection, of_home)
         return written
 
-    def _numbered(self, rows: Sequence[NewRow], now: int) -> list[tuple[Any, ...]]:
-        """Return rows as the table has them, with numbers in their order, also where they are of several homes."""
-        number = max((self._last[home_of(row.scope)] for row in rows), default=0)
-        known: dict[Scope, tuple[Key, _Touched, Checksum]] = {}
-        new = []
+    def _numbered(self, rows: Sequence[NewRow], now: int) -> dict[str, list[Loaded]]:
+        """Return rows as the table has them, by home, with numbers in their order, also where they are of several."""
+        number = self._turns.newest(home_of(row.scope) for row in rows)
+        known: dict[Scope, tuple[Key, Checksum]] = {}
+        numbered: dict[str, list[Loaded]] = {}
         for row in rows:
             of_scope = known.get(row.scope)
             if of_scope is None:
-                key = key_of(row.scope)
-                of_scope = known[row.scope] = key, self._touched[key], Checksum(row.scope)
-            key, state, checksum = of_scope
+                of_scope = known[row.scope] = key_of(row.scope), Checksum(row.scope)
+            key, checksum = of_scope
             number += 1
-            self._last[key.home] = state.version = number
-            state.is_changed = True
-            hashed = checksum.of(row.id, row.text, row.payload)
-            times = (row.created_at, now, row.expires_at)
-            data = (stored_id(row.id), row.text.encode(), row.payload, row.vector)
-            new.append(
-                (
-                    key.home,
-                    self._collection,
-                    key.number,
+            self._turns.number(key, number)
+            numbered.setdefault(key.home, []).append(
+                Loaded(
                     number,
-                    *data,
-                    *times,
-                    hashed,
+                    key.number,
+                    stored_id(row.id),
+                    row.text.encode(),
+                    row.payload,
+                    row.vector,
+                    row.created_at,
+                    now,
+                    row.expires_at,
+                    checksum.of(row.id, row.text, row.payload),
                     is_pending(row.payload),
                 )
             )
-        return new
+        return numbered
 
     def _old(
         self, by_scope: Mapping[Scope, Sequence[NewRow]]
     ) -> dict[tuple[Key, bytes], tuple[int, bool, int | None]]:
         """Return (number, whether it has a vector, expiry) of the rows that are there, by key and id."""
-        questions = []
-        known = []
+        found: dict[tuple[Key, bytes], tuple[int, bool, int | None]] = {}
+        by_home: dict[str, list[tuple[Key, list[bytes]]]] = {}
+        known, self._known = self._known, None  # true until anything is written
         for scope, part in by_scope.items():
             key = key_of(scope)
-            if self._touched[key].documents:
-                known.append(key)
-                questions.append(
-                    (
-                        f"SELECT id, seq, vector IS NOT NULL, expires_at FROM sj_document WHERE {_PLACE} "
-                        "AND id = ANY(%s)",
-                        (key.home, self._collection, key.number, [stored_id(row.id) for row in part]),
-                    )
-                )
-        found = self._ask_all(questions) if questions else []
-        return {(key, row[0]): row[1:] for key, rows in zip(known, found, strict=True) for row in rows}
+            if known is not None and known[:2] == (key, [stored_id(row.id) for row in part]):
+                found.update(((key, row[0]), row[1:]) for row in known[2])
+            elif self._turns.state(scope).documents:
+                by_home.setdefault(key.home, []).append((key, [stored_id(row.id) for row in part]))
+        for home, wanted in by_home.items():
+            questions = [self._question_of_old(key, ids) for key, ids in wanted]
+            answers = self.batch.ask_all(questions, home=home)
+            for (key, _), answer in zip(wanted, answers, strict=True):
+                found.update(((key, row[0]), row[1:]) for row in answer)
+        return found
 
-    def _insert(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        if len(rows) < _MANY:
-            statement = f"INSERT INTO sj_document({_COLUMNS}) VALUES ({', '.join(['%s'] * len(_TYPES))})"
-            self._later += [(statement, row) for row in rows]
-            return
-        self.flush()
-        statement = f"COPY sj_document({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
-        with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types(_TYPES)
-            for row in rows:
-                copy.write_row(row)
+    def _question_of_old(self, key: Key, ids: list[bytes]) -> Statement:
+        return (
+            f"SELECT id, seq, vector IS NOT NULL, expires_at FROM sj_document WHERE {PLACE} AND id = ANY(%s)",
+            (key.home, self._turns.collection, key.number, ids),
+        )
 
     def _remove(self, key: Key, seqs: Sequence[int]) -> None:
-        self._later.append(
-            (
-                f"DELETE FROM sj_document WHERE {_PLACE} AND seq = ANY(%s)",
-                (key.home, self._collection, key.number, list(seqs)),
-            )
+        self.batch.add(
+            f"DELETE FROM sj_document WHERE {PLACE} AND seq = ANY(%s)",
+            (key.home, self._turns.collection, key.number, list(seqs)),
+            home=key.home,
         )
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
@@ -359,12 +347,13 @@ class PostgresTransaction:
         if not can_hold(scope):
             return None
         wanted = {stored_id(id): id for id in ids}
-        key, state = key_of(scope), self._state(scope)
+        key, state = key_of(scope), self._turns.state(scope)
         if not state.documents or not wanted:
             return None
-        found = self._ask(
-            f"SELECT id, seq, vector IS NOT NULL FROM sj_document WHERE {_PLACE} AND id = ANY(%s)",
-            (key.home, self._collection, key.number, list(wanted)),
+        found = self.batch.ask(
+            f"SELECT id, seq, vector IS NOT NULL FROM sj_document WHERE {PLACE} AND id = ANY(%s)",
+            (key.home, self._turns.collection, key.number, list(wanted)),
+            home=key.home,
         )
         by_id = {row[0]: row[1:] for row in found}
         gone = [(*by_id[data], data) for data in wanted if data in by_id]
@@ -379,20 +368,21 @@ class PostgresTransaction:
         now: int,
     ) -> Written:
         """Delete rows (number, whether it has a vector, id) of a locked scope; leave tombstones and an event."""
-        key, state = key_of(scope), self._state(scope)
-        before = _copy(state)
+        key, state = key_of(scope), self._turns.state(scope)
+        before = replace(state)
         self._remove(key, [seq for seq, _, _ in gone])
-        place = (key.home, self._collection, key.number)
-        self._later.append(
-            (f"DELETE FROM sj_feedback WHERE {_PLACE} AND id = ANY(%s)", (*place, [g[2] for g in gone]))
+        place = (key.home, self._turns.collection, key.number)
+        self.batch.add(
+            f"DELETE FROM sj_feedback WHERE {PLACE} AND id = ANY(%s)",
+            (*place, [g[2] for g in gone]),
+            home=key.home,
         )
-        numbers = [self._next(key.home) for _ in gone]
-        self._later.append(
-            (
-                "INSERT INTO sj_tombstone SELECT %s, %s, %s, u.seq, u.id "
-                "FROM unnest(%s::bigint[], %s::bytea[]) AS u(seq, id)",
-                (*place, numbers, [data for _, _, data in gone]),
-            )
+        numbers = [self._turns.next(key.home) for _ in gone]
+        self.batch.add(
+            "INSERT INTO sj_tombstone SELECT %s, %s, %s, u.seq, u.id "
+            "FROM unnest(%s::bigint[], %s::bytea[]) AS u(seq, id)",
+            (*place, numbers, [data for _, _, data in gone]),
+            home=key.home,
         )
         state.version, state.is_changed = numbers[-1], True
         state.documents -= len(gone)
@@ -401,88 +391,45 @@ class PostgresTransaction:
         return Written(scope, before.version, state.version, before.documents, list(ids))
 
     def _event(self, key: Key, version: int, reason: str, n_documents: int, now: int) -> None:
-        self._later.append(
-            (
-                "INSERT INTO sj_event(home, collection, scope, version, at, reason, documents) "
-                "VALUES (%s, %s, %s, %s, %s, %s, %s)",
-                (
-                    key.home,
-                    self._collection,
-                    key.number,
-                    version,
-                    now,
-                    reason.encode("utf-8", "surrogatepass"),
-                    n_documents,
-                ),
-            )
+        written = reason.encode("utf-8", "surrogatepass")
+        self.batch.add(
+            "INSERT INTO sj_event(home, collection, scope, version, at, reason, documents) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            (key.home, self._turns.collection, key.number, version, now, written, n_documents),
+            home=key.home,
         )
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
         """Write that documents of a scope were deleted."""
-        key, state = key_of(scope), self._state(scope)
-        state.version, state.is_changed = self._next(key.home), True
+        key, state = key_of(scope), self._turns.state(scope)
+        state.version, state.is_changed = self._turns.next(key.home), True
         self._event(key, state.version, reason, n_documents, now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
         """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
-        key = key_of(note.document_scope)
-        place = (key.home, self._collection)
-        data = stored_id(note.id)
-        found = self._ask(
-            f"SELECT 1 FROM sj_document WHERE {_PLACE} AND id = %s AND (expires_at IS NULL OR expires_at > %s)",
-            (*place, key.number, data, now),
-        )
-        if not found:
-            return False
-        number = self._next(key.home)
-        query = None if note.query is None else note.query.encode()
-        ranks = (note.lexical_rank, note.vector_rank, note.score)
-        self._later.append(
-            (
-                "INSERT INTO sj_feedback VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-                (
-                    *place,
-                    number,
-                    round(note.at * 1e6),
-                    *names_of(note.scope),
-                    key.number,
-                    data,
-                    note.used,
-                    query,
-                    *ranks,
-                ),
-            )
-        )
-        (n,) = self._ask("SELECT count(*) FROM sj_feedback WHERE home = %s AND collection = %s", place)[0]
-        if n > MAX_NOTES + _PRUNED_EVERY:
-            self._later.append(
-                (
-                    "DELETE FROM sj_feedback WHERE home = %s AND collection = %s AND number <= (SELECT number FROM "
-                    "sj_feedback WHERE home = %s AND collection = %s ORDER BY number DESC LIMIT 1 OFFSET %s)",
-                    (*place, *place, MAX_NOTES),
-                )
-            )
-        return True
+        return write_note(self._turns, note, now=now)
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
         """Delete the documents that have expired of scopes that agree with `within` (None: of all)."""
         if within is not None and not can_hold(within):
             return []
         condition, names = agreeing(within, table="s")
-        found = self._ask(
+        found = self.batch.ask(
             "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
             f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
             "d.collection = s.collection AND d.scope = s.key AND d.expires_at <= %s)",
-            (self._collection, *names, now),
+            (self._turns.collection, *names, now),
+            home=EVERY_HOME if within is None else home_of(within),
         )
         scopes = [scope for scope in (scope_of(*row) for row in found) if scope.tenant not in leaving]
-        self.begin(scopes)
+        self._turns.begin(scopes)
         written = []
         for scope in scopes:
             key = key_of(scope)
-            gone = self._ask(
-                f"SELECT seq, vector IS NOT NULL, id FROM sj_document WHERE {_PLACE} AND expires_at <= %s ORDER BY seq",
-                (key.home, self._collection, key.number, now),
+            gone = self.batch.ask(
+                f"SELECT seq, vector IS NOT NULL, id FROM sj_document WHERE {PLACE} AND expires_at <= %s ORDER BY seq",
+                (key.home, self._turns.collection, key.number, now),
+                home=key.home,
             )
             if gone:
                 ids = [self._id_of(data) for _, _, data in gone]
@@ -493,73 +440,91 @@ class PostgresTransaction:
         """Delete every document whose scope agrees with `scope`; images and tombstones go with them."""
         if not can_hold(scope):
             return []
-        self._lock([home_of(scope)])
+        home = home_of(scope)
+        self._turns.lock([home])
         condition, names = agreeing(scope, exact=exact, table="s")
         rows = "home = s.home AND {table}.collection = s.collection AND {table}.scope = s.key"
-        found = self._ask(
+        found = self.batch.ask(
             f"SELECT tenant, usr, agent FROM sj_scope s WHERE {condition} AND collection = %s AND (documents > 0 "
             + "".join(
                 f"OR EXISTS(SELECT 1 FROM {table} WHERE {table}.{rows.format(table=table)}) "
                 for table in ("sj_image", "sj_tombstone")
             )
             + ")",
-            (*names, self._collection),
+            (*names, self._turns.collection),
+            home=home,
         )
         scopes = [scope_of(*row) for row in found]
-        self.begin(scopes)
+        self._turns.begin(scopes)
         asked, asked_names = agreeing(scope, exact=exact)
-        self._later.append(
-            (f"DELETE FROM sj_feedback WHERE {asked} AND collection = %s", (*asked_names, self._collection))
+        self.batch.add(
+            f"DELETE FROM sj_feedback WHERE {asked} AND collection = %s",
+            (*asked_names, self._turns.collection),
+            home=home,
         )
-        written = []
-        for one in scopes:
-            key, state = key_of(one), self._state(one)
-            before = _copy(state)
-            for table in ("sj_document", "sj_image", "sj_tombstone", "sj_feedback"):
-                self._later.append(
-                    (f"DELETE FROM {table} WHERE {_PLACE}", (key.home, self._collection, key.number))
-                )
-            state.version = state.horizon = self._next(key.home)
-            state.documents, state.vectors, state.is_changed = 0, 0, True
-            if before.documents:
-                self._event(key, state.version, reason, before.documents, now)
-            written.append(Written(one, before.version, state.version, before.documents, erased=True))
-        return written
+        return [self._erase_one(one, reason, now) for one in scopes]
+
+    def _erase_one(self, scope: Scope, reason: str, now: int) -> Written:
+        key, state = key_of(scope), self._turns.state(scope)
+        before = replace(state)
+        for table in ("sj_document", "sj_image", "sj_tombstone", "sj_feedback", "sj_staged"):
+            place = (key.home, self._turns.collection, key.number)
+            self.batch.add(f"DELETE FROM {table} WHERE {PLACE}", place, home=key.home)
+        state.version = state.horizon = self._turns.next(key.home)
+        state.documents, state.vectors, state.is_changed = 0, 0, True
+        if before.documents:
+            self._event(key, state.version, reason, before.documents, now)
+        return Written(scope, before.version, state.version, before.documents, erased=True)
 
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
     ) -> int:
         """Do the same in all other collections; return how many documents they had."""
-        if words is not None:
-            self.forget_names(scope, words)
-        found = self._ask(
+        found = self.batch.ask(
             "SELECT collection FROM sj_collection WHERE collection <> %s ORDER BY collection",
-            (self._collection,),
+            (self._turns.collection,),
         )
         n_gone = 0
         for (number,) in found:
             other = self._beside(number)
             n_gone += sum(one.documents_before for one in other.erase(scope, reason, exact=exact, now=now))
+            if words is not None:
+                other.forget_names(scope, words)
             self._adopt(other)
         return n_gone
 
     def _beside(self, number: int) -> PostgresTransaction:
         """Return this transaction as it writes to another collection; to be adopted."""
-        other = PostgresTransaction(self._connection, number, self._place, self._lineage, self._id_of)
-        other._last = self._last
+        other = copy(self)
+        other._turns = self._turns.beside(number)
         return other
 
     def _adopt(self, other: PostgresTransaction) -> None:
-        """Send with this transaction what another collection's collected."""
-        self._later += other._later
-        for key, state in other._touched.items():
-            if state.is_changed:
-                self._later.append(other._statement_of(key, state))
-                self.elsewhere.append((other._collection, state.scope, state.version))
+        """Leave what another collection's scopes are now with this transaction."""
+        other._leave_scopes()
+        self.elsewhere += [
+            (other._turns.collection, state.scope, state.version) for _, state in other._turns.changed()
+        ]
 
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
-        """Names stay in the rows of scopes here."""
-        raise UnsupportedError("erase(names=True)", self._place)
+        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms; see
+        :mod:`scrubjay.store.postgres.renaming`."""
+        if not can_hold(scope):
+            return
+        self._turns.lock([home_of(scope)])
+        if is_whole_tenant(scope):
+            self._turns.lock([words.of(*names_of(scope))[0]])
+            self._turns.drop_home(home_of(scope))
+        self._forgotten.append(scope)
+        self.hints += [
+            Hint(self._turns.collection, key.number, bucket_of(key.home)) for key, _ in self._turns.changed()
+        ]
+        generation = rename_scopes(self._turns, scope, words)
+        if generation is not None:
+            self.generations[self._turns.collection] = generation
+            self.elsewhere += [
+                (self._turns.collection, state.scope, state.version) for _, state in self._turns.changed()
+            ]
 
     # ------------------------------------------------------------------ images and care
 
@@ -567,55 +532,17 @@ class PostgresTransaction:
         self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> None:
         """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one."""
-        if not self.images_belong or not can_hold(scope):
-            return
-        key = key_of(scope)
-        place = (key.home, self._collection, key.number)
-        found = self._ask(
-            "SELECT horizon, version FROM sj_scope WHERE home = %s AND collection = %s AND key = %s "
-            "FOR NO KEY UPDATE",  # two processes write one image after the other
-            place,
-        )
-        newest = self._ask(f"SELECT max(version) FROM sj_image WHERE {_PLACE}", place)[0][0]
-        if not found or not found[0][0] <= version <= found[0][1]:
-            return
-        if newest is not None and newest + (not replace) > version:
-            return
-        self._later.append((f"DELETE FROM sj_image WHERE {_PLACE}", place))
-        self._later += [
-            (
-                "INSERT INTO sj_image VALUES (%s, %s, %s, %s, %s, %s, %b)",
-                (*place, i, len(chunks), version, data),
-            )
-            for i, data in enumerate(marked(scope, version, chunks))
-        ]
+        if self.images_belong and can_hold(scope):
+            write_image(self._turns, scope, version, chunks, replace=replace)
 
     def drop_image(self, key: Any) -> None:
         """Delete the image of the scope with this key."""
-        self._later.append((f"DELETE FROM sj_image WHERE {_PLACE}", (key.home, self._collection, key.number)))
+        place = (key.home, self._turns.collection, key.number)
+        self.batch.add(f"DELETE FROM sj_image WHERE {PLACE}", place, home=key.home)
 
     def forget_deleted(self) -> None:
         """Drop the ids of deleted documents of all collections, and every image that needs them."""
-        homes = self._ask("SELECT DISTINCT home FROM sj_tombstone")
-        self._lock([home for (home,) in homes])
-        for (home,) in homes:
-            self._ask_all(
-                [
-                    (
-                        "UPDATE sj_scope s SET horizon = greatest(s.horizon, t.last), changed = statement_timestamp() "
-                        "FROM (SELECT collection, scope, max(seq) AS last FROM sj_tombstone WHERE home = %s "
-                        "GROUP BY collection, scope) t WHERE s.home = %s AND s.collection = t.collection "
-                        "AND s.key = t.scope",
-                        (home, home),
-                    ),
-                    ("DELETE FROM sj_tombstone WHERE home = %s", (home,)),
-                    (
-                        "DELETE FROM sj_image i USING sj_scope s WHERE i.home = %s AND s.home = %s "
-                        "AND s.collection = i.collection AND s.key = i.scope AND i.version < s.horizon",
-                        (home, home),
-                    ),
-                ]
-            )
+        forget_deleted(self._turns)
 
     def forget_stale_pending(self) -> None:
         """A document itself says whether it is pending: nothing is stale."""
@@ -623,45 +550,13 @@ class PostgresTransaction:
     def drop_collection(self, name: str, *, now: int) -> int:
         """Delete a collection, and leave an event in the one without a name for each scope that had documents; return
         how many documents that were."""
-        number, root = (schema.find_collection(self._connection, one) for one in (name, ""))
-        if number is None or root is None:
+        self.flush()
+        root = schema.find_collection(self.batch.connection, "")
+        if root is None:
             return 0
-        found = self._ask(
-            "SELECT tenant, usr, agent, documents FROM sj_scope WHERE collection = %s AND documents > 0 "
-            "ORDER BY home, key",
-            (number,),
-        )
-        scopes = [scope_of(*row[:3]) for row in found]
-        self._lock(map(home_of, scopes))
         events = self._beside(root)
-        for scope, row in zip(scopes, found, strict=True):
-            events.add_event(scope, f"drop_collection {name}", row[3], now=now)
-        self._adopt(events)
-        self._later += [(f"DELETE FROM {table} WHERE collection = %s", (number,)) for table in schema.TABLES]
-        self._later.append(("DELETE FROM sj_collection WHERE collection = %s", (number,)))
-        return sum(row[3] for row in found)
-
-    def roll_back(self) -> None:
-        """Undo everything."""
-        with suppress(Exception):
-            self._connection.execute("ROLLBACK")
-
-
-def _copy(state: _Touched) -> _Touched:
-    return _Touched(
-        state.scope,
-        state.version,
-        state.documents,
-        state.vectors,
-        state.horizon,
-        state.is_new,
-        state.is_changed,
-    )
-
-
-def _holdable(scope: Scope) -> Scope:
-    if not can_hold(scope):
-        raise ValueError(
-            f"scope: expected names without the character NUL, which PostgreSQL cannot store, got {scope!r}"
+        n_gone = drop_collection(
+            events._turns, name, lambda scope, reason, n: events.add_event(scope, reason, n, now=now)
         )
-    return scope
+        self._adopt(events)
+        return n_gone

@@ -1,0 +1,86 @@
+"""Several searches that are asked at once, with their arguments checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Scope
+from scrubjay.entities import mentioned
+from scrubjay.fusion import Entities, Query
+from scrubjay.records import as_scope
+
+__all__ = ["USUAL", "Batch", "batch_of"]
+
+USUAL = Query()
+"""What a search asks without a query."""
+
+
+class Batch(NamedTuple):
+    """Several searches; texts, vectors and queries have one entry each."""
+
+    texts: Sequence[str | bytes | None]
+    scopes: Scope | list[Scope]
+    vectors: Any
+    queries: list[Query]
+
+    def scope(self, row: int) -> Scope:
+        """Return the scope of one of the searches."""
+        return self.scopes[row] if isinstance(self.scopes, list) else self.scopes
+
+    def scopes_of(self, rows: Sequence[int]) -> Scope | list[Scope]:
+        """Return the scope of some of the searches, or one of each."""
+        return [self.scopes[row] for row in rows] if isinstance(self.scopes, list) else self.scopes
+
+    def question(self, row: int) -> str | bytes | None:
+        """Return the words that one of the searches is about."""
+        keywords = self.queries[row].keywords
+        return self.texts[row] if keywords is None else keywords
+
+    def entities(self, rows: Sequence[int]) -> list[list[str] | None] | None:
+        """Return the entities that the texts mention, where a query asks for those; None if no query does."""
+        names = [
+            mentioned(self.texts[row], self.queries[row].keywords)
+            if isinstance(asked := self.queries[row].entities, Entities) and asked.names is None
+            else None
+            for row in rows
+        ]
+        return names if any(names) else None
+
+
+def batch_of(
+    texts: Sequence[str | bytes | None] | None,
+    scope: Scope | Sequence[Scope],
+    vectors: ArrayLike | Sequence[ArrayLike | None] | None,
+    query: Query | Sequence[Query | None] | None,
+) -> Batch:
+    """Return the searches of :meth:`scrubjay.Index.search_batch`.
+
+    Raises:
+        TypeError, ValueError: the message names the argument, what was expected and what was given.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError(f"texts: expected a sequence of str, got one {type(texts).__name__}")
+    queries = None if query is None or isinstance(query, Query) else list(query)
+    scopes: Scope | list[Scope]
+    named: dict[str, Any] = {"texts": texts, "vectors": vectors, "query": queries}
+    if isinstance(scope, (Scope, Mapping)) or not isinstance(scope, Iterable):
+        scopes = as_scope(scope)
+    else:
+        named["scope"] = scopes = [as_scope(one) for one in scope]
+    lengths = {name: len(value) for name, value in named.items() if value is not None}
+    has_keywords = queries is not None and any(isinstance(one, Query) and one.keywords for one in queries)
+    if texts is None and vectors is None and not has_keywords:
+        raise ValueError("texts, vectors: expected at least one of them")
+    if len(set(lengths.values())) > 1:
+        given = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {given}")
+    n = next(iter(lengths.values()))
+    asked = [USUAL if one is None else one for one in (queries or [query] * n)]  # type: ignore[list-item]
+    for i, one in enumerate(asked):
+        if not isinstance(one, Query):
+            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
+    nothing: list[None] = [None] * n
+    return Batch(nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, asked)

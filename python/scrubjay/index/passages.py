@@ -1,0 +1,104 @@
+"""What is embedded of a document: its text as a whole, or the passages of a long one, each with a vector of its own.
+
+An embedder that says so (`passage_chars`) gets long texts in passages (:func:`scrubjay.passages.split`): headings are
+what stands around them, sentences at their borders are in both. What the caller says of a document's passages is kept
+in its payload, for when the text is embedded again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay.embedders.protocol import Vectors
+from scrubjay.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.passages import split
+from scrubjay.payload import context_of, passages_of
+from scrubjay.progress import Progress
+from scrubjay.records import as_text
+
+__all__ = ["ByDocument", "Parts", "joined", "parts_of"]
+
+_MOST = 8_000  # passages of a text; the engine takes 16,384
+
+
+class Parts(NamedTuple):
+    """The texts to embed of one document."""
+
+    texts: list[str]
+    spans: list[tuple[int, int]] | None
+    """Where they are in the text of the document; None: it is embedded whole."""
+
+
+class ByDocument:
+    """A bar that counts documents, told of the texts that they were embedded as."""
+
+    def __init__(self, parts: Sequence[Parts], progress: Progress) -> None:
+        self._ends = list(accumulate(len(one.texts) for one in parts))
+        self._n_texts = 0
+        self._progress = progress
+
+    def update(self, n: int) -> None:
+        """So many texts more are embedded."""
+        before = bisect_right(self._ends, self._n_texts)
+        self._n_texts += n
+        self._progress.update(bisect_right(self._ends, self._n_texts) - before)
+
+    def close(self) -> None:
+        """The bar is its owner's."""
+
+
+def parts_of(
+    text: str | bytes, payload: bytes | None, passage_chars: int | None, whole_chars: int | None
+) -> Parts:
+    """Return what is embedded of a document.
+
+    Args:
+        text: of the document.
+        payload: of the document: its context, and what its writer said of its passages.
+        passage_chars: of the embedder: of a passage; None: it reads texts as a whole.
+        whole_chars: of the embedder: of a text that is embedded whole.
+
+    >>> parts = parts_of("# Trips\\n\\nBy train. " + "In March it rains. " * 5, None, 60, 60)
+    >>> parts.spans, parts.texts[0]
+    ([(9, 56), (57, 113)], 'Trips\\n\\nBy train. In March it rains. In March it rains.')
+    """
+    whole = as_text(text)
+    context = context_of(payload)
+    said = passages_of(payload)
+    around: list[str | None]
+    if said:
+        spans, around = [(start, end) for start, end in said], [context] * len(said)
+    elif said is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
+        return Parts([_in(context, whole)], None)
+    else:
+        found = split(
+            whole, max_chars=max(passage_chars, -(-len(whole) // _MOST)), overlap=passage_chars // 6
+        )
+        if len(found) < 2:
+            return Parts([_in(context, whole)], None)
+        spans = [(passage.start, passage.end) for passage in found]
+        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in found]
+    return Parts(
+        [_in(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)], spans
+    )
+
+
+def joined(parts: Parts, vectors: Sequence[Vectors | None]) -> DocumentVector | None:
+    """Return what a document has of the vectors of its parts, None for those in which the embedder finds nothing."""
+    if parts.spans is None:
+        return vectors[0]
+    kept = [(row, span) for row, span in zip(vectors, parts.spans, strict=True) if row is not None]
+    if not kept:
+        return None
+    rows: NDArray[Any] = np.stack([row for row, _ in kept])
+    return PassageVectors(rows, np.array([span for _, span in kept], dtype=np.uint32))
+
+
+def _in(context: str | None, text: str) -> str:
+    return f"{context}\n\n{text}" if context else text

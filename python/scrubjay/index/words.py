@@ -1,0 +1,273 @@
+"""The words of a text that a question's terms stand for, as spans of characters.
+
+Terms are stems, folded and cut; what a reader should see marked is the word as it is written. So the text is cut where
+the analyzer never looks across (white space), the pieces that hold a term are found by the analyzer itself, and each is
+narrowed to the words in it, with no rule for any language here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from scrubjay._native import analyze, query_terms
+
+__all__ = ["Language", "Mark", "find_words"]
+
+_RUN = re.compile(r"\S+")
+_FEW_RUNS = 32
+_SHORT_RUN = 100  # characters; a longer one is a paragraph without spaces and is not marked whole
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_MOST_CHARS = 1 << 20  # analysed in one call
+# How many pieces of what stands between two spaces are looked at together; of a paragraph without spaces, which has
+# more, how many.
+_MOST_PIECES, _FEW_PIECES = 24, 6
+_OF_IDENTIFIERS = "#@+_"  # what an identifier keeps at its ends
+
+
+class Mark(NamedTuple):
+    """A word of a text: its first character, the one after its last, and the question's terms that it stands for."""
+
+    start: int
+    end: int
+    terms: frozenset[str]
+    is_identifier: bool = False
+    """Whether one of them is an identifier, whole."""
+
+
+class Terms(NamedTuple):
+    """The wanted terms that a text has, and those of them that are whole identifiers there."""
+
+    all: frozenset[str]
+    whole: frozenset[str]
+
+
+_NO_TERMS = Terms(frozenset(), frozenset())
+
+
+class Language(NamedTuple):
+    """How texts become terms: the name of an analyzer, and the stemmer that it needs if it is not built in."""
+
+    analyzer: str = "english"
+    stemmer: Callable[[str], str] | None = None
+
+    def asked(self, question: str) -> list[str]:
+        """Return the distinct terms that a question asks for; function words only where there is nothing else."""
+        return query_terms(question, self.analyzer, stemmer=self.stemmer)
+
+    def terms(self, texts: Sequence[str], wanted: frozenset[str]) -> list[Terms]:
+        """Return which of some terms each text has. The analyzer reads the texts one after the other, with a number
+        between them that is in none of them."""
+        if texts and sum(map(len, texts)) <= _MOST_CHARS:
+            return self._terms_of_each(texts, wanted)
+        found: list[Terms] = []
+        first = 0
+        while first < len(texts):
+            end, n_chars = first, 0
+            while end < len(texts) and (end == first or n_chars + len(texts[end]) <= _MOST_CHARS):
+                n_chars += len(texts[end])
+                end += 1
+            found += self._terms_of_each(texts[first:end], wanted)
+            first = end
+        return found
+
+    def _terms_of_each(self, texts: Sequence[str], wanted: frozenset[str]) -> list[Terms]:
+        number = 90_817_263
+        while True:
+            border = str(number)
+            tokens = analyze(f" {border} ".join(texts), self.analyzer, stemmer=self.stemmer)
+            # Nearly all tokens are neither: this loop is most of what a snippet costs.
+            at, held = 0, list[tuple[int, str, str]]()
+            for term, kind in tokens:
+                if term == border:
+                    at += 1
+                elif term in wanted:
+                    held.append((at, term, kind))
+            if at + 1 == len(texts):
+                return _by_text(held, len(texts))
+            number += 1  # a text holds it
+
+
+def _by_text(held: Iterable[tuple[int, str, str]], n_texts: int) -> list[Terms]:
+    """Return the terms of each text, from (which text, term, kind of the token)."""
+    found = [_NO_TERMS] * n_texts
+    for at, own in groupby(held, itemgetter(0)):
+        tokens = list(own)
+        found[at] = Terms(
+            frozenset(term for _, term, _ in tokens),
+            frozenset(term for _, term, kind in tokens if kind == "whole"),
+        )
+    return found
+
+
+def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark]:
+    """Return the words of a text that stand for some of `terms`, in their order; none overlaps another.
+
+    An identifier is marked whole if the question has it whole, otherwise by the parts that it has. Of scripts without
+    spaces the pairs of characters are marked that are terms.
+
+    >>> language = Language()
+    >>> text = "Keys (staging): sk-stg-0041."
+    >>> [text[mark.start : mark.end] for mark in find_words(text, language.asked("stage key SK-STG-0041"), language)]
+    ['Keys', 'staging', 'sk-stg-0041']
+    """
+    wanted = frozenset(terms)
+    runs = list(dict.fromkeys(text.split()))
+    held = zip(runs, language.terms(runs, wanted), strict=True)
+    holding = {run: terms.all for run, terms in held if terms.all}
+    if not holding:
+        return []
+    narrowed = _narrow(holding, wanted, language)
+    places = _RUN
+    if len(holding) <= _FEW_RUNS:  # a look at every word takes five times as long
+        places = re.compile(r"(?<!\S)(?:" + "|".join(map(re.escape, holding)) + r")(?!\S)")
+    return [
+        Mark(found.start() + mark.start, found.start() + mark.end, mark.terms, mark.is_identifier)
+        for found in places.finditer(text)
+        for mark in sorted(narrowed.get(found[0], ()), key=lambda mark: mark.start)
+    ]
+
+
+def _narrow(
+    holding: dict[str, frozenset[str]], wanted: frozenset[str], language: Language
+) -> dict[str, list[Mark]]:
+    """Return the words in each run of characters that hold its terms."""
+    pieces = {run: _pieces(run) for run in holding}
+    marks = {
+        run: [mark for mark in found if mark.terms]
+        for run, found in _analysed(
+            {run: iter(some) for run, some in pieces.items()}, wanted, language
+        ).items()
+    }
+    # Terms of more than one piece: identifiers, hyphenated words.
+    left = {run: terms.difference(*(mark.terms for mark in marks[run])) for run, terms in holding.items()}
+    joined = _analysed(
+        {run: _ranges(run, pieces[run]) for run, terms in left.items() if terms}, wanted, language
+    )
+    for run, ranges in joined.items():
+        best = _best(ranges, left[run])
+        if best is not None:
+            outside = (mark for mark in marks[run] if mark.end <= best.start or mark.start >= best.end)
+            marks[run] = [*outside, best]
+        held = frozenset[str]().union(*(mark.terms for mark in marks[run]))
+        if not marks[run] or (len(run) <= _SHORT_RUN and not holding[run] <= held):
+            marks[run] = [Mark(0, len(run), holding[run])]
+    return _paired(marks, wanted, language)
+
+
+def _best(ranges: list[Mark], wanted: frozenset[str]) -> Mark | None:
+    """Return the range with most of the terms, of those the shortest, of those the first; None if none has any."""
+    best, most = None, (0, 0)
+    for mark in ranges:
+        value = (len(mark.terms & wanted), mark.start - mark.end)
+        if value[0] and (best is None or value > most):
+            best, most = mark, value
+    return best
+
+
+def _paired(
+    marks: dict[str, list[Mark]], wanted: frozenset[str], language: Language
+) -> dict[str, list[Mark]]:
+    """Narrow pieces of scripts without spaces, which have many terms, to the pairs of characters that are wanted."""
+    pairs = {
+        run: iter([pair for mark in found if mark.end - mark.start > 2 for pair in _pairs(run, mark)])
+        for run, found in marks.items()
+        if not run.isascii()
+    }
+    result = dict(marks)
+    for run, found in _analysed(pairs, wanted, language).items():
+        small = sorted(mark for mark in found if mark.terms)
+        narrowed: list[Mark] = []
+        for mark in marks[run]:
+            inside = [one for one in small if mark.start <= one.start and one.end <= mark.end]
+            covered = frozenset[str]().union(*(one.terms for one in inside))
+            narrowed += _united(inside) if covered >= mark.terms else [mark]
+        result[run] = narrowed
+    return result
+
+
+def _analysed(
+    spans: dict[str, Iterator[tuple[int, int]]], wanted: frozenset[str], language: Language
+) -> dict[str, list[Mark]]:
+    """Return spans of runs with the wanted terms that they hold, each distinct text analysed once."""
+    given = {run: list(some) for run, some in spans.items()}
+    texts = list(dict.fromkeys(run[start:end] for run, some in given.items() for start, end in some))
+    terms = dict(zip(texts, language.terms(texts, wanted), strict=True))
+    return {
+        run: [_mark(start, end, terms[run[start:end]]) for start, end in some] for run, some in given.items()
+    }
+
+
+def _mark(start: int, end: int, terms: Terms) -> Mark:
+    return Mark(start, end, terms.all, bool(terms.whole))
+
+
+def _pieces(run: str) -> list[tuple[int, int]]:
+    """Return the spans of letters with their marks, and digits; where letters with and without capitals meet (Latin
+    beside Chinese or Thai) one ends."""
+    if run.isascii():
+        return [match.span() for match in _ASCII_WORD.finditer(run)]
+    pieces: list[tuple[int, int]] = []
+    start, last = 0, ""
+    for place, character in enumerate(run):
+        kind = _kind(character)
+        if kind == "mark":  # stays with what it stands on
+            kind = last
+        if kind != last:
+            if last:
+                pieces.append((start, place))
+            start, last = place, kind
+    if last:
+        pieces.append((start, len(run)))
+    return pieces
+
+
+def _kind(character: str) -> str:
+    category = unicodedata.category(character)
+    if category[0] == "M" or character in "\u200c\u200d":  # joiners stand inside of Persian and Indian words
+        return "mark"
+    if category in ("Lo", "Lm", "Cn", "Co"):  # Cn: of a newer Unicode than Python's, an ideograph as a rule
+        return "other"
+    if category[0] not in "LN" and not any(map(str.isalnum, unicodedata.normalize("NFKC", character))):
+        return ""
+    return "cased"  # among them symbols that stand for letters
+
+
+def _ranges(run: str, pieces: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield stretches of neighbouring pieces, each also with what an identifier may have about it (C++, __init__)."""
+    most = _MOST_PIECES if len(pieces) <= _MOST_PIECES else _FEW_PIECES
+    for first, (start, _) in enumerate(pieces):
+        left = start
+        while left > 0 and run[left - 1] in _OF_IDENTIFIERS:
+            left -= 1
+        for _, end in pieces[first : first + most]:
+            right = end
+            while right < len(run) and run[right] in _OF_IDENTIFIERS:
+                right += 1
+            yield from dict.fromkeys(((start, end), (left, end), (start, right), (left, right)))
+
+
+def _pairs(run: str, mark: Mark) -> Iterator[tuple[int, int]]:
+    """Yield the neighbouring characters, vowel signs and other marks kept with theirs."""
+    starts = [
+        place
+        for place in range(mark.start, mark.end)
+        if place == mark.start or unicodedata.category(run[place])[0] != "M"
+    ]
+    ends = [*starts[1:], mark.end]
+    yield from zip(starts, ends[1:], strict=False)
+
+
+def _united(marks: list[Mark]) -> list[Mark]:
+    """Return marks with those that overlap made one."""
+    united: list[Mark] = []
+    for mark in marks:
+        if united and mark.start < united[-1].end:
+            last = united.pop()
+            mark = Mark(last.start, max(last.end, mark.end), last.terms | mark.terms, False)
+        united.append(mark)
+    return united

@@ -1,0 +1,43 @@
+"""The vectors of a document: one, or one for each passage of its text."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["DocumentVector", "PassageVectors", "mean_of"]
+
+
+class PassageVectors(NamedTuple):
+    """The vectors of a document's passages, and where these are in its text."""
+
+    rows: NDArray[np.float32]
+    """(n, dim), n from 1."""
+    spans: NDArray[np.uint32]
+    """(n, 2): the first character of each and the one after its last; (0, 0): not known."""
+
+    def any(self) -> bool:
+        """Whether every vector has a direction."""
+        return bool(self.rows.any(axis=1).all())
+
+
+DocumentVector: TypeAlias = NDArray[np.float32] | PassageVectors
+"""What a document has in the place of one vector."""
+
+
+def mean_of(vector: ArrayLike | PassageVectors) -> NDArray[np.float32]:
+    """Return one vector for a whole document, for those who know no other: (dim,), that of passages the mean of their
+    directions.
+
+    >>> mean_of(PassageVectors(np.float32([[2, 0], [0, 4]]), np.zeros((2, 2), np.uint32))).tolist()
+    [0.5, 0.5]
+    """
+    if not isinstance(vector, PassageVectors):
+        return np.asarray(vector, dtype=np.float32)
+    rows = vector.rows.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    directions = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    mean: NDArray[np.float32] = directions.mean(axis=0).astype(np.float32)
+    return mean if mean.any() else np.asarray(vector.rows[0])

@@ -1,0 +1,182 @@
+"""The judged questions, answered with one setting after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay._native import Scope
+from scrubjay.backend import Backend
+from scrubjay.embedders.protocol import embed_queries
+from scrubjay.fusion import Query
+from scrubjay.index import Hit, Index
+from scrubjay.retrieval import metrics
+from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.reranking import Reranker, Reranking
+from scrubjay.retrieval.retriever import Retriever
+
+__all__ = ["METRICS", "Scores", "Setting", "Trials"]
+
+METRICS: dict[str, Callable[[Sequence[Any], frozenset[Any]], float]] = {
+    "ndcg@10": metrics.ndcg,
+    "recall@5": lambda ranking, relevant: metrics.recall_at(5, ranking, relevant),
+    "recall@10": metrics.recall,
+    "mrr@10": metrics.reciprocal_rank,
+}
+_BATCH = 256
+_PAGE = 1000
+
+Scores = NDArray[np.float64]  # of one setting: (metrics, questions)
+Bm25 = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What decides a ranking.
+
+    Attributes:
+        query: of the searches.
+        bm25: (k1, b) of :class:`scrubjay.Index`; None: those of the index as it is.
+        rerank: of :class:`scrubjay.Retriever`: how many of the best are reranked; 0: none.
+    """
+
+    query: Query = Query()  # noqa: RUF009 - frozen
+    bm25: Bm25 | None = None
+    rerank: int = 0
+
+
+class Trials:
+    """Answers every question with a setting, once.
+
+    Args:
+        index: holds the memories.
+        queries: the questions.
+        target: the place in `METRICS` of what is to become better.
+        candidates: of each search.
+        reranker, template: as in :class:`scrubjay.Retriever`; what it said of a pair is kept.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        queries: Sequence[JudgedQuery],
+        target: int,
+        candidates: int | None,
+        reranker: Reranker | None = None,
+        template: str | Callable[[Hit], str] | None = None,
+    ) -> None:
+        self.queries = queries
+        self.target = target
+        self.done: dict[Setting | str, Scores] = {}
+        self._index = index
+        self._candidates = candidates
+        self._reranker = None if reranker is None else _Known(reranker)
+        self._template = template
+        self._copies: dict[Bm25, Index] = {}
+        self._vectors: list[Any] = [query.vector for query in queries]
+        missing = [place for place, vector in enumerate(self._vectors) if vector is None]
+        if missing and index.embedder is not None:  # once for all settings
+            embedded = embed_queries(index.embedder, [queries[place].text for place in missing])
+            for place, vector in zip(missing, embedded, strict=True):
+                self._vectors[place] = vector.copy() if vector.any() else None
+
+    def scores(self, setting: Setting | str) -> Scores:
+        """Return all metrics for all questions; a str is the mode of a single arm."""
+        known = self.done.get(setting)
+        if known is None:
+            chosen = Setting(Query(mode=setting)) if isinstance(setting, str) else setting  # type: ignore[arg-type]
+            found = self._reranked(chosen) if chosen.rerank else self._ranked(chosen)
+            known = self.done[setting] = np.array(
+                [
+                    [figure(keys, query.relevant) for keys, query in zip(found, self.queries, strict=True)]
+                    for figure in METRICS.values()
+                ]
+            )
+        return known
+
+    def target_scores(self, setting: Setting | str) -> NDArray[np.float64]:
+        """Return the metric that is to become better, for all questions."""
+        return np.asarray(self.scores(setting)[self.target])
+
+    def close(self) -> None:
+        """Release the copies of the memories."""
+        for copy in self._copies.values():
+            copy.close()
+        self._copies.clear()
+
+    def _ranked(self, setting: Setting) -> list[Sequence[Any]]:
+        index, query = self._where(setting.bm25), setting.query.replace(candidates=self._candidates)
+        keys: list[Sequence[Any]] = []
+        for start in range(0, len(self.queries), _BATCH):
+            part = self.queries[start : start + _BATCH]
+            found = index.search_batch(
+                [one.text for one in part],
+                vectors=self._vectors[start : start + _BATCH],
+                scope=[one.scope for one in part],
+                k=metrics.DEPTH,
+                query=query,
+            )
+            keys += [hits.keys for hits in found]
+        return keys
+
+    def _reranked(self, setting: Setting) -> list[Sequence[Any]]:
+        retriever = Retriever(
+            self._where(setting.bm25),
+            reranker=self._reranker,
+            rerank=setting.rerank,
+            template=self._template,
+            query=setting.query.replace(candidates=self._candidates),
+        )
+        keys: list[Sequence[Any]] = []
+        for one, vector in zip(self.queries, self._vectors, strict=True):
+            found = retriever.search(one.text, scope=one.scope, vector=vector, k=metrics.DEPTH)
+            failed = [reason for reason in found.degraded if reason.startswith("reranker_failed")]
+            if failed:
+                raise ValueError(f"reranker: {failed[0]}")
+            keys.append([(hit.scope, hit.id) for hit in found])
+        return keys
+
+    def _where(self, bm25: Bm25 | None) -> Index:
+        """Return an index that ranks with these constants: the given one, or a copy in memory of what is asked."""
+        if bm25 is None:
+            return self._index
+        copy = self._copies.get(bm25)
+        if copy is None:
+            copy = self._copies[bm25] = Backend.of(self._index).scratch(*bm25)
+            for scope in sorted(self._visible(), key=repr):
+                cursor = None
+                while True:
+                    page = self._index.scroll(
+                        scope=scope, limit=_PAGE, cursor=cursor, vectors=True, exact=True
+                    )
+                    copy.upsert_many(page.records, progress=False)
+                    cursor = page.cursor
+                    if cursor is None:
+                        break
+        return copy
+
+    def _visible(self) -> set[Scope]:
+        """The exact scopes that the questions see."""
+        seen = set()
+        for scope in {query.scope for query in self.queries}:
+            seen |= {
+                Scope(scope.tenant, user, agent)
+                for user in {None, scope.user}
+                for agent in {None, scope.agent}
+            }
+        return seen
+
+
+class _Known:
+    """A reranker that remembers its score of each pair."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self._scores = Reranking(reranker, None, cache_size=1_000_000)
+        self.name = self._scores.name
+
+    def score(self, query: str, texts: list[str]) -> NDArray[np.float32]:
+        return self._scores.score(query, texts)

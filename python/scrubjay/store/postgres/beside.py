@@ -1,0 +1,208 @@
+"""What a layer above reads and writes its rows by: the surface of a connection to a file, over the database.
+
+A statement runs on this thread's transaction or snapshot, or on a connection of its own. The transaction numbers rows,
+notes which scopes changed, and counts the changes of what is looked up whole (the layer's stamps): what triggers do in
+a file. A layer that writes has to have the turns of the homes that it writes to (`Transaction.lock`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from scrubjay._native import Scope
+from scrubjay.errors import StoreError
+from scrubjay.store.postgres.batch import Parameters
+from scrubjay.store.postgres.dialect import Layer, Statement, translated
+from scrubjay.store.postgres.errors import translated as errors_translated
+from scrubjay.store.postgres.keys import home_of
+from scrubjay.store.postgres.reading import agreeing
+from scrubjay.store.postgres.transaction import PostgresTransaction
+from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
+
+__all__ = ["Beside", "Rows", "as_kept"]
+
+_SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
+
+_ESCAPE = (
+    "\U0010ffff"  # no character: a text of PostgreSQL cannot hold NUL, so that is written as this and "0"
+)
+
+
+class Asked(Protocol):
+    """What the rows need of their store."""
+
+    @property
+    def place(self) -> str:
+        """The address without user and password."""
+        ...
+
+    @property
+    def transaction(self) -> PostgresTransaction | None:
+        """This thread's transaction."""
+        ...
+
+    def ask(
+        self, query: str, parameters: Parameters = (), *, home: Home = NO_HOME, doing: str = "reading"
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+        ...
+
+
+class Rows:
+    """The answer to a statement: as much of a cursor as layers use."""
+
+    __slots__ = ("_at", "_rows", "rowcount")
+
+    def __init__(self, rows: list[tuple[Any, ...]], rowcount: int) -> None:
+        self._rows, self._at = rows, 0
+        self.rowcount = rowcount
+        """How many rows were written, or answered."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        return next(self, None)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows that are left."""
+        rows, self._at = self._rows[self._at :], len(self._rows)
+        return rows
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        if self._at >= len(self._rows):
+            raise StopIteration
+        self._at += 1
+        return self._rows[self._at - 1]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Beside:
+    """The tables of one layer. Thread-safe.
+
+    Args:
+        store: the collection that the layer writes to.
+        layer: what is known of its tables.
+        statements: that made them.
+    """
+
+    is_file = False
+    """What triggers do in a file, the layer does; nothing is sealed, no name is erased."""
+
+    def __init__(self, store: Asked, layer: Layer, statements: Sequence[str]) -> None:
+        self._store = store
+        self._layer = layer
+        self._names = [re.split(r" ON |\(", one)[0].split()[-1] for one in statements]
+        self.text_factory: Any = str
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Rows:
+        """Run a statement of the layer.
+
+        Raises:
+            RowRefusedError: a constraint of the tables forbids the row.
+            StoreError: a statement that writes, outside of a transaction or without the turn of any home.
+        """
+        made = translated(statement, self._layer)
+        values: dict[str, Any] = {f"p{i}": _stored(value) for i, value in enumerate(parameters)}
+        transaction = self._store.transaction
+        home: Home | None = values[made.home] if made.home else "" if made.home == "" else None
+        if transaction is None:
+            if made.writes:
+                raise StoreError(f"writing: expected it inside of a transaction: {self._store.place}")
+            return Rows(
+                _read(self._store.ask(made.query, values, home=EVERY_HOME if home is None else home)), -1
+            )
+        if made.number is not None and values.get(made.number) is None:
+            values[made.number] = transaction.number()
+        with errors_translated(self._store.place, "writing" if made.writes else "reading"):
+            if statement.startswith(_SAVEPOINTS):
+                transaction.batch.savepoint(statement)
+                return Rows([], -1)
+            rows, n = self._run(transaction, made, values, home)
+        if made.changes is not None:
+            self._note(transaction, made, rows)
+            rows = []
+        return Rows(_read(rows), n)
+
+    def _run(
+        self, transaction: PostgresTransaction, made: Statement, values: dict[str, Any], home: Home | None
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Run a statement about a home; one that writes and does not say which, in each that has its turn."""
+        if not made.writes:
+            return transaction.batch.run(made.query, values, home=EVERY_HOME if home is None else home)
+        if not transaction.homes or (home is not None and home not in transaction.homes):
+            raise StoreError(
+                f"writing: expected the turn of the home that is written to: {self._store.place}"
+            )
+        rows: list[tuple[Any, ...]] = []
+        n = 0
+        for one in transaction.homes if home is None else [home]:
+            more, n_more = transaction.batch.run(made.query, values, home=one)
+            rows, n = rows + more, n + n_more
+        return rows, n
+
+    def documents_within(self, scope: Scope) -> list[tuple[str, int]]:
+        """Return of each collection the suffix of its name in reports and how many documents it has within a scope."""
+        condition, names = agreeing(scope)
+        found = self._store.ask(
+            "SELECT collection, sum(documents)::bigint FROM sj_scope WHERE "
+            f"{condition} GROUP BY collection ORDER BY collection",
+            names,
+            home=home_of(scope),
+        )
+        return [(f"_{number}", n) for number, n in found]
+
+    def missing(self) -> list[str]:
+        """Return the names of the layer's tables and indexes that are not in the database."""
+        return [
+            name
+            for name in self._names
+            if self._store.ask("SELECT to_regclass(%s)::text", (name,))[0][0] is None
+        ]
+
+    def _note(self, transaction: PostgresTransaction, made: Statement, rows: Sequence[Any]) -> None:
+        stamps = self._layer.stamps
+        for names in dict.fromkeys(rows):
+            transaction.touch(*names)
+            if made.changes in self._layer.stamped:
+                transaction.batch.add(
+                    f"INSERT INTO {stamps} AS s VALUES (%s, %s, %s, 1) "
+                    "ON CONFLICT (home, tenant, usr) DO UPDATE SET version = s.version + 1",
+                    (names[0], *names[:2]),
+                    home=names[0],
+                )
+
+
+def as_kept(text: str) -> str:
+    """Return a text of a layer as its tables have it.
+
+    >>> as_kept("a\\0b") == "a\U0010ffff0b"
+    True
+    """
+    if "\0" in text or _ESCAPE in text:
+        return text.replace(_ESCAPE, _ESCAPE + "1").replace("\0", _ESCAPE + "0")
+    return text
+
+
+def _stored(value: Any) -> Any:
+    if value.__class__ is str:
+        return as_kept(value)
+    return int(value) if value.__class__ is bool else value
+
+
+def _read(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    for i, row in enumerate(rows):
+        if any(value.__class__ is str and _ESCAPE in value for value in row):
+            rows[i] = tuple(map(_as_given, row))
+    return rows
+
+
+def _as_given(value: Any) -> Any:
+    if value.__class__ is not str or _ESCAPE not in value:
+        return value
+    return value.replace(_ESCAPE + "0", "\0").replace(_ESCAPE + "1", _ESCAPE)

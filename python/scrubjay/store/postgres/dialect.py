@@ -1,0 +1,219 @@
+"""Statements of a layer above, written for SQLite, as PostgreSQL takes them.
+
+A layer (memory) has one set of statements and one set of tables. What differs here: tables are called `sj_...`, the
+column `user` is `usr` (unquoted, `user` is the login here, without an error), parameters have names, and every row
+has its `home`, which begins every key: a condition on the tenant names the home as well, so a statement about one
+tenant is one about one home. Triggers are left out; what they do for a file the layer and
+:mod:`scrubjay.store.postgres.beside` do in the same transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+__all__ = ["Layer", "Statement", "made", "translated"]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What is known of a layer's tables, by the names that its statements call them.
+
+    Attributes:
+        name: of the layer, "memory".
+        numbers: table -> its column that gets the number of a write.
+        records: table -> the columns that name a row's user and agent ("''": it has none): other processes are told
+            of the scope whose row changes.
+        stamped: those of them whose changes are counted for each tenant and user, in the table `stamps`.
+        stamps: of (tenant, user, version).
+    """
+
+    name: str
+    numbers: Mapping[str, str]
+    records: Mapping[str, tuple[str, str]]
+    stamped: frozenset[str]
+    stamps: str
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Statement(NamedTuple):
+    """A statement as it is sent; its parameters are called p0, p1, ..., and `number`."""
+
+    query: str
+    writes: bool
+    number: str | None = None
+    """The parameter that gets the number of the write, unless it has a value."""
+    home: str | None = None
+    """The parameter that names its home; "": of what belongs to all tenants; None: it does not say."""
+    changes: str | None = None
+    """The table, if the rows that it changes say whose they are."""
+
+
+_LITERAL = re.compile(r"('(?:[^']|'')*')")
+_WORDS = (
+    (re.compile(r"\buser\b"), "usr"),
+    (re.compile(r"\bmemory_(?=\w)"), "sj_memory_"),
+    (re.compile(r"\bifnull\("), "coalesce("),
+    (re.compile(r"\bmin\(count\("), "least(count("),  # SQLite's min() of two values
+    (re.compile(r"(?<![\w)] )\+(?=[a-z])"), ""),  # what keeps SQLite from an index
+    (re.compile(r"\bIS (?=%\(p\d+\)s)"), "IS NOT DISTINCT FROM "),
+    # Keys of runs are those of their home.
+    (re.compile(r"\b(\w+)\.run = (\w+)\.key\b"), r"\1.run = \2.key AND \1.home = \2.home"),
+    (re.compile(r"\brun (NOT )?IN \(SELECT key FROM\b"), r"(home, run) \1IN (SELECT home, key FROM"),
+    (re.compile(r"\bkey IN \(SELECT DISTINCT run FROM\b"), "(home, key) IN (SELECT DISTINCT home, run FROM"),
+    (re.compile(r"\bON CONFLICT \(tenant\b"), "ON CONFLICT (home, tenant"),
+)
+_TENANT = re.compile(
+    r"(?<![\w.])\+?((?:\w+\.)?)tenant (=|IN) (%\(p\d+\)s|\w+\.tenant\b|''|\((?:''|%\(p\d+\)s|, )+\))"
+)
+_INSERT = re.compile(
+    r"INSERT (?P<ignore>OR IGNORE )?INTO (?P<table>\w+) ?\((?P<columns>[^)]*)\) "
+    r"(?:VALUES \((?P<values>.*?)\)(?P<conflict> ON CONFLICT .*)?|SELECT (?P<chosen>.*?)(?P<rest> FROM .*))$",
+    re.DOTALL,
+)
+_CHANGES = re.compile(r"(?:UPDATE|DELETE FROM) (\w+)")
+
+
+@lru_cache(maxsize=1024)
+def translated(statement: str, layer: Layer) -> Statement:
+    """Return a statement of a layer as it is sent."""
+    number = None
+    changed = _CHANGES.match(statement)
+    table: str | None = changed[1] if changed else None
+    if statement.startswith("INSERT"):
+        statement, table, number = _with_home(_numbered_parameters(statement), layer)
+    else:
+        statement = _numbered_parameters(statement)
+    home = _home_in(statement)
+    query = _words(_TENANT.sub(_naming_home, statement))
+    writes = table is not None
+    if table is None or table not in layer.records:
+        return Statement(query, writes, number, home)
+    user, agent = (_words(column) for column in layer.records[table])
+    return Statement(f"{query} RETURNING tenant, {user}, {agent}", writes, number, home, table)
+
+
+def _numbered_parameters(statement: str) -> str:
+    parts, n = [], 0
+    for part in _LITERAL.split(statement.replace("%", "%%")):
+        if not part.startswith("'"):
+            *pieces, last = part.split("?")
+            part = "".join(f"{piece}%(p{n + i})s" for i, piece in enumerate(pieces)) + last
+            n += len(pieces)
+        parts.append(part)
+    return "".join(parts)
+
+
+def _words(statement: str) -> str:
+    parts = _LITERAL.split(statement)
+    for i in range(0, len(parts), 2):
+        for word, other in _WORDS:
+            parts[i] = word.sub(other, parts[i])
+    return "".join(parts)
+
+
+_OF_NEW = re.compile(r"INSERT INTO \w+\(home[^)]*\) (?:VALUES|SELECT) ?\(?(''|%\(p\d+\)s)")
+_PARAMETER = re.compile(r"%\((p\d+)\)s")
+
+
+def _home_in(statement: str) -> str | None:
+    said = _OF_NEW.match(statement)
+    places = [said[1]] if said else [found[3] for found in _TENANT.finditer(statement)]
+    for place in places:
+        if parameter := _PARAMETER.search(place):
+            return parameter[1]
+    return "" if "''" in places else None
+
+
+def _naming_home(found: re.Match[str]) -> str:
+    of, operator, tenant = found.groups()
+    home = re.sub(r"\.tenant\b", ".home", tenant)
+    return f"({of}home {operator} {home} AND {of}tenant {operator} {tenant})"
+
+
+def _with_home(statement: str, layer: Layer) -> tuple[str, str, str | None]:
+    """Return an INSERT with the home of its row and, where the table has one, the number; its table; which parameter
+    the number is. A row without a tenant is made from one of its home."""
+    found = _INSERT.match(statement)
+    if found is None:
+        raise AssertionError(f"expected INSERT INTO table(columns) VALUES or SELECT, got {statement!r}")
+    table = found["table"]
+    columns = [name.strip() for name in found["columns"].split(",")]
+    values = _listed(found["values"] or found["chosen"])
+    named = dict(zip(columns, values, strict=True))
+    number = layer.numbers.get(table)
+    if number is not None:
+        named.setdefault(number, "%(number)s")
+    named = {"home": named.get("tenant", "home"), **named}
+    given = ", ".join(named.values())
+    source = (
+        f"VALUES ({given}){found['conflict'] or ''}" if found["values"] else f"SELECT {given}{found['rest']}"
+    )
+    ignored = " ON CONFLICT DO NOTHING" if found["ignore"] else ""
+    query = f"INSERT INTO {table}({', '.join(named)}) {source}{ignored}"
+    return query, table, None if number is None else named[number][2:-2]
+
+
+def _listed(text: str) -> list[str]:
+    """Split at commas outside of parentheses and literals.
+
+    >>> _listed("a, f(b, c), ','")
+    ['a', 'f(b, c)', "','"]
+    """
+    return [part.strip() for part in re.findall(r"(?:'(?:[^']|'')*'|\([^()]*\)|[^,'()])+", text)]
+
+
+# ---------------------------------------------------------------------- tables
+
+_TYPES = (
+    (re.compile(r"--[^\n]*"), ""),
+    (re.compile(r"\bTEXT\b"), 'text COLLATE "C"'),
+    (re.compile(r"\bINTEGER\b"), "bigint"),
+    (re.compile(r"\bBLOB\b"), "bytea"),
+    (re.compile(r"\bREAL\b"), "double precision"),
+    (re.compile(r" AUTOINCREMENT\b| WITHOUT ROWID\b"), ""),
+    (
+        re.compile(r"\bifnull\((\w+), ''\)"),
+        r"coalesce(\1, -9223372036854775807)",
+    ),  # of a time; '' is no number here
+)
+_KEY = re.compile(r"(PRIMARY KEY|UNIQUE) \(")
+_COLUMN_KEY = re.compile(r"^\s*(\w+) ([^,]*?)(PRIMARY KEY|UNIQUE)(?=,|$)", re.MULTILINE)
+_INDEX = re.compile(r"^(CREATE (?:UNIQUE )?INDEX \w+ ON \w+)\(")
+
+
+def made(statements: Iterable[str], without: Collection[str] = ()) -> list[str]:
+    """Return the statements that make a layer's tables and indexes here; `home` begins every key.
+
+    Args:
+        statements: that make them in a file.
+        without: tables of which there are none here.
+    """
+    found = []
+    for statement in statements:
+        words = statement.split("(")[0].split()
+        if "TRIGGER" in words or words[-1] in without:
+            continue
+        for pattern, other in _TYPES:
+            statement = pattern.sub(other, statement)
+        statement = _table(statement) if "TABLE" in words else _INDEX.sub(r"\1(home, ", statement)
+        found.append(_words(statement))
+    return found
+
+
+def _table(statement: str) -> str:
+    head, body = statement.split("(", 1)
+    keys: list[str] = []
+
+    def column(match: re.Match[str]) -> str:
+        name, kind, key = match.groups()
+        keys.append(f"{key} (home, {name})")
+        return f"{name} {kind.rstrip()}" + (" NOT NULL" if "NOT NULL" not in kind else "")
+
+    body = _COLUMN_KEY.sub(column, _KEY.sub(r"\1 (home, ", body.rstrip()[:-1]))
+    return f'{head}(home text COLLATE "C" NOT NULL, {", ".join([body, *keys])})'

@@ -1,0 +1,189 @@
+"""A change of the model in a database; :mod:`scrubjay.store.postgres.staging` says where the vectors are meanwhile.
+
+As in a file, new vectors are staged in small transactions, so that a killed process resumes where it stopped, and the
+old ones serve until every document has one. Then one row makes the change, and the vectors are put in place scope by
+scope, each with the turn of its tenant alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
+from scrubjay.passage_vectors import DocumentVector
+from scrubjay.payload import with_pending
+from scrubjay.progress import Progress
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.postgres.keys import key_of
+from scrubjay.store.postgres.staging import behind, changing_model, holding_model
+from scrubjay.store.postgres.store import PostgresStore
+from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.protocol import StoredRow
+from scrubjay.store.vectors import encode
+
+__all__ = ["reembed_rows"]
+
+Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
+_Missing = tuple[StoredRow, Scope]
+
+_MISSING = (
+    "FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection AND s.key = d.scope "
+    "WHERE d.collection = %s AND NOT d.pending AND NOT EXISTS (SELECT 1 FROM sj_staged n WHERE n.home = d.home "
+    "AND n.collection = d.collection AND n.scope = d.scope AND n.seq = d.seq)"
+)
+"""Documents without a new vector; what is pending is embedded after the change."""
+
+
+def reembed_rows(
+    engine: DurableEngine,
+    store: Any,
+    model: str,
+    dim: int,
+    embed: Embed,
+    progress: Progress,
+    *,
+    batch_size: int,
+    failing: tuple[type[Exception], ...] = (),
+) -> int:
+    """Give every document a vector of `model`; see :func:`scrubjay.store.reembedding.reembed_store`."""
+    goal = f"{model}\n{dim}"
+    _claim(store, goal)
+    n_embedded = 0
+    is_down = False
+    while True:
+        for missing in _pages(store, batch_size):
+            rows: Sequence[bytes | None] = []
+            try:
+                if not is_down:
+                    rows = _embedded(missing, embed, engine.dtype)
+            except failing:
+                is_down = True
+            if is_down:
+                missing = [one for one in missing if not _make_pending(engine, *one)]
+                rows = [None] * len(missing)
+            _stage(store, goal, missing, rows)
+            n_embedded += 0 if is_down else len(rows)
+            progress.update(len(rows))
+        if _change(store, model, dim, goal):
+            break
+    engine.adopt_model()
+    store.settle()
+    return n_embedded
+
+
+def _claim(store: PostgresStore, goal: str) -> None:
+    """Let the staged vectors be those of this goal: those of another are of no use, unless they are in use."""
+    while True:
+        with store.writing("reembedding") as transaction:
+            batch = transaction.batch
+            batch.ask(*changing_model(store.number))
+            if not batch.ask(*behind(store.number), home=EVERY_HOME):
+                if _goal(batch, store) != goal:
+                    homes = batch.ask(
+                        "SELECT DISTINCT home FROM sj_staged WHERE collection = %s",
+                        (store.number,),
+                        home=EVERY_HOME,
+                    )
+                    for (home,) in homes:
+                        batch.add(
+                            "DELETE FROM sj_staged WHERE home = %s AND collection = %s",
+                            (home, store.number),
+                            home=home,
+                        )
+                    batch.add(
+                        "UPDATE sj_collection SET reembedding = %s WHERE collection = %s",
+                        (goal, store.number),
+                    )
+                return
+        store.settle()
+
+
+def _goal(batch: Any, store: PostgresStore) -> str | None:
+    found = batch.ask("SELECT reembedding FROM sj_collection WHERE collection = %s", (store.number,))
+    return found[0][0] if found else None
+
+
+def _pages(store: PostgresStore, size: int) -> Iterator[list[_Missing]]:
+    """Yield the documents without a new vector in order of writing, `size` at a time.
+
+    Raises:
+        CorruptIndexError: one is not what was written.
+    """
+    after: tuple[int, str, int] = (-1, "", 0)
+    while True:
+        found = store.ask(
+            "SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, d.vector, d.hash, s.tenant, s.usr, s.agent "
+            f"{_MISSING} AND (d.seq, d.home, d.scope) > (%s, %s, %s) ORDER BY d.seq, d.home, d.scope LIMIT %s",
+            (store.number, *after, size),
+            home=EVERY_HOME,
+        )
+        if found:
+            yield [store.sound((row[0], *row[3:8]), scope_of(*row[8:])) for row in found]
+        if len(found) < size:
+            return
+        after = found[-1][:3]
+
+
+def _embedded(missing: Sequence[_Missing], embed: Embed, dtype: str) -> list[bytes | None]:
+    vectors = embed([(row.text, row.payload) for row, _ in missing])
+    return [None if vector is None else encode(vector, dtype) for vector in vectors]
+
+
+def _stage(
+    store: PostgresStore, goal: str, documents: Sequence[_Missing], vectors: Sequence[bytes | None]
+) -> None:
+    with store.writing("reembedding") as transaction:
+        batch = transaction.batch
+        call, parameters = holding_model(store.number)
+        batch.add(f"SELECT {call}", parameters)
+        if _goal(batch, store) != goal:
+            raise StoreError("reembedding: another process began to change to another model, or was first")
+        for (row, scope), data in zip(documents, vectors, strict=True):
+            key = key_of(scope)
+            # A document may have been deleted or replaced while its text was embedded.
+            batch.add(
+                "INSERT INTO sj_staged SELECT home, collection, scope, seq, %s FROM sj_document WHERE home = %s "
+                "AND collection = %s AND scope = %s AND seq = %s ON CONFLICT (home, collection, scope, seq) "
+                "DO UPDATE SET data = excluded.data",
+                (data, key.home, store.number, key.number, row.seq),
+                home=key.home,
+            )
+
+
+def _change(store: PostgresStore, model: str, dim: int, goal: str) -> bool:
+    """Make the change if every document has a new vector."""
+    with store.writing("reembedding") as transaction:
+        batch = transaction.batch
+        batch.ask(*changing_model(store.number))
+        if _goal(batch, store) != goal:
+            raise StoreError("reembedding: another process began to change to another model, or was first")
+        if batch.ask(f"SELECT 1 {_MISSING} LIMIT 1", (store.number,), home=EVERY_HOME):
+            return False
+        ((generation,),) = batch.ask(
+            "UPDATE sj_collection SET generation = generation + 1, embedding = embedding + 1, model = %s, dim = %s, "
+            "reembedding = NULL WHERE collection = %s RETURNING generation",
+            (model, dim, store.number),
+        )
+        transaction.generations[store.number] = generation
+    return True
+
+
+def _make_pending(engine: DurableEngine, row: StoredRow, scope: Scope) -> bool:
+    """Write a document anew, as a pending one with the vector that it has; False if it was written anew, was deleted
+    or has expired meanwhile, or its vector cannot be read."""
+    try:
+        document = engine.document(row, scope)
+        engine.upsert_versioned(
+            [document.id],
+            [document.text],
+            scope=scope,
+            versions=[row.seq],
+            vectors=[document.vector],
+            payloads=[with_pending(document.payload)],
+        )
+    except (VersionConflictError, CorruptIndexError):
+        return False
+    return True

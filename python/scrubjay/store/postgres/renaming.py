@@ -1,0 +1,93 @@
+"""Names of scopes that are erased: pseudonyms take their place in the rows that must remain.
+
+A scope's row is found by a hash of its names, so it moves to the hash of the pseudonyms, and its events with it; those
+of a tenant move to another home. Other processes cannot be told of a scope whose name is gone: they learn that the
+collection has another generation, and read everything anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.postgres.keys import Key, home_of, key_of
+from scrubjay.store.postgres.reading import agreeing
+from scrubjay.store.postgres.turns import PLACE, Touched, Turns
+from scrubjay.store.pseudonyms import Pseudonyms
+from scrubjay.store.scopes import names_of
+
+__all__ = ["agrees", "is_whole_tenant", "rename_scopes"]
+
+
+def agrees(names: tuple[str, str, str], within: Scope) -> bool:
+    """Whether the names of a scope agree with each component that `within` names.
+
+    >>> within = Scope("acme", user="jane")
+    >>> agrees(("acme", "jane", "bot"), within), agrees(("acme", "", ""), within)
+    (True, False)
+    """
+    return all(
+        wanted is None or wanted == name
+        for wanted, name in zip((within.tenant, within.user, within.agent), names, strict=True)
+    )
+
+
+def rename_scopes(turns: Turns, scope: Scope, words: Pseudonyms) -> int | None:
+    """Rename every scope of a collection that agrees with `scope`, all of them empty; return the collection's new
+    generation, None if there was none.
+
+    The turns are those of the scope's home, and of the home of the pseudonym if a tenant is renamed.
+    """
+    batch, home = turns.batch, home_of(scope)
+    turns.leave_scopes()
+    condition, names = agreeing(scope)
+    found = batch.ask(
+        "SELECT tenant, usr, agent, horizon, (SELECT c.embedding FROM sj_collection c "
+        f"WHERE c.collection = s.collection) FROM sj_scope s WHERE {condition} AND collection = %s AND documents = 0",
+        (*names, turns.collection),
+        home=home,
+    )
+    for *own, horizon, embedding in found:
+        old = key_of(scope_of(*own))
+        new = key_of(scope_of(*words.of(*own)))
+        _move_events(turns, old, new)
+        batch.add(
+            "DELETE FROM sj_scope WHERE home = %s AND collection = %s AND key = %s",
+            (home, turns.collection, old.number),
+            home=home,
+        )
+        turns.touched.pop(old, None)
+        # Above what was there, also where the new home has seen nothing yet.
+        version = max(turns.next(new.home), horizon + 1)
+        turns.touched[new] = Touched(new.scope, version, 0, 0, version, is_new=True, embedding=embedding)
+        turns.number(new, version)
+    if not found:
+        return None
+    ((generation,),) = batch.ask(
+        "UPDATE sj_collection SET generation = generation + 1 WHERE collection = %s RETURNING generation",
+        (turns.collection,),
+    )
+    return int(generation)
+
+
+def _move_events(turns: Turns, old: Key, new: Key) -> None:
+    batch, place = turns.batch, (old.home, turns.collection, old.number)
+    if old.home == new.home:
+        batch.add(f"UPDATE sj_event SET scope = %s WHERE {PLACE}", (new.number, *place), home=old.home)
+        return
+    events: list[Any] = batch.ask(
+        f"DELETE FROM sj_event WHERE {PLACE} RETURNING version, at, reason, documents", place, home=old.home
+    )
+    for event in events:
+        batch.add(
+            "INSERT INTO sj_event(home, collection, scope, version, at, reason, documents) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            (new.home, turns.collection, new.number, *event),
+            home=new.home,
+        )
+
+
+def is_whole_tenant(scope: Scope) -> bool:
+    """Whether the name of the tenant goes, and with it the home."""
+    return names_of(scope)[1:] == ("", "")

@@ -1,0 +1,118 @@
+"""Two roles for one database: one that owns and migrates the tables, one that serves with least rights."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from scrubjay.errors import StoreError
+from scrubjay.store.postgres import schema
+from scrubjay.store.postgres.address import Address, psycopg_module
+from scrubjay.store.postgres.errors import translated
+
+__all__ = ["Roles", "make_roles"]
+
+_OURS = (
+    "SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace "
+    "AND c.relkind IN ('r', 'p') AND c.relname LIKE 'sj\\_%' ORDER BY c.relname"
+)
+
+
+class Roles(NamedTuple):
+    """What was done: the roles that were made (without a password), the schema and its tables."""
+
+    made: list[str]
+    schema: str
+    tables: list[str]
+
+
+def make_roles(url: str, *, migrate: str, serve: str) -> Roles:
+    """Make two roles where they are missing, give the tables to one, and the right to use them to the other.
+
+    Tables are made, or brought up to date, if need be. Calling it again changes nothing.
+
+    Args:
+        url: of the database, as somebody who may make roles and change the tables' owner.
+        migrate: the role that owns the tables and makes new ones.
+        serve: the role of processes that serve: it reads and writes rows, and changes no table.
+
+    Raises:
+        StoreError: a right is missing; or a role is one that row-level security does not bind.
+        ValueError: both are the same role.
+    """
+    if not migrate or not serve or migrate == serve:
+        raise ValueError(
+            f"migrate, serve: expected the names of two different roles, got {migrate!r}, {serve!r}"
+        )
+    address, psycopg = Address(url), psycopg_module()
+    with (
+        translated(address.place, "making roles"),
+        psycopg.connect(address.url, autocommit=True) as connection,
+        connection.transaction(),
+    ):
+        (here,) = connection.execute("SELECT current_schema()").fetchone()
+        if here is None:
+            raise StoreError(f"making roles: there is no schema of the search_path: {address.place}")
+        made = [role for role in (migrate, serve) if _make(connection, role, address.place)]
+        if connection.execute("SELECT pg_has_role(%s, %s, 'MEMBER')", (serve, migrate)).fetchone()[0]:
+            raise StoreError(f"serve: expected a role that is no member of {migrate!r}, got {serve!r}")
+        _give_tables(connection, here, migrate)
+        connection.execute(_put("SET LOCAL ROLE {}", migrate))
+        schema.prepare(connection, read_only=False, place=address.place)
+        _grant(connection, here, migrate, serve)
+        tables = [table for (table,) in connection.execute(_OURS).fetchall()]
+    return Roles(made, here, tables)
+
+
+def _put(statement: str, *names: str) -> Any:
+    sql = psycopg_module().sql
+    return sql.SQL(statement).format(*map(sql.Identifier, names))
+
+
+def _make(connection: Any, role: str, place: str) -> bool:
+    found = connection.execute(
+        "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (role,)
+    ).fetchone()
+    if found is None:
+        connection.execute(_put("CREATE ROLE {} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB", role))
+        return True
+    if found[0]:
+        raise StoreError(
+            f"making roles: expected roles that row-level security binds, got {role!r}, a superuser or one with "
+            f"BYPASSRLS: {place}"
+        )
+    return False
+
+
+def _give_tables(connection: Any, here: str, migrate: str) -> None:
+    psycopg = psycopg_module()
+    with connection.transaction() as inner:
+        connection.execute(
+            _put("GRANT {} TO CURRENT_USER", migrate)
+        )  # who is no superuser may not SET ROLE else
+        (is_super,) = connection.execute(
+            "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        if is_super:
+            raise psycopg.Rollback(inner)
+    connection.execute(_put("GRANT USAGE, CREATE ON SCHEMA {} TO {}", here, migrate))
+    for (table,) in connection.execute(_OURS).fetchall():
+        connection.execute(_put("ALTER TABLE {}.{} OWNER TO {}", here, table, migrate))
+
+
+def _grant(connection: Any, here: str, migrate: str, serve: str) -> None:
+    """As the owner: rights on the tables that are there, and on those that migrations will add."""
+    for (table,) in connection.execute(_OURS).fetchall():
+        connection.execute(_put("GRANT SELECT, INSERT, UPDATE, DELETE ON {}.{} TO {}", here, table, serve))
+    connection.execute(
+        _put(
+            "ALTER DEFAULT PRIVILEGES FOR ROLE {} IN SCHEMA {} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {}",
+            migrate,
+            here,
+            serve,
+        )
+    )
+    # The version of the tables is the migrating role's; the number of the last collection is for whoever makes one.
+    connection.execute(_put("REVOKE INSERT, UPDATE, DELETE ON {}.sj_schema FROM {}", here, serve))
+    connection.execute(_put("GRANT UPDATE (last_collection) ON {}.sj_schema TO {}", here, serve))
+    connection.execute("RESET ROLE")
+    connection.execute(_put("GRANT USAGE ON SCHEMA {} TO {}", here, serve))

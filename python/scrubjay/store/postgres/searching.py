@@ -1,0 +1,107 @@
+"""A search of every row for what was erased: all columns of all tables of the index that can hold a text or bytes.
+
+The server compares, so nothing but counts crosses the wire. Its log, the dead versions of rows until they are vacuumed,
+its copies and its backups are not rows: the report names them as not covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.errors import StoreError
+from scrubjay.store.erased import ErasureReport, Sought, sought_for
+from scrubjay.store.postgres.beside import as_kept
+from scrubjay.store.postgres.walls import ACROSS, EVERY_HOME
+
+if TYPE_CHECKING:
+    from scrubjay.store.postgres.reading import PostgresReader
+
+__all__ = ["NOT_COVERED", "search_rows"]
+
+NOT_COVERED = (
+    "dead versions of rows, until the server has vacuumed them and written over their pages",
+    "the write-ahead log and its archive",
+    "replicas, snapshots and backups",
+    "what the server's own logs may quote",
+)
+"""Where copies may be that no row shows."""
+
+# Numbers, booleans and times cannot hold a text. A role behind the walls needs the policy that shows all tenants' rows.
+_TABLES = f"""
+SELECT c.relname, array_agg(a.attname ORDER BY a.attnum), array_agg(t.typname = 'bytea' ORDER BY a.attnum),
+  NOT row_security_active(c.oid) OR EXISTS (
+    SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = '{ACROSS}')
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+  AND c.relname LIKE 'sj\\_%%' AND a.attnum > 0 AND NOT a.attisdropped AND t.typcategory NOT IN ('N', 'B', 'D', 'T')
+GROUP BY c.oid, c.relname ORDER BY c.relname
+"""
+
+
+def search_rows(store: PostgresReader, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
+    """Search all tables of the index, of every collection and every layer above, for byte sequences and for names.
+
+    As in files, of a sequence longer than 32 bytes every 32 bytes are looked for.
+
+    Raises:
+        StoreError: a table has rows that this role may not see, so nothing would be proved.
+    """
+    sought = sought_for(needles, names)
+    found: list[tuple[str, int, int]] = []
+    n_bytes = 0
+    with store.snapshot():
+        tables = store.ask(_TABLES, doing="verify_erased")
+        for table, columns, are_bytes, is_seen in tables:
+            if not is_seen:
+                raise StoreError(
+                    f"verify_erased: this role may not see every row of {table}; search as the role that owns the "
+                    f"tables or as the one that serves: {store.place}"
+                )
+            n_of_table, of_table = _search(store, table, list(zip(columns, are_bytes, strict=True)), sought)
+            n_bytes += n_of_table
+            found += of_table
+    return ErasureReport(
+        (),
+        n_bytes,
+        len(needles) + len(names),
+        tuple(found),
+        proof="rows",
+        not_covered=NOT_COVERED,
+        tables=tuple(row[0] for row in tables),
+    )
+
+
+def _search(
+    store: PostgresReader, table: str, columns: Sequence[tuple[str, bool]], sought: Sought
+) -> tuple[int, list[tuple[str, int, int]]]:
+    """Return how many bytes the columns of a table have, and (column, number of rows, which) of what is there."""
+    values = ", ".join(f"('{column}', {_bytes_of(column, is_bytes)})" for column, is_bytes in columns)
+    pieces = [(piece, number, False) for one, number in sought.exact for piece in _as_kept(one)]
+    pieces += [(piece, number, True) for one, number in sought.folded for piece in _as_kept(one)]
+    parameters: list[Any] = [[one[place] for one in pieces] for place in range(3)]
+    lower = "decode(lower(encode(v.data, 'escape') COLLATE \"C\"), 'escape')" if sought.folded else "v.data"
+    # OFFSET 0: computed once for a row, so that what is kept out of line is not fetched for every needle.
+    rows = store.ask(
+        f"SELECT v.name, count(*), h.number FROM {table} t CROSS JOIN LATERAL (VALUES {values}) AS v(name, data) "
+        f"CROSS JOIN LATERAL (SELECT {lower} AS data OFFSET 0) l CROSS JOIN LATERAL (SELECT DISTINCT n.number "
+        "FROM unnest(%s::bytea[], %s::int[], %s::boolean[]) AS n(piece, number, is_folded) "
+        "WHERE position(n.piece IN CASE WHEN n.is_folded THEN l.data ELSE v.data END) > 0) h "
+        "WHERE v.data IS NOT NULL GROUP BY v.name, h.number ORDER BY v.name, h.number",
+        parameters,
+        home=EVERY_HOME,
+        doing="verify_erased",
+    )
+    lengths = " + ".join(f'coalesce(sum(octet_length(t."{column}")), 0)' for column, _ in columns)
+    ((n_bytes,),) = store.ask(f"SELECT ({lengths})::bigint FROM {table} t", home=EVERY_HOME)
+    return n_bytes, [(f"{table}.{name}", n, number) for name, n, number in rows]
+
+
+def _as_kept(piece: bytes) -> list[bytes]:
+    """Return a piece as it is, and as a text of a layer above has it, where that differs."""
+    kept = as_kept(piece.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return list(dict.fromkeys((piece, kept)))
+
+
+def _bytes_of(column: str, is_bytes: bool) -> str:
+    return f"t.\"{column}\" || ''::bytea" if is_bytes else f"convert_to(t.\"{column}\"::text, 'UTF8')"

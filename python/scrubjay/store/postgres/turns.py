@@ -1,0 +1,259 @@
+"""The writer's turn at a home, the numbers of its writes, and the states of the scopes that it touches.
+
+A write locks the row of its home first, then reads what it needs to know. Numbers of writes come from the home: the
+server's time in microseconds, or the number after the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import StoreFormatError
+from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of
+from scrubjay.store.postgres.staging import holding_model, put_in_place, vectors_of
+from scrubjay.store.scopes import names_of
+
+__all__ = ["PLACE", "Touched", "Turns"]
+
+PLACE = "home = %s AND collection = %s AND scope = %s"
+
+
+@dataclass
+class Touched:
+    """A scope as the transaction leaves it."""
+
+    scope: Scope
+    version: int
+    documents: int
+    vectors: int
+    horizon: int
+    is_new: bool
+    is_changed: bool = False
+    embedding: int = 0
+    """Which is in place; see :mod:`scrubjay.store.postgres.staging`."""
+
+
+class Turns:
+    """The locked homes of a transaction, as it writes to one collection. Not for several threads.
+
+    Args:
+        batch: of the transaction.
+        collection: the number of the collection.
+        lineage: the history that the server shows now.
+    """
+
+    def __init__(self, batch: Batch, collection: int, lineage: str) -> None:
+        self.batch = batch
+        self.collection = collection
+        self.generation = 0
+        """Of the collection, once the state of any scope was read: nobody changes it before the transaction ends."""
+        self.touched: dict[Key, Touched] = {}
+        self._lineage = lineage
+        self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
+        self._taken: dict[str, int] = {}  # home -> the last number that its row has already
+        self._dropped: set[str] = set()
+
+    def beside(self, collection: int) -> Turns:
+        """Return the same turns, as the transaction writes to another collection."""
+        other = Turns(self.batch, collection, self._lineage)
+        other._last, other._taken, other._dropped = self._last, self._taken, self._dropped
+        call, parameters = holding_model(collection)
+        self.batch.add(f"SELECT {call}", parameters)
+        return other
+
+    # ------------------------------------------------------------------ locks and states
+
+    def begin(self, scopes: Iterable[Scope]) -> None:
+        """Lock the homes of scopes, in one order for everybody, and read the states of the scopes."""
+        by_home: dict[str, list[Scope]] = {}
+        for scope in dict.fromkeys(scopes):
+            if key_of(scope) not in self.touched:
+                by_home.setdefault(home_of(_holdable(scope)), []).append(scope)
+        for home in sorted(by_home):
+            self._read(home, by_home[home])
+
+    def begin_with(self, scope: Scope, n_numbers: int, question: Statement) -> list[tuple[Any, ...]]:
+        """Lock the home of a scope, take numbers for so many writes, read the scope's state and ask one more question
+        about its home, all in one round trip; return the answer.
+
+        The first step of a transaction.
+        """
+        home = home_of(_holdable(scope))
+        take: Statement = (
+            # No time of a server that shards may be newer than the statement; numbers ascend in any case.
+            "UPDATE sj_home SET last = greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint) "
+            "+ %s WHERE home = %s RETURNING last",
+            (n_numbers, home),
+        )
+        self.batch.add_seeing(home, *holding_model(self.collection))
+        taken, state, found = self.batch.ask_all([take, self._question(scope), question], home=home)
+        if not taken:
+            self._read(home, [scope])
+            return self.batch.ask(*question, home=home)
+        self._taken[home] = taken[0][0]
+        self._last[home] = taken[0][0] - n_numbers
+        self._enter(home, scope, state)
+        return found
+
+    def lock(self, homes: Iterable[str]) -> None:
+        """Lock homes, in one order for everybody."""
+        for home in sorted(set(homes) - self._last.keys()):
+            self._read(home, [])
+
+    def _read(self, home: str, scopes: Sequence[Scope]) -> None:
+        """Read the states of scopes of a home, which is locked before if it is not yet."""
+        questions = [self._question(scope) for scope in scopes]
+        if home in self._last:
+            states = self.batch.ask_all(questions, home=home)
+        else:
+            # Each statement sees what was committed before it began, so the states are those after the wait.
+            lock: Statement = (
+                "SELECT last, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM sj_home WHERE home = %s "
+                "FOR UPDATE",
+                (home,),
+            )
+            if not self._last:
+                self.batch.add_seeing(home, *holding_model(self.collection))
+            found, *states = self.batch.ask_all([lock, *questions], home=home)
+            while not found:  # it is new; or another process erases its name just now, and perhaps again
+                self.batch.add(
+                    "INSERT INTO sj_home VALUES (%s, 0) ON CONFLICT DO NOTHING", (home,), home=home
+                )
+                found, *states = self.batch.ask_all([lock, *questions], home=home)
+            self._last[home] = max(found[0])
+        for scope, state in zip(scopes, states, strict=True):
+            self._enter(home, scope, state)
+
+    def _question(self, scope: Scope) -> Statement:
+        key = key_of(scope)
+        return (
+            "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation "
+            "FROM sj_collection c LEFT JOIN sj_scope s ON s.home = %s AND s.collection = c.collection "
+            "AND s.key = %s AND s.tenant = %s AND s.usr = %s AND s.agent = %s WHERE c.collection = %s",
+            (key.home, key.number, *names_of(scope), self.collection),
+        )
+
+    def _enter(self, home: str, scope: Scope, state: Sequence[tuple[Any, ...]]) -> None:
+        """Note the state of a scope, whose staged vectors are put in place first."""
+        if not state:
+            raise StoreFormatError("collection: it was dropped by another process")
+        version, documents, vectors, horizon, in_place, embedding, self.generation = state[0]
+        touched = Touched(
+            scope,
+            version or 0,
+            documents or 0,
+            vectors or 0,
+            horizon or 0,
+            is_new=version is None,
+            embedding=embedding,
+        )
+        self.touched[key_of(scope)] = touched
+        if in_place is not None and in_place < embedding:
+            put_in_place(self.batch, self.collection, key_of(scope))
+            ((touched.vectors,),) = self.batch.ask(*vectors_of(self.collection, key_of(scope)), home=home)
+            touched.version = touched.horizon = self.next(home)
+            touched.is_changed = True
+
+    def state(self, scope: Scope) -> Touched:
+        """Return the state of a scope, whose home is locked now."""
+        if key_of(scope) not in self.touched:
+            self.begin([scope])
+        return self.touched[key_of(scope)]
+
+    # ------------------------------------------------------------------ numbers
+
+    def next(self, home: str) -> int:
+        """Return the number of one more write of a locked home."""
+        self._last[home] += 1
+        return self._last[home]
+
+    @property
+    def homes(self) -> list[str]:
+        """The locked homes, in alphabetical order."""
+        return sorted(self._last)
+
+    def next_of_all(self) -> int:
+        """Return the number of one more write, above all before it in every locked home."""
+        number = max(self._last.values()) + 1
+        self._last.update(dict.fromkeys(self._last, number))
+        return number
+
+    def newest(self, homes: Iterable[str]) -> int:
+        """Return the highest number of locked homes."""
+        return max((self._last[home] for home in homes), default=0)
+
+    def number(self, key: Key, number: int) -> None:
+        """A scope's home has this number now, which is above all before, and so has the scope."""
+        state = self.touched[key]
+        self._last[key.home] = state.version = number
+        state.is_changed = True
+
+    # ------------------------------------------------------------------ what is left
+
+    def changed(self) -> list[tuple[Key, Touched]]:
+        """Return the scopes that were written to, home by home."""
+        found = [(key, state) for key, state in self.touched.items() if state.is_changed]
+        return sorted(found, key=lambda one: one[0].home)
+
+    def leave_scopes(self) -> None:
+        """Collect what the scopes of this collection are left as."""
+        for key, state in self.changed():
+            self.batch.add(*self._statement_of(key, state), home=key.home)
+            state.is_new = False
+
+    def drop_home(self, home: str) -> None:
+        """Leave no row of a locked home, whose tenant's name is erased. A writer that waits for it makes one anew."""
+        self._dropped.add(home)
+
+    def leave_homes(self) -> None:
+        """Collect the last numbers of the homes."""
+        for home, last in sorted(self._last.items()):
+            if home in self._dropped:
+                self.batch.add("DELETE FROM sj_home WHERE home = %s", (home,), home=home)
+                continue
+            if self._taken.get(home, -1) >= last:
+                continue
+            self.batch.add("UPDATE sj_home SET last = %s WHERE home = %s", (last, home), home=home)
+
+    def _statement_of(self, key: Key, state: Touched) -> Statement:
+        values = (
+            state.version,
+            state.horizon,
+            state.documents,
+            state.vectors,
+            self._lineage,
+            state.embedding,
+        )
+        if state.is_new:
+            return (
+                "INSERT INTO sj_scope(home, collection, key, tenant, usr, agent, version, horizon, documents, vectors, "
+                "lineage, embedding, changed) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                "statement_timestamp())",
+                (key.home, self.collection, key.number, *names_of(state.scope), *values),
+            )
+        return (
+            "UPDATE sj_scope SET version = %s, horizon = %s, documents = %s, vectors = %s, lineage = %s, "
+            "embedding = %s, changed = statement_timestamp() WHERE home = %s AND collection = %s AND key = %s",
+            (*values, key.home, self.collection, key.number),
+        )
+
+    def stamp_again(self) -> None:
+        """After a COMMIT that took so long that feeds may have missed its stamp."""
+        for key, _ in self.changed():
+            self.batch.ask(
+                "UPDATE sj_scope SET changed = statement_timestamp() WHERE home = %s AND collection = %s AND key = %s",
+                (key.home, self.collection, key.number),
+                home=key.home,
+            )
+
+
+def _holdable(scope: Scope) -> Scope:
+    if not can_hold(scope):
+        raise ValueError(
+            f"scope: expected names without the character NUL, which PostgreSQL cannot store, got {scope!r}"
+        )
+    return scope

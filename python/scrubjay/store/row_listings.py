@@ -1,0 +1,117 @@
+"""Listings, pages and counts of values that are read from rows alone; no partition is loaded for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from scrubjay._native import Filter, Scope
+from scrubjay.store.facets import Facet, facet_of
+from scrubjay.store.listing import Listing, admitted, slices, undamaged, warn_of
+from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
+from scrubjay.store.scopes import exactly
+from scrubjay.store.scrolling import Position, Scroll, first_of, sorted_keys
+from scrubjay.store.seam import Store
+
+__all__ = ["RowListings", "without_vector"]
+
+
+class RowListings:
+    """Reads documents of a store in an order. Thread-safe.
+
+    Each answer is of one state of the rows; damaged documents are left out, and named in a CorruptDataWarning.
+
+    Args:
+        store: the rows.
+        now: microseconds since 1970; what has expired then is not there.
+        document: makes a document, with its vector, of a row.
+    """
+
+    def __init__(
+        self, store: Store, now: Callable[[], int], document: Callable[[StoredRow, Scope], StoredDocument]
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._document = document
+
+    def listed(self, wanted: Listing, ids: set[RowId] | None = None) -> list[StoredDocument]:
+        """Return documents of a listing, of `ids` if they are given, by when they were last written."""
+        damaged: list[str] = []
+        with self._store.snapshot():
+            found = list(islice(self._documents(wanted, ids, damaged), wanted.start, wanted.stop))
+        warn_of(damaged, self._store.path)
+        return found
+
+    def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
+        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
+
+        In the order of writing it costs what it reads, in another one what the scope holds.
+        """
+        damaged: list[str] = []
+        newest = wanted.descending and wanted.by_writes
+        rows = Listing(wanted.scope, wanted.exact, wanted.filter, newest)
+        with self._store.snapshot():
+            if wanted.by_writes:
+                start = 0 if after is None else after.version
+                listed = list(islice(self._documents(rows, None, damaged, after=start), wanted.limit + 1))
+                found = listed[: wanted.limit]
+                last = Position(None, found[-1].version) if len(listed) > wanted.limit else None
+            else:
+                every = self._documents(rows, None, damaged)
+                places = first_of(((one.payload, one.version, one) for one in every), wanted, after)
+                found = [one for _, one in places[: wanted.limit]]
+                last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
+            if wanted.vectors:
+                found = [self._with_vector(one) for one in found]
+        warn_of(damaged, self._store.path)
+        return found, last
+
+    def keys(self, wanted: Scroll) -> list[tuple[Scope, RowId]]:
+        """Return the keys of all documents of a scroll in its order, which is that of a field."""
+        damaged: list[str] = []
+        rows = Listing(wanted.scope, wanted.exact, wanted.filter)
+        with self._store.snapshot():
+            listed = self._documents(rows, None, damaged)
+            keys = sorted_keys(((one.payload, one.version, (one.scope, one.id)) for one in listed), wanted)
+        warn_of(damaged, self._store.path)
+        return keys
+
+    def values(self, field: str, wanted: Scroll) -> Facet:
+        """Count the values of a field of the documents that a scroll goes through, of one state of the rows."""
+        damaged: list[str] = []
+        rows = Listing(wanted.scope, wanted.exact, wanted.filter)
+        with self._store.snapshot():
+            facet = facet_of((one.payload for one in self._documents(rows, None, damaged)), field)
+        warn_of(damaged, self._store.path)
+        return facet
+
+    def matching(self, filter: Filter, scope: Scope, ids: set[RowId] | None) -> tuple[list[RowId], list[str]]:
+        """Return the ids that a filter admits of exactly this scope, of `ids` if they are given, and a sentence for
+        each damaged document."""
+        damaged: list[str] = []
+        with self._store.snapshot():
+            listed = self._documents(Listing(scope, True, filter), ids, damaged)
+            return [document.id for document in listed], damaged
+
+    def _documents(
+        self, wanted: Listing, ids: set[RowId] | None, damaged: list[str], *, after: int = 0
+    ) -> Iterator[StoredDocument]:
+        every = self._store.rows_in(
+            wanted.scopes, now=self._now(), newest=wanted.newest, ids=ids, after=after
+        )
+        rows = undamaged(every, damaged)
+        for part in slices(rows):
+            kept = part
+            if wanted.filter is not None:
+                kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
+            for row, scope in kept:
+                yield without_vector(row, scope)
+
+    def _with_vector(self, document: StoredDocument) -> StoredDocument:
+        at = self._store.get(document.id, exactly([document.scope]), now=0)  # listed, so not expired
+        return document if at is None else self._document(*at)
+
+
+def without_vector(row: StoredRow, scope: Scope) -> StoredDocument:
+    """Return a row as a document, without its vector."""
+    return StoredDocument(row.id, row.text, scope, row.payload, None, row.seq)
