@@ -22,6 +22,7 @@ TESTS = (
     "tests/unit/test_index_writing.py",
     "tests/unit/test_scope_rules.py",
     "tests/unit/test_scope_isolation.py",
+    "tests/unit/test_simd_levels.py",
     "tests/unit/test_store_rows.py",
     "tests/unit/test_store_golden.py",
     "tests/unit/test_retrieval.py",

@@ -70,6 +70,15 @@ STORES = (
         note="a store a scope",
     ),
     Store("crewai-lancedb", "CrewAI, LanceDB", "crewai", "crewai lancedb", note=_CREWAI),
-    Store("crewai-scrubjay", "CrewAI, Scrubjay", "crewai", "crewai", ours=True, note=_CREWAI),
+    Store(
+        "crewai-scrubjay",
+        "CrewAI, Scrubjay",
+        "crewai",
+        "crewai",
+        ours=True,
+        note=_CREWAI
+        + "; `search` is given a vector and no text, so identifiers are ranked as by any vector store "
+        "(with `ScrubjayEmbedder` as the crew's embedder the text goes with the vector: not what is checked here)",
+    ),
     Store("cognee-lancedb", "cognee, LanceDB", "cognee", "cognee lancedb", note=_COGNEE),
 )

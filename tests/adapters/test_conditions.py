@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay import Index, Scope
-from scrubjay.backend.conditions import All, Either, Native, Node, Not, Test, admit, admit_each, only
+from scrubjay.backend import Documents
+from scrubjay.backend.conditions import All, Either, Ids, Native, Node, Not, Test, admit, admit_each, only
 from scrubjay.records import Record
 
 ASKER = Scope("acme", user="jane", agent="bot")
@@ -27,6 +28,7 @@ MEMORIES = st.dictionaries(
 LEAVES = st.one_of(
     st.integers(0, 3).map(lambda n: Native({"n": n})),
     st.integers(0, 3).map(lambda n: Test({"n": {"$exists": True}}, lambda record: _n(record) >= n)),
+    st.frozensets(st.sampled_from([*IDS, "m9"]), max_size=2).map(Ids),
     st.sampled_from(IDS).map(lambda id: Test({}, lambda record: record.id == id)),
 )
 TREES: st.SearchStrategy[Node] = st.recursive(
@@ -49,6 +51,8 @@ def holds(node: Node, record: Record) -> bool:
         return all(_n(record) == n for n in node.filter.values())
     if isinstance(node, Test):
         return node.holds(record)
+    if isinstance(node, Ids):
+        return record.id in node.ids
     if isinstance(node, Not):
         return not holds(node.part, record)
     return (all if isinstance(node, All) else any)(holds(part, record) for part in node.parts)
@@ -79,3 +83,20 @@ def test_a_search_finds_what_meets_the_conditions(
     assert ASKER in groups or not expected
     chosen = [record for record in seen if holds(tree, record)]
     assert set(only(index, ASKER, chosen).keys or ()) == expected
+
+
+def test_ids_alone_are_looked_up() -> None:
+    index = Index()
+    for id in IDS:
+        index.upsert(id, "x", scope=ASKER, metadata={"n": int(id[1])})
+    both = All([Ids(frozenset(["m1", "m2", "m9"])), Native({"n": 2}), Ids(frozenset(["m2", "m3"]))])
+    assert admit(index, ASKER, both).options == {"filter": {"n": 2}, "ids": ["m2"]}
+    assert admit(index, ASKER, both).keys is None  # nothing was read
+    read: list[str | int] = []
+    test = Test({"n": {"$gt": 0}}, lambda record: not read.append(record.id))
+    assert admit(index, ASKER, All([test, Ids(frozenset(["m3"]))])).ids == ["m3"] == read
+    documents = Documents(index)
+    assert documents.count(ASKER, filter=Ids(frozenset(["m1", "m7"]))) == 1
+    assert documents.count(ASKER, filter=Not(Ids(frozenset(["m1", "m7"])))) == 2
+    assert [hit.id for hit in documents.search("x", scope=ASKER, filter=Ids(frozenset(["m3"])))] == ["m3"]
+    assert documents.delete_many(scope=ASKER, filter=Ids(frozenset(["m3"]))) == 1

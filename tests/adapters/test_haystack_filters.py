@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from scrubjay.adapters.haystack import ScrubjayDocumentStore
 from scrubjay.adapters.haystack.filters import translate
+from scrubjay.backend.conditions import native_part
+from scrubjay.records import Record
 
 # Each field has values of one kind or none, since Haystack fails where an order is asked of mixed ones. Times are all
 # without a zone, numbers fit into 64 bits: that is where the semantics agree (see the module's page).
@@ -259,16 +261,25 @@ def test_malformed_filters(filters: Any, complaint: str) -> None:
     assert store.count_documents() == 1
 
 
+def documents_of(record: Record, embedded: bool) -> Document:
+    raise AssertionError("no document is asked for")
+
+
+def is_native(filters: dict[str, Any]) -> bool:
+    node = translate(filters, documents_of)
+    return node is not None and native_part(node) is not None
+
+
 def test_filters_nested_too_deeply() -> None:
     filters: dict[str, Any] = {"field": "meta.x", "operator": "==", "value": 1}
     for depth in range(2000):
         filters = {"operator": ["AND", "OR", "NOT"][depth % 3], "conditions": [filters]}
     with pytest.raises(FilterError, match="levels of nesting"):
-        translate(filters)
+        translate(filters, documents_of)
     circle: dict[str, Any] = {"operator": "NOT"}
     circle["conditions"] = [circle]
     with pytest.raises(FilterError, match="levels of nesting"):
-        translate(circle)
+        translate(circle, documents_of)
     store = ScrubjayDocumentStore()
     documents = [Document(id="1", meta={"x": 1}), Document(id="2")]
     store.write_documents(documents)
@@ -277,7 +288,7 @@ def test_filters_nested_too_deeply() -> None:
         for _ in range(level):
             filters = {"operator": "NOT", "conditions": [filters]}
         assert store.filter_documents(filters) == [documents[level % 2]]
-        assert (translate(filters).judge is None) == (level <= 14)
+        assert is_native(filters) == (level <= 15)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +304,25 @@ def test_filters_nested_too_deeply() -> None:
 )
 def test_what_is_checked_natively(filters: dict[str, Any]) -> None:
     """No document is read in Python to find out which ones match."""
-    translated = translate({"operator": "NOT", "conditions": [filters, filters]})
-    assert translated.judge is None and translated.native is not None
+    assert is_native({"operator": "NOT", "conditions": [filters, filters]})
+
+
+def test_a_text_is_not_the_list_that_holds_it() -> None:
+    store = ScrubjayDocumentStore()
+    store.write_documents([Document(id="1", meta={"tag": ["a"]}), Document(id="2", meta={"tag": "a"})])
+    for op, value in (("==", "a"), ("in", ["a", "b"])):
+        found = store.filter_documents({"field": "meta.tag", "operator": op, "value": value})
+        assert [one.id for one in found] == ["2"]
+
+
+def test_ids_are_looked_up_and_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ScrubjayDocumentStore()
+    store.write_documents([Document(id=str(n), content="x") for n in range(3)])
+    monkeypatch.setattr(store, "_document", None)  # no document is read to see whether it matches
+    by_id = {"field": "id", "operator": "in", "value": ["2", "0", 7, None]}
+    assert store.count_documents_by_filter(by_id) == 2
+    assert store.count_documents_by_filter({"operator": "NOT", "conditions": [by_id]}) == 1
+    assert store.delete_by_filter(by_id) == 2 and store.count_documents() == 1
 
 
 def test_times_with_and_without_a_zone() -> None:

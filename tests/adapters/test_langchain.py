@@ -498,3 +498,19 @@ def test_native_memories_are_documents_too() -> None:
     assert len(index) == 1 and index.get("m1", scope=acme).text == "Prefers planes."
     store.delete(["m1"])
     assert len(index) == 0
+
+
+def test_async_searches_take_the_question_by_name() -> None:
+    store = ScrubjayVectorStore.from_texts(
+        ["Prefers trains.", "Window seat."], ids=["a", "b"], scope=Scope("acme")
+    )
+
+    async def ids() -> list[list[str | None]]:
+        found = [
+            await store.asimilarity_search(query="trains", k=1),
+            await store.amax_marginal_relevance_search(query="trains", k=1, lambda_mult=1.0),
+            [document for document, _ in await store.asimilarity_search_with_score(query="trains")],
+        ]
+        return [[document.id for document in one] for one in found]
+
+    assert asyncio.run(ids()) == [["a"], ["a"], ["a"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("llama_index.core")
@@ -87,6 +87,10 @@ def admits(tree: MetadataFilter | MetadataFilters, node: TextNode) -> bool:
 
 
 @given(st.lists(metadata, max_size=8), trees)
+@example(
+    [{"tags": ["York"]}, {"tags": "York"}],
+    MetadataFilter(key="tags", value="York", operator=FilterOperator.EQ),
+)
 def test_a_filter_admits_what_the_framework_admits(
     written: list[dict[str, Any]], tree: MetadataFilter | MetadataFilters
 ) -> None:

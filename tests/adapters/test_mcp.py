@@ -262,6 +262,9 @@ def test_read_only_offers_nothing_that_changes(tmp_path: Path) -> None:
             "list_memories",
             "get_memory",
             "why",
+            "get_history",
+            "list_changes",
+            "export_memories",
             "get_policies_and_preferences",
         }
         for tool in ("add_memory", "delete_all_memories"):

@@ -166,3 +166,29 @@ def test_a_child_opens_the_file_for_itself(tmp_path: Path) -> None:
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert len(held.index) == 2
+
+
+def test_the_index_of_a_lease_is_made_once(tmp_path: Path) -> None:
+    one, other = Fixed("one"), Fixed("one")
+    with lease(tmp_path / "a.scrubjay", collection="a", embedder=one) as held:
+        index = held.index
+        gc.collect()
+        assert held.index is index and index.embedder is one
+        with lease(tmp_path / "a.scrubjay", collection="a", embedder=other) as second:
+            assert second.index.embedder is other
+            assert held.index.embedder is one  # each lease's own, as often as they take turns
+
+
+class Fixed:
+    """An embedder whose vectors do not matter."""
+
+    dim = 2
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] for _ in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.0]

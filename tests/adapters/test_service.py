@@ -21,7 +21,8 @@ pytest.importorskip("prometheus_client")
 testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, Scope, embedders  # noqa: E402
-from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models  # noqa: E402
+from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models, search_models  # noqa: E402
+from scrubjay.index.wording import Wording  # noqa: E402
 
 SECRET = "Joe's door code is 4711."
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -57,11 +58,12 @@ class Caller:
 
 
 KINDS: dict[str, Any] = {
-    "/v1/search": models.Hits,
-    "/v1/explain": models.Explanation,
+    "/v1/search": search_models.Hits,
+    "/v1/explain": search_models.Explanation,
     "/v1/list": models.Listing,
     "/v1/count": models.Count,
     "/v1/erase": models.Erased,
+    "/v1/warm": models.Warmed,
     "/v1/memories": models.Written,
     "/v1/whoami": models.WhoAmI,
     "/health/live": models.Status,
@@ -117,6 +119,7 @@ def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller
         **written,
         "created_at": "2026-03-01T00:00:00+00:00",
         "expires_at": None,
+        "context": None,
         "scope": {"tenant": "acme", "user": "jane", "agent": None},
     }
     found = jane.good("POST", "/v1/search", {"text": "what is sk-stg-0041?", "k": 1})
@@ -175,20 +178,99 @@ def test_an_explanation_shows_both_rankings_and_their_fusion(callers: dict[str, 
     assert {hit["id"] for hit in shown["hits"]} == {"key", "sleep", "train"} and shown["hits"][0][
         "id"
     ] == "key"
-    assert [stage["name"] for stage in shown["stages"]] == [
-        "embed",
-        "words",
-        "embed and meaning",
-        "fusion",
-        "whole",
-    ]
-    assert all(stage["us"] >= 0 for stage in shown["stages"]) and 0 <= shown["lexical_share"] <= 1
+    assert shown["took_us"] > 0 and shown["embed_us"] > 0 and 0 <= shown["lexical_share"] <= 1
     searched = jane.good("POST", "/v1/search", {"text": "sk-stg-0041 trouble sleeping", "explain": True})
-    assert searched["hits"] == shown["hits"]
+    assert searched["hits"] == [without_snippet(hit) for hit in shown["hits"]]
     for fusion in ("rrf", "weighted", "boost", "production"):
         shown = jane.good("POST", "/v1/explain", {"text": "staging", "fusion": fusion})
         searched = jane.good("POST", "/v1/search", {"text": "staging", "fusion": fusion, "explain": True})
-        assert shown["hits"] == searched["hits"] and shown["lexical_share"] is None
+        assert [without_snippet(hit) for hit in shown["hits"]] == searched["hits"]
+        assert shown["lexical_share"] is None
+
+
+def without_snippet(hit: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in hit.items() if name != "snippet"}
+
+
+def test_an_explanation_shows_the_words_that_matched(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    long = (
+        "Nothing of the kind is said here. " * 40
+        + "The keys were rotated on Monday. "
+        + "Nor is it here. " * 40
+    )
+    rows = [
+        {"id": "key", "text": "Two Staging keys: sk-stg-0041, sk-stg-0042."},
+        {"id": "long", "text": long},
+    ]
+    jane.good("POST", "/v1/memories", {"memories": rows})
+    shown = jane.good("POST", "/v1/explain", {"text": "the staging key sk-stg-0041", "snippet": 100})
+    pieces = {hit["id"]: hit["snippet"] for hit in shown["hits"]}
+    marked = [(piece["text"], piece["match"]) for piece in pieces["key"]["pieces"] if piece["match"]]
+    # Words of the text, not stems; the identifier as a whole; of the other one only what it has in common.
+    assert marked[:3] == [("Staging", "word"), ("keys", "word"), ("sk-stg-0041", "identifier")]
+    assert {text for text, _ in marked[3:]} == {"sk", "stg"}
+    assert "".join(piece["text"] for piece in pieces["key"]["pieces"]) == rows[0]["text"]
+    around = "".join(piece["text"] for piece in pieces["long"]["pieces"])
+    assert "keys were rotated" in around and around in long and len(around) <= 100
+    assert pieces["long"]["before"] and pieces["long"]["after"] and not pieces["key"]["before"]
+    # The same in every column, also in the one that goes by meaning.
+    assert {hit["id"] for hit in shown["vector"]} == {"key", "long"}
+    assert all(hit["snippet"] == pieces[hit["id"]] for hit in shown["lexical"] + shown["vector"])
+    jane.bad(422, "POST", "/v1/explain", {"text": "x", "snippet": 10})
+
+
+def test_a_context_is_found_and_shown_by_the_memory_only(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    jane.good("PUT", "/v1/memories/p7", {"text": "She took the train.", "context": "Ada in Riga"})
+    jane.good("POST", "/v1/memories", {"memories": [{"id": "p8", "text": "By ship.", "context": "Oslo"}]})
+    (hit,) = jane.good("POST", "/v1/search", {"text": "Riga", "mode": "lexical"})["hits"]
+    assert hit["id"] == "p7" and "Riga" not in json.dumps(hit)
+    assert jane.good("GET", "/v1/memories/p7")["context"] == "Ada in Riga"
+    changed = jane.good("PATCH", "/v1/memories/p8", {"context": "Bergen"})
+    assert (changed["context"], changed["text"]) == ("Bergen", "By ship.")
+    assert jane.good("POST", "/v1/search", {"text": "Oslo", "mode": "lexical"})["hits"] == []
+    assert jane.good("PATCH", "/v1/memories/p8", {"text": "By ferry."})["context"] == "Bergen"
+    assert jane.good("PATCH", "/v1/memories/p8", {"context": None})["context"] is None
+    assert "context" in jane.bad(422, "PUT", "/v1/memories/p9", {"text": "x", "context": 7})
+
+
+def test_a_search_shows_the_part_that_answers(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    text = "The pump runs. " * 400 + "If backups fail \U0001f4be, page Ada. " + "The valve holds. " * 400
+    jane.good("POST", "/v1/memories", {"memories": [{"id": "log", "text": text}]})
+    path = "/v1/search"
+    (hit,) = jane.good("POST", path, {"text": "whom to page", "k": 1, "snippet": True})["hits"]
+    shown = hit["snippet"]
+    part = "".join(piece["text"] for piece in shown["pieces"])
+    assert "page Ada" in part and len(part) <= 240 and text[shown["start"] : shown["end"]] == part
+    assert [piece for piece in shown["pieces"] if piece["match"]] == [{"text": "page", "match": "word"}]
+    assert shown["before"] and shown["after"]
+    (hit,) = jane.good("POST", path, {"text": "whom to page", "k": 1, "snippet": 30})["hits"]
+    assert text[hit["snippet"]["start"] : hit["snippet"]["end"]] == "If backups fail \U0001f4be, page Ada."
+    (hit,) = jane.good("POST", path, {"text": "whom to page", "k": 1})["hits"]
+    assert "snippet" not in hit
+    for bad in (19, 2001, "yes", 100.0, None):
+        assert "snippet" in jane.bad(422, "POST", path, {"text": "page", "snippet": bad})
+
+
+def test_snippets_are_not_cut_where_all_requests_wait(
+    callers: dict[str, Caller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long text may take a second; however quick its search was, others are answered meanwhile."""
+    jane = callers["jane"]
+    jane.good("PUT", "/v1/memories/m1", {"text": "The staging key is sk-stg-0041. " * 30})
+    cut, on_loop = Wording.snippet, []
+
+    def watched(self: Wording, *arguments: Any) -> Any:
+        on_loop.append(asyncio._get_running_loop() is not None)
+        return cut(self, *arguments)
+
+    monkeypatch.setattr(Wording, "snippet", watched)
+    for _ in range(3):  # the later ones of a scope that is known to be quick
+        assert jane.good("POST", "/v1/search", {"text": "staging", "snippet": 100})["hits"][0]["snippet"]
+    jane.good("POST", "/v1/explain", {"text": "staging"})
+    assert len(on_loop) >= 4 and not any(on_loop)
 
 
 def test_ids_may_be_any_text(callers: dict[str, Caller]) -> None:
@@ -364,6 +446,23 @@ def test_without_tokens_a_request_names_its_tenant() -> None:
     assert caller.good("POST", "/v1/count", {"scope": {"tenant": "acme"}}) == {"count": 0}
 
 
+def test_warming_reads_what_the_token_may_search(callers: dict[str, Caller], index: Index) -> None:
+    index.upsert("shared", "The office is closed.", scope=ACME)
+    index.upsert("own", "Prefers trains.", scope=JANE)
+    index.upsert("joe", SECRET, scope=JOE)
+    jane, everyone = callers["jane"], callers["acme"]
+    assert jane.good("POST", "/v1/warm", {}) == {"memories": 2}
+    assert callers["reader"].good("POST", "/v1/warm", {"scopes": [{"user": "jane"}]}) == {"memories": 2}
+    both = {"scopes": [{"user": "jane"}, {"user": "joe"}, {"user": "nobody"}]}
+    assert everyone.good("POST", "/v1/warm", both) == {"memories": 2 + 2 + 1}
+    assert callers["globex"].good("POST", "/v1/warm", {}) == {"memories": 0}
+    assert "forbidden" in jane.bad(403, "POST", "/v1/warm", both)
+    assert "forbidden" in callers["globex"].bad(403, "POST", "/v1/warm", {"scopes": [{"tenant": "acme"}]})
+    assert "forbidden" in callers["scraper"].bad(403, "POST", "/v1/warm", {})
+    assert "scopes" in jane.bad(422, "POST", "/v1/warm", {"scopes": []})
+    assert "scopes" in jane.bad(422, "POST", "/v1/warm", {"scopes": [{}] * 101})
+
+
 # ---------------------------------------------------------------------- what is refused
 
 BAD_BODIES: list[tuple[str, str, Any, str]] = [
@@ -374,6 +473,7 @@ BAD_BODIES: list[tuple[str, str, Any, str]] = [
     ("POST", "/v1/search", {"text": "x", "k": True}, "k:"),
     ("POST", "/v1/search", {"text": "x", "k": 1.5}, "k:"),
     ("POST", "/v1/search", {"text": 5}, "text:"),
+    ("POST", "/v1/search", {"query": "x"}, "query: unknown field, expected "),
     ("POST", "/v1/search", {"text": "x" * 20_001}, "text:"),
     ("POST", "/v1/search", {"text": "x", "mode": "magic"}, "mode:"),
     ("POST", "/v1/search", {"text": "x", "fusion": "magic"}, "fusion:"),
@@ -392,7 +492,12 @@ BAD_BODIES: list[tuple[str, str, Any, str]] = [
     ("POST", "/v1/search", {"text": "x", "filter": []}, "filter:"),
     ("POST", "/v1/search", {"text": "x", "vector": [1.0, 2.0]}, "vector"),
     ("POST", "/v1/search", {"text": "x", "scopes": {}}, "scopes:"),
-    ("POST", "/v1/search", {"text": "x", "scope": {"tenant": "acme", "role": "admin"}}, "role:"),
+    (
+        "POST",
+        "/v1/search",
+        {"text": "x", "scope": {"tenant": "acme", "role": "admin"}},
+        "role: unknown field",
+    ),
     ("POST", "/v1/search", {"text": "x", "scope": {"user": ""}}, "user:"),
     ("POST", "/v1/list", {"limit": 101}, "limit: expected at most 100"),
     ("POST", "/v1/list", {"offset": -1}, "offset:"),
@@ -592,7 +697,20 @@ BODIES = st.dictionaries(
     | st.sampled_from(["door code", {"user": {"$ne": "x"}}, {}, [{"text": "x"}]]),
     max_size=4,
 )
-PATHS = ["search", "explain", "list", "count", "erase", "memories", "memories/m1", "memories/joes", "whoami"]
+PATHS = [
+    "search",
+    "explain",
+    "list",
+    "count",
+    "erase",
+    "memories",
+    "memories/m1",
+    "memories/joes",
+    "whoami",
+    "scopes",
+    "map",
+    "about",
+]
 
 
 CALL = st.tuples(st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]), st.sampled_from(PATHS), BODIES)
@@ -621,6 +739,7 @@ def test_whatever_is_sent_stays_in_its_scope(
 def test_the_openapi_document_says_what_is_there() -> None:
     document = create_app(Index()).openapi()
     assert json.dumps(document)
+    assert "Every request names a scope" in document["info"]["description"]  # for callers, not of our modules
     paths = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     assert {"PUT /v1/memories/{id}", "POST /v1/search", "GET /health/live", "GET /metrics"} <= paths
     for path, methods in document["paths"].items():

@@ -27,6 +27,7 @@ from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
 from scrubjay.memory.intake.extractors import Extraction, Found  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
+from tests.data.postgres import new_url  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 J = {"tenant": "acme", "user": "jane"}
@@ -86,9 +87,10 @@ def _fits(pattern: str, path: str) -> bool:
     )
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    with Index.open(tmp_path / "m.scrubjay", embedders.default(), durability="normal") as index:
+@pytest.fixture(params=["file", "postgres"])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
+    path = new_url() if request.param == "postgres" else str(tmp_path / "m.scrubjay")
+    with Index.open(path, embedders.default(), durability="normal") as index:
         yield index
 
 
@@ -467,6 +469,7 @@ def test_times_are_asked_for(caller: Caller) -> None:
     assert "Oslo" not in caller.post("/assemble", text="Oslo", as_of=early)["text"].partition("# Memories")[2]
     (fact,) = caller.post("/history", subject="Jane", predicate="lives in")["facts"]
     assert fact["content"] == "Jane lives in Oslo" and fact["valid_from"].startswith("2020-01-01")
+    assert caller.post("/history", subject="Jane", predicate="lives in", known_at=early)["facts"] == []
     (wish,) = caller.post("/known")["preferences"]
     assert wish["value"] == {"words": 5} and "value_json" not in wish
     assert "as_of" in caller.bad(422, "POST", "/recall", {"text": "a", "as_of": "soon", "scope": J})
@@ -508,7 +511,7 @@ def test_changes_are_told_after_a_cursor_and_streamed(caller: Caller) -> None:
     assert _events(caller.ask("GET", "/changes?tenant=acme&user=joe&wait=0&since=0")) == []
     assert len(_events(caller.ask("GET", "/changes?tenant=acme&within=true&wait=0&since=0"))) == 3
     assert "since" in caller.bad(422, "GET", where + "&since=soon")
-    assert "since: expected a cursor" in caller.bad(422, "GET", where + "&since=999")
+    assert "since: expected a cursor" in caller.bad(422, "GET", where + f"&since={10**17}")
 
 
 def test_a_stream_tells_what_happens_while_it_is_open(tmp_path: Path) -> None:
@@ -573,3 +576,120 @@ def test_what_is_under_a_legal_hold_is_not_forgotten(index: Index, caller: Calle
         assert "held: " in (said := caller.bad(409, "POST", "/forget", {"scope": J})) and "case 17" in said
         memory.admin.release(JANE, by="legal")
     assert caller.post("/forget")["counts"]["fact"] == 1
+
+
+# ---------------------------------------------------------------------- what the page asks for
+
+
+def test_an_overview_counts_what_the_scope_sees(index: Index, caller: Caller) -> None:
+    caller.propose({**OSLO, "valid_from": "2020-01-01"}, {"key": "tone", "text": "Brief."})
+    caller.propose({**ROME, "valid_from": "2024-06-01"})
+    caller.propose({"kind": "policy", "key": "refunds", "text": "Never promise refunds."}, scope=A)
+    caller.propose("Joe lives in Oslo", scope={"tenant": "acme", "user": "joe"})
+    caller.post("/sessions/record", run="r", events=[{"kind": "user", "content": "hello"}])
+    seen = caller.post("/overview")
+    assert seen["counts"] == {
+        "policy": {"provisional": 1},
+        "preference": {"active": 1},
+        "fact": {"superseded": 1, "active": 1},
+    }
+    waits = {"content": "Acme moves", "subject": "acme", "predicate": "moves"}
+    caller.propose(waits, scope=A)  # listed, but not in force
+    seen = caller.post("/overview")
+    assert seen["counts"]["fact"] == {"superseded": 1, "active": 1, "provisional": 1}
+    assert seen["in_force"] == {"policy": 0, "preference": 1, "fact": 1, "episode": 0}
+    assert seen["runs"] == 1
+    assert [time[:10] for time in seen["changed"][:2]] == ["2020-01-01", "2024-06-01"]
+    assert seen["changed"] == sorted(set(seen["changed"])) and seen["learned"] == sorted(set(seen["learned"]))
+    with Memory(index) as memory:
+        told = {event.at.isoformat() for event in memory.feed.changes(scope=JANE)}
+        assert set(seen["learned"]) == told and len(told) >= 3
+    newest = caller.post("/overview", limit=1)
+    assert newest["changed"] == seen["changed"][-1:] and newest["learned"] == seen["learned"][-1:]
+    nobody = caller.post("/overview", scope={"tenant": "globex"})
+    nothing = {"policy": 0, "preference": 0, "fact": 0, "episode": 0}
+    assert nobody == {"counts": {}, "in_force": nothing, "runs": 0, "changed": [], "learned": []}
+
+
+def test_records_are_listed_by_status(caller: Caller) -> None:
+    caller.propose(OSLO, {"kind": "policy", "key": "k", "text": "Rule."}, "Jane skates", "Jane swims")
+    caller.propose(ROME)
+    waiting = caller.post("/list", hidden=True, statuses=["provisional"])["records"]
+    assert [one["kind"] for one in waiting] == ["policy"]
+    past = caller.post("/list", hidden=True, statuses=["superseded", "revoked"])["records"]
+    assert [one["content"] for one in past] == ["Jane lives in Oslo"]
+    assert caller.post("/list", statuses=["superseded"])["records"] == []  # not in force
+    first = caller.post("/list", hidden=True, statuses=["active"], limit=2)
+    second = caller.post("/list", hidden=True, statuses=["active"], limit=2, cursor=first["next_cursor"])
+    texts = [one["content"] for one in (*first["records"], *second["records"])]
+    assert sorted(texts) == ["Jane lives in Rome", "Jane skates", "Jane swims"] and len(first["records"]) == 2
+    assert second["next_cursor"] is None
+    for wrong in ([], ["gone"], "active"):
+        assert "statuses" in caller.bad(422, "POST", "/list", {"statuses": wrong, "scope": J})
+
+
+def test_a_run_is_replayed_byte_for_byte(index: Index, caller: Caller) -> None:
+    caller.propose(OSLO, {"key": "tone", "text": "Brief."})
+    made = []
+    for said in ("Where does Jane live?", "And where did she live before?", "Thanks"):
+        caller.post("/sessions/record", run="r", events=[{"kind": "user", "content": said}])
+        made.append(caller.post("/sessions/assemble", run="r"))
+    caller.post("/propose", candidates=[ROME], source="r")  # what changes later makes no difference
+    replayed = caller.post("/sessions/replay", run="r")
+    assert replayed["run"] == "r" and replayed["next_after"] is None
+    assert [one["text"] for one in replayed["prompts"]] == [one["text"] for one in made]
+    assert [one["recorded_sha256"] for one in replayed["prompts"]] == [one["sha256"] for one in made]
+    assert [one["sha256"] for one in replayed["prompts"]] == [one["sha256"] for one in made]
+    assert all(one["faithful"] for one in replayed["prompts"])
+    assert [one["turn"] for one in replayed["prompts"]] == [1, 2, 3]
+    assert [one["blocks"] for one in replayed["prompts"]] == [one["blocks"] for one in made]
+    asked = replayed["prompts"][0]["trace"]
+    assert asked["query"] == "Where does Jane live?" and asked["retrieved"] == made[0]["trace"]["retrieved"]
+    first = caller.post("/sessions/replay", run="r", limit=2)
+    assert len(first["prompts"]) == 2 and first["next_after"] == first["prompts"][1]["seq"]
+    rest = caller.post("/sessions/replay", run="r", limit=2, after=first["next_after"])
+    assert rest["prompts"] == replayed["prompts"][2:] and rest["next_after"] is None
+    with Memory(index) as memory, memory.session(JANE, "counted") as session:
+        session.user("Where does Jane live?")
+        prompt = session.assemble(
+            count=lambda text: 1, budget_tokens=2
+        )  # a tokenizer that the service has not
+    (other,) = caller.post("/sessions/replay", run="counted")["prompts"]
+    assert not other["faithful"] and other["sha256"] is None is other["text"] and other["blocks"] == []
+    assert other["recorded_sha256"] == prompt.sha256 and other["trace"]["budget_tokens"] == 2
+    assert "no run" in caller.bad(404, "POST", "/sessions/replay", {"run": "other", "scope": J})
+
+
+def test_the_page_reads_under_the_rights_of_its_token(index: Index, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    joe = add_token(file, Grant("joe", "acme", "joe", can=("read",)))
+    writer = add_token(file, Grant("writer", "acme", "joe", can=("write",)))
+    app = create_app(index, tokens=Tokens(file), limits=Limits(max_k=3))
+    his, blind = Caller(app, joe), Caller(app, writer)
+    for path, body in (("/overview", {}), ("/sessions/replay", {"run": "r"})):
+        assert "expected that of the token" in his.bad(403, "POST", path, {**body, "scope": J})
+        assert "forbidden" in blind.bad(403, "POST", path, body)
+        assert "at most 3" in his.bad(422, "POST", path, {**body, "limit": 4})
+    schemas: Any = app.openapi()["components"]["schemas"]
+    assert {schemas[name]["properties"]["limit"]["maximum"] for name in ("OverviewIn", "ReplayIn")} == {3}
+
+
+def test_classes_are_left_out_over_http(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "m.scrubjay") as index:
+        caller = Caller(create_app(index))
+        caller.propose(
+            {"content": "Jane's number is +4712", "sensitivity": "personal"},
+            {"key": "calls", "text": "Call +4712.", "sensitivity": "personal"},
+            {"kind": "policy", "key": "codes", "text": "+4712 is ours", "sensitivity": "personal"},
+        )
+        listed = caller.post("/list", hidden=True)["records"]
+        assert [one["sensitivity"] for one in listed] == ["personal"] * 3
+        for path, more in (
+            ("/recall", {"text": "number"}),
+            ("/assemble", {"text": "number", "floor": "none"}),
+            ("/known", {}),
+            ("/list", {}),
+        ):
+            assert "+4712" in json.dumps(caller.post(path, **more))
+            assert "+4712" not in json.dumps(caller.post(path, **more, without=["personal"]))
+            assert "without" in caller.bad(422, "POST", path, {"scope": J, **more, "without": "personal"})

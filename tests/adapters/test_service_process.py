@@ -51,6 +51,16 @@ def test_memories_survive_and_tokens_count(path: Path, tmp_path: Path) -> None:
         assert service.end(signal.SIGINT)[0] == 0
 
 
+@pytest.mark.parametrize("n_bytes", [4_300_000, 20_000_000])
+def test_who_sends_too_much_and_then_looks_is_told(path: Path, n_bytes: int) -> None:
+    """Most clients do; a connection that is closed on unread bytes would be reset before they have read anything."""
+    with Serving(path, "--tenant", "acme", "--embedder", "none") as service:
+        for _ in range(5):
+            status, said = service.ask("POST", "/v1/search", {"text": "x" * n_bytes})
+            assert (status, said["error"]["code"]) == (413, "too_large")
+        assert service.ask("POST", "/v1/search", {"text": "x"})[0] == 200
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, number: int) -> None:
     rows = [{"id": f"m{i}", "text": f"memory number {i} " + "of many words " * 100} for i in range(4000)]

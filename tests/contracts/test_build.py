@@ -193,6 +193,21 @@ def test_licence_and_notice_come_with_the_package() -> None:
     assert "StringZilla 5.3.2" in notice
 
 
+def test_the_notice_carries_the_licences_that_ask_for_it() -> None:
+    """Of what is compiled into the module: the texts that must come with binaries, too."""
+    notice = (ROOT / "NOTICE").read_text().partition("Not in the wheel")[0]
+    for text in (
+        "Redistributions in binary form must reproduce the above copyright notice",  # pybind11
+        "Wenzel Jakob",
+        "Neither the name of the Snowball project",
+        "Unicode, Inc.",  # StringZilla's tables are made of its data
+        "this copyright and permission notice appear in associated Documentation",
+        "Runtime Library Exception",
+        "LLVM Exceptions",
+    ):
+        assert text in notice
+
+
 def test_the_package_holds_what_it_should_and_nothing_else() -> None:
     if not any("scrubjay/_native" in str(file) for file in importlib.metadata.files("scrubjay") or []):
         pytest.skip("an editable installation")

@@ -2,7 +2,7 @@
 
 A new Markdown file at the root or below docs/ is tested as soon as it exists. Its Python blocks run in order and share
 their names. A block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without
-it.
+it; ``extra=postgres`` and ``extra=endpoint`` get the address of a server of ours as `URL`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.data import markdown
+from tests.data.endpoint import new_endpoint
 from tests.data.postgres import new_url
 
 import scrubjay
@@ -31,6 +32,8 @@ FOUND = (module.name for module in pkgutil.walk_packages(scrubjay.__path__, "scr
 MODULES = ["scrubjay", *sorted(name for name in FOUND if not name.endswith(("._native", ".__main__")))]
 ADAPTERS = [name for name in MODULES if name.startswith("scrubjay.adapters.")]  # each needs its framework
 OPTIONAL = [*ADAPTERS, "scrubjay.bench.vectordbbench"]
+SERVERS = {"postgres": new_url, "endpoint": new_endpoint}
+OF_LIBRARIES = {"tables", "readers", "encryption"}  # no adapter's
 MODULE_OF_EXTRA = {"serve": "scrubjay.adapters.service"}  # where the two have different names
 
 
@@ -87,8 +90,8 @@ def name_of(value: Path | str) -> str:
 def test_markdown_examples(path: Path, extra: str) -> None:
     """Blocks with prompts are compared with their output; the others run."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    if extra == "postgres":
-        names["URL"] = new_url()
+    if extra in SERVERS:
+        names["URL"] = SERVERS[extra]()
     for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
         try:
             if code.lstrip().startswith(">>>"):
@@ -107,12 +110,14 @@ def test_markdown_examples(path: Path, extra: str) -> None:
 
 def check_absent(extra: str) -> None:
     """Fail if an adapter's example cannot be imported although its framework is there."""
+    if extra in OF_LIBRARIES:
+        return
     with pytest.raises(scrubjay.MissingExtraError):
         importlib.import_module(MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}"))
 
 
 def test_the_documentation_has_examples_of_every_adapter() -> None:
-    shown = {extra for _, extra in markdown_examples()} - {"", "postgres"}
+    shown = {extra for _, extra in markdown_examples()} - {"", *SERVERS, *OF_LIBRARIES}
     modules = {MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}") for extra in shown}
     packages = {
         name for name in ADAPTERS if name.count(".") == 2 and not name.rpartition(".")[2].startswith("_")
@@ -149,7 +154,8 @@ def test_markdown_links_lead_somewhere(path: Path) -> None:
             assert anchor in markdown.anchors(target.read_text(encoding="utf-8")), f"{path.name}: {link}"
 
 
-def test_every_page_of_docs_is_reached_from_the_readme() -> None:
+def test_every_guide_is_reached_from_the_readme() -> None:
+    """The pages in folders of docs/ are reached from its index; test_site.py looks at the navigation."""
     linked = {
         (ROOT / link.partition("#")[0]).resolve() for link in markdown.links((ROOT / "README.md").read_text())
     }
@@ -160,6 +166,15 @@ def test_readme_is_short() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) < 800
     assert len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE)) == 1  # tables
+
+
+README_BLOCKS = markdown.python_groups((ROOT / "README.md").read_text(encoding="utf-8"))[""]
+
+
+@pytest.mark.parametrize("number", range(len(README_BLOCKS)))
+def test_a_block_of_the_readme_runs_by_itself(number: int) -> None:
+    """A newcomer copies one of them, not all in order."""
+    exec(compile(README_BLOCKS[number], "README.md", "exec"), {"__name__": "__main__"})
 
 
 def test_readme_begins_with_its_two_commands() -> None:

@@ -48,12 +48,16 @@ PYTHON_HEIGHT = {
     "datafiles": 1,
     "whole_files": 1,
     "endpoints": 0,
+    "iso8601": 0,
     "_http": 1,
     "entities": 1,
+    "turns": 1,
     "tables": 1,
     "filters": 1,
     "config": 1,
-    "stemming": 1,
+    "sentences": 0,
+    "passage_vectors": 1,
+    "passages": 1,
     "embedders": 2,
     "records": 3,
     "store": 4,
@@ -63,8 +67,8 @@ PYTHON_HEIGHT = {
     "memory": 8,
     "bench": 9,
     "demo": 9,
-    "adapters": 9,
-    "cli": 10,
+    "adapters": 10,
+    "cli": 11,
 }
 
 

@@ -27,9 +27,9 @@ PUBLIC_MEMBERS = {Index: 25, Memory: 35}
 """Class -> how many members it may have, beside `admin`."""
 
 LADDERS = (
-    "scrubjay.adapters.haystack.store.",
-    "scrubjay.adapters.service.models.",  # fields that requests have in common
-)
+    "scrubjay.adapters.service.models.",
+    "scrubjay.adapters.service.search_models.",
+)  # fields that requests have in common
 """Where a class still inherits from more than one of ours."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +74,21 @@ def test_mypy_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
     found = errors_of(program)
     first = RIGHT.count("\n") + 1
     assert sorted(found) == list(range(first, first + len(MISTAKES))), found
+
+
+@pytest.mark.slow
+def test_pyright_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    """Which editors ask. Its distribution basedpyright brings the Node.js that it runs on, and has pyright's rules."""
+    pytest.importorskip("basedpyright", reason="basedpyright is not installed")
+    program = tmp_path / "program.py"
+    program.write_text(RIGHT + "\n".join(MISTAKES) + "\n")
+    settings = {"typeCheckingMode": "standard", "pythonVersion": "3.10", "extraPaths": [str(ROOT / "python")]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson", str(program)],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    said = json.loads(done.stdout)["generalDiagnostics"]
+    found = {one["range"]["start"]["line"] + 1 for one in said}
+    first = RIGHT.count("\n") + 1
+    assert sorted(found) == list(range(first, first + len(MISTAKES))), said

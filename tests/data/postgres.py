@@ -1,7 +1,9 @@
 """A PostgreSQL server for the tests: that of SCRUBJAY_TEST_POSTGRES, or one of the packages of Debian, started in a
 temporary folder on a socket and stopped at the end.
 
-The server refuses to run as root, so for root it runs as `postgres` or `nobody`. Each index gets a schema of its own.
+Indexes are opened as `app`, an ordinary role that owns their tables, so that every test passes the walls between
+tenants, by which a superuser passes. The server refuses to run as root, so for root it runs as `postgres` or `nobody`.
+Each index gets a schema of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["Cluster", "cluster", "new_cluster", "new_url"]
+__all__ = ["Cluster", "as_superuser", "cluster", "new_cluster", "new_url"]
 
 _PORT = 54329
+_SUPERUSER, _APP = "postgresql://tests@", "postgresql://app@"
 
 
 class Cluster:
@@ -140,6 +143,15 @@ def new_url(base: str | None = None) -> str:
     import psycopg
 
     name = f"t{secrets.token_hex(6)}"
+    is_ours = base.startswith(_SUPERUSER)
     with psycopg.connect(base, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{base}{'&' if '?' in base else '?'}options=-csearch_path%3D{name}"
+        if is_ours and not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'app'").fetchone():
+            connection.execute("CREATE ROLE app LOGIN")
+        connection.execute(f"CREATE SCHEMA {name}{' AUTHORIZATION app' if is_ours else ''}")
+    url = base.replace(_SUPERUSER, _APP) if is_ours else base
+    return f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{name}"
+
+
+def as_superuser(url: str) -> str:
+    """Return the address of :func:`new_url` for somebody whom no wall stops."""
+    return url.replace(_APP, _SUPERUSER)

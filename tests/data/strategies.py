@@ -129,8 +129,19 @@ finite_vectors = (
 )
 
 no_vectors = st.none()
-some_vectors = weighted((1, st.none()), (4, finite_vectors))
-some_exact_vectors = weighted((1, st.none()), (4, exact_vectors))
+
+
+@st.composite
+def passages_of(draw: st.DrawFn, vectors: st.SearchStrategy[Any]) -> tuple[Any, Any]:
+    """The vectors of one to five passages, and where they are in a text that nobody asks about, or None."""
+    rows = draw(st.lists(vectors, min_size=1, max_size=5))
+    starts = draw(st.lists(st.integers(0, 90), min_size=len(rows), max_size=len(rows)))
+    spans = np.array([(start, start + 1 + 7 * i) for i, start in enumerate(starts)], np.uint32)
+    return np.stack(rows), draw(st.sampled_from([spans, None]))
+
+
+some_vectors = weighted((1, st.none()), (3, finite_vectors), (1, passages_of(finite_vectors)))
+some_exact_vectors = weighted((1, st.none()), (3, exact_vectors), (1, passages_of(exact_vectors)))
 
 chunk_sizes = st.sampled_from([None, None, 1, 3, 16])
 k_values = st.one_of(st.integers(1, 12), st.sampled_from([100, 10_000, 2**31, 2**62]))

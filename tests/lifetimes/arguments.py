@@ -20,7 +20,18 @@ from typing import Any
 import numpy as np
 
 import scrubjay
-from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, memory, retrieval
+from scrubjay import (
+    Engine,
+    Filter,
+    Index,
+    PassageVectors,
+    Record,
+    Scope,
+    embedders,
+    fusion,
+    memory,
+    retrieval,
+)
 from scrubjay import backend as backends
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
@@ -28,6 +39,7 @@ from scrubjay.memory.intake.extractors import Found
 from scrubjay.memory.model import records
 from scrubjay.memory.runs.session import Session
 from scrubjay.records import Row
+from scrubjay.store.scrolling import scroll_of
 from tests.lifetimes import api
 
 JANE = Scope("acme", user="jane")
@@ -262,6 +274,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Documents": lambda world: backends.Documents(world.index()),
     "Documents in memory": lambda world: backends.Documents(world.index_in_memory()),
     "AsyncDocuments": lambda world: backends.AsyncDocuments(backends.Documents(world.index())),
+    "Offsets": lambda _: backends.Offsets(),
     "Lease": lambda world: backends.lease(world.index()),
     "ScopedMemories": lambda world: backends.ScopedMemories(world.index()),
     "ScopeMap": lambda _: backends.ScopeMap("acme", user="user_id", absent="nobody"),
@@ -272,6 +285,8 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "All": lambda _: backends.All([]),
     "Either": lambda _: backends.Either([]),
     "Not": lambda _: backends.Not(backends.EVERYTHING),
+    "Ids": lambda _: backends.Ids(frozenset(["m1"])),
+    "Field": lambda _: backends.Field("kind"),
     "AsyncIndex": lambda world: scrubjay.AsyncIndex(world.index()),
     "AsyncIndex in memory": lambda world: scrubjay.AsyncIndex(world.index_in_memory()),
     "BackfillReport": lambda _: scrubjay.BackfillReport(0, 0, 0),
@@ -290,9 +305,13 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "StaticEmbedder": lambda _: _trained(),
     "Hits": _hits,
     "Hit": lambda world: _hits(world)[0],
+    "Snippet": lambda world: _hits(world)[0].snippet(),
     "ScoreParts": lambda world: _hits(world)[0].parts,
     "Record": lambda _: Record("m1", "text", JANE),
     "Page": lambda world: world.index_in_memory().scroll(scope=JANE),
+    "PassageVectors": lambda _: PassageVectors(
+        np.ones((2, 3), dtype=np.float32), np.array([[0, 5], [4, 9]], dtype=np.uint32)
+    ),
     "Stamp": lambda world: world.index_in_memory().admin.stamp(JANE),
     "Query": lambda _: fusion.Query(),
     "RRF": lambda _: fusion.RRF(),
@@ -304,6 +323,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
     "Dates": lambda _: fusion.Dates(),
+    "Links": lambda _: fusion.Links(["m1"]),
     "Neighbours": lambda _: fusion.Neighbours(),
     "Relevance": lambda _: fusion.Relevance(),
     "AsyncMemory": lambda world: memory.AsyncMemory(world.memory()),
@@ -349,6 +369,9 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Rewritten": lambda _: retrieval.Rewritten(semantic="trains"),
     "CacheStats": lambda _: retrieval.CacheStats(),
     "CallableReranker": lambda world: retrieval.CallableReranker(world.score),
+    "LateInteractionReranker": lambda _: retrieval.LateInteractionReranker(
+        lambda texts, is_query: [np.ones((2, 3), dtype=np.float32) for _ in texts]
+    ),
     "HttpReranker": lambda _: retrieval.HttpReranker("m", url="http://127.0.0.1:9/rerank", timeout_s=0.2),
     "OpenAIRewriter": lambda _: retrieval.OpenAIRewriter(
         "m", base_url="http://127.0.0.1:9/v1", timeout_s=0.2
@@ -488,6 +511,10 @@ def _edited_memory(world: World) -> Path:
 OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Admin.import_": lambda world, admin: admin.import_(_exported(world), progress=False),
     "Index.open": lambda world, index: type(index).open(world.folder / f"new{next(_numbers)}").close(),
+    "Backend.first_scopes": lambda _, backend: backend.first_scopes(None, None, 3),
+    "Field.one_of": lambda _, field: field.one_of(["travel", None]),
+    "Field.order": lambda _, field: field.order("$lt", "z"),
+    "Field.test": lambda _, field: field.test(bool),
     "Admin.repair": lambda world, admin: admin.repair(_stored(world)),
     "Admin.salvage": lambda world, admin: admin.salvage(
         _stored(world), world.folder / f"salvaged{next(_numbers)}"
@@ -532,6 +559,8 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Backend.embed_or_mark": lambda _, backend: backend.embed_or_mark(["trains"], [None]),
     "Documents.search": lambda _, documents: documents.search(f"trains {next(_numbers) % 7}", scope=JANE),
     "Documents.delete_many": lambda _, documents: documents.delete_many(["m9", "m1"], scope=JANE),
+    "Backend.page": lambda _, made: made.page(scroll_of(JANE), None),
+    "Offsets.page": lambda world, made: made.page(world.index_in_memory(), [JANE], limit=2),
     "Documents.every": lambda _, documents: list(documents.every(scope=JANE)),
     "ScopedMemories.update": lambda _, memories: memories.update(
         JANE, memories.index.list(JANE, exact=True)[0].id, {"metadata": {"kind": "travel"}}
@@ -547,6 +576,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Engine.delete_many": lambda _, engine: engine.delete_many(["m9", "m1"], scope=[JANE, Scope("acme")]),
     "Engine.search": lambda _, engine: engine.search("trains", scope=JANE),
     "Engine.build_graphs": lambda _, engine: engine.build_graphs(2),
+    "Session.position": lambda _, session: session.position(session.user("A turn.")),
     "Session.retract": lambda _, session: session.retract(session.user("Not true.").seq),
     "ResultCache.put": lambda _, cache: cache.put("key", 1, "value", 10),
     "QueryCache.put": lambda _, cache: cache.put("key", np.ones(DIM, np.float32)),

@@ -84,21 +84,21 @@ class Model:
     def lasts(entry: Entry, moment: int) -> bool:
         return entry.until is None or moment < entry.until
 
-    def slot(self, entry: Entry) -> list[Entry]:
+    def slot(self, entry: Entry, statuses: tuple[str, ...] = ("active",)) -> list[Entry]:
         """The facts that cannot hold at once with an entry, itself included."""
         if not all(entry.topic):
             return [entry]
         return [
             e
             for e in self.entries
-            if (e.kind, e.key, e.topic) == ("fact", entry.key, entry.topic) and e.status == "active"
+            if (e.kind, e.key, e.topic) == ("fact", entry.key, entry.topic) and e.status in statuses
         ]
 
-    def prevailing(self, entry: Entry, moment: int) -> Entry | None:
+    def prevailing(self, entry: Entry, moment: int, statuses: tuple[str, ...] = ("active",)) -> Entry | None:
         """What holds in the slot of an entry: what was said last of what has not ended."""
         claims = [
             (claim, e)
-            for e in self.slot(entry)
+            for e in self.slot(entry, statuses)
             if self.lasts(e, moment)
             for claim in e.claims
             if claim[0] <= moment
@@ -124,6 +124,17 @@ class Model:
     def visible(self, key: Key, kinds: tuple[str, ...]) -> list[str]:
         keys = seen_from(key)
         return sorted(e.text for e in self.entries if e.kind in kinds and e.key in keys and self.in_force(e))
+
+    def waiting(self, key: Key, kinds: tuple[str, ...]) -> list[str]:
+        """A tenant's facts that would be in force if they and all of their slot were confirmed."""
+        keys, both = seen_from(key), ("active", "provisional")
+        return sorted(
+            e.text
+            for e in self.entries
+            if (e.kind in kinds and e.key in keys and e.status == "provisional" and e.shared is None)
+            and self.lasts(e, self.now)
+            and self.prevailing(e, self.now, both) is e
+        )
 
     def known(self, key: Key) -> tuple[list[Any], list[Any]]:
         """The values of what is known, by key."""

@@ -24,6 +24,7 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOB
     )
 )  # fmt: skip
 FLOOR = "tests/memory/test_floor.py"
+CLASSES = "tests/memory/test_sensitivity.py"
 TIMES = "tests/memory/test_two_times.py"
 HOLDS = "tests/memory/test_holds.py"
 FILES = "tests/memory/test_files.py"
@@ -183,9 +184,16 @@ MUTANTS: dict[str, Mutant] = {
     "visible": Mutant(
         "a record of another scope is as if it did not exist",
         _M + "ledger.rows:is_visible",
-        "return is_global(row) or scope_in(row) in scope.visible()",
+        "return is_among(row, names_seen(scope))",
         "return True",
         f"{RECORDS}::test_an_id_of_a_foreign_scope_does_not_exist",
+    ),
+    "visible_rows": Mutant(
+        "nor is it, if it was found",
+        _M + "read.recalled:FoundRows.row",
+        "return row if is_among(row, self._seen) else None",
+        "return row",
+        f"{RECORDS}::test_rows_of_an_answer_are_those_that_its_scope_sees",
     ),
     "belongs": Mutant(
         "what is shared is changed by its owner only",
@@ -261,8 +269,8 @@ MUTANTS: dict[str, Mutant] = {
     "dedupe_per_topic": Mutant(
         "the same words about another subject are another fact",
         _M + "gate.facts:Facts._living",
-        "AND (topic IN ({marks}) OR topic = x'' OR ? = x'')",
-        "AND (1 OR topic IN ({marks}) OR ? = x'')",
+        "AND (topic IN ({marks}) OR length(topic) = 0 OR length(?) = 0)",
+        "AND (1 OR topic IN ({marks}) OR length(?) = 0)",
         f"{GATE}::test_the_same_words_about_somebody_else_are_another_fact",
     ),
     "expired_is_free": Mutant(
@@ -538,7 +546,7 @@ MUTANTS: dict[str, Mutant] = {
     "known_fresh": Mutant(
         "every change is seen at once, whoever made it",
         _M + "read.rules:Rules.known",
-        "if kept.glance == glance:",
+        "if version is not None and kept.version == version:",
         "if True:",
         f"{KNOWN}::test_every_change_is_seen_at_once_by_everybody",
     ),
@@ -753,7 +761,7 @@ MUTANTS: dict[str, Mutant] = {
     "forget_logs": Mutant(
         "and histories",
         _M + "lifecycle.erasure:_erase_rows",
-        'connection.execute("DELETE FROM memory_log WHERE record IN (SELECT id FROM gone)")',
+        'connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)',
         "pass",
         f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
     ),
@@ -801,8 +809,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "trace_retention": Mutant(
         "traces go by their retention",
-        _M + "lifecycle.sweeping:Sweeping.sweep",
-        "n_traces = sweep_traces(change.connection, change.now, away)",
+        _M + "lifecycle.sweeping:Sweeping._sweep",
+        "n_traces = sweep_traces(change.connection, change.now, away, tenant)",
         "n_traces = 0",
         f"{FORGET}::test_traces_go_by_their_retention",
     ),
@@ -937,16 +945,51 @@ MUTANTS: dict[str, Mutant] = {
     "value_differs": Mutant(
         "another value is no duplicate, though the text is the same",
         _M + "model.values:is_same",
-        "and _canonical(held.detail) == _canonical(detail)",
+        "and _canonical(before) == _canonical(again)",
         "",
         f"{VALUES}::test_another_value_or_type_is_another_preference",
     ),
     "value_types_differ": Mutant(
         "1, 1.0 and true are different values",
         _M + "model.values:_canonical",
-        "json.dumps(json.loads(detail), sort_keys=True)",
-        "json.loads(detail)",
+        "json.dumps(detail, sort_keys=True)",
+        "detail",
         f"{VALUES}::test_another_value_or_type_is_another_preference",
+    ),
+    "class_left_out_of_known": Mutant(
+        "policies and preferences of a class are left out",
+        _M + "read.rules:_without",
+        "tuple(one for one in known.preferences if one.sensitivity not in classes)",
+        "known.preferences",
+        f"{CLASSES}::test_every_kind_has_a_class_and_can_be_left_out",
+    ),
+    "class_left_out_of_recall": Mutant(
+        "facts, episodes and notes of a class are left out",
+        _M + "model.sensitivity:not_of",
+        "if not classes:",
+        "if True:",
+        f"{CLASSES}::test_every_kind_has_a_class_and_can_be_left_out",
+    ),
+    "class_kept": Mutant(
+        "a class that is not told again is kept",
+        _M + "model.values:is_same",
+        'again.pop("sensitivity", "")',
+        'again.get("sensitivity", "")',
+        f"{CLASSES}::test_a_class_of_a_wish_or_rule_is_not_lost",
+    ),
+    "class_added": Mutant(
+        "a wish that has no class gets the one that it is said again with",
+        _M + "gate.preferences:_classify",
+        'if not sensitivity or detail.get("sensitivity"):',
+        "if True:",
+        f"{CLASSES}::test_a_class_of_a_wish_or_rule_is_not_lost",
+    ),
+    "class_of_a_version": Mutant(
+        "a rule that has no class gets one with its next version",
+        _M + "gate.policies:write_policy",
+        "not is_classified and ",
+        "",
+        f"{CLASSES}::test_a_class_of_a_wish_or_rule_is_not_lost",
     ),
     "value_text": Mutant(
         "a value without a text is shown as JSON",
@@ -1092,7 +1135,7 @@ MUTANTS: dict[str, Mutant] = {
     "machine_expiry": Mutant(
         "the index forgets what has expired",
         _M + "ledger.documents:documents_of",
-        "expires_at = None if row.expires_at is None else as_moment(row.expires_at)",
+        "expires_at = row.expires_at",
         "expires_at = None",
         MACHINE,
     ),

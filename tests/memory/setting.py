@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from scrubjay import Scope
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome, Provenance
 from scrubjay.memory.ledger.documents import holding
+from scrubjay.store.postgres.walls import EVERY_HOME
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -36,9 +38,42 @@ class Clock:
         self.now += int(days * DAY)
 
 
+def address_of(path: Path) -> str:
+    """Return what another process opens instead of a path: the same, or the database that it stands for."""
+    return os.environ.get(f"SCRUBJAY_TEST_DATABASE {path}", str(path))
+
+
+def is_gone(memory: Memory, scope: Scope, *texts: str) -> bool:
+    """Whether nothing of a scope is left, nor a text: in the bytes of a file, or in any row of a database."""
+    report = memory.admin.verify_erased(scope, texts)
+    assert report.files is not None and report.files.n_bytes > 0
+    if memory.index.path is not None:
+        assert report.files.proof == "bytes"
+        return report.clean
+    ask = memory._parts.context.store.ask  # type: ignore[attr-defined]
+    tables = ask(
+        "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj%%'"
+    )
+    for (table,) in tables:
+        for text in texts:
+            for found in (text, text.encode().hex()):
+                if ask(
+                    f"SELECT 1 FROM {table} t WHERE position(%s in t::text) > 0 LIMIT 1",
+                    (found,),
+                    home=EVERY_HOME,
+                ):
+                    assert not report.clean
+                    return False
+    assert report.files.proof == "rows"
+    return report.clean
+
+
 def open_memory(path: Path, clock: Clock | None = None, **options: Any) -> Memory:
-    """Open a memory as the tests use it: found by keywords, quickly written."""
-    return Memory.open(path, clock=clock, durability="normal", **{"judge": ONE_AT_A_TIME, **options})
+    """Open a memory as the tests use it: found by keywords, quickly written. `path` may stand for a database, also in
+    a process that a test starts (see conftest.py)."""
+    return Memory.open(
+        address_of(path), clock=clock, durability="normal", **{"judge": ONE_AT_A_TIME, **options}
+    )
 
 
 def lives(memory: Memory, where: str, scope: Scope = JANE, run: str = "r", **options: Any) -> Outcome:
@@ -69,7 +104,7 @@ OF_RECORDS = "what NOT IN ('expired', 'forgotten')"
 """The rows of memory_log that go with their records."""
 
 
-def row_count(memory: Memory, table: str, condition: str = "1") -> int:
+def row_count(memory: Memory, table: str, condition: str = "1 = 1") -> int:
     """Return how many rows a table has."""
     (n,) = (
         memory._parts.context.store.reading_connection()

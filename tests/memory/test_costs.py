@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from scrubjay.memory import Memory
 from scrubjay.memory.gate import asking as module
-from scrubjay.memory.read import recalled as recalling
+from scrubjay.memory.read import kept as keeping
+from scrubjay.store import connections
+from scrubjay.store.connections import StoreConnection
 from tests.memory.setting import JANE, JOE, open_memory
 
 
@@ -18,12 +21,56 @@ def memory(tmp_path: Path) -> Memory:
     return open_memory(tmp_path / "m.scrubjay")
 
 
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What this thread sends to SQLite; images are written by another."""
+    sent: list[str] = []
+    call, row, here = StoreConnection.call, StoreConnection.row, threading.get_ident()
+
+    def noted(self: StoreConnection, function: Any, *arguments: Any) -> Any:
+        is_here = threading.get_ident() == here
+        if is_here and function in (connections._EXECUTE, connections._EXECUTE_MANY):
+            sent.append(arguments[1])
+        return call(self, function, *arguments)
+
+    def noted_row(self: StoreConnection, *arguments: Any) -> Any:
+        if threading.get_ident() == here:
+            sent.append(arguments[0])
+        return row(self, *arguments)
+
+    monkeypatch.setattr(StoreConnection, "call", noted)
+    monkeypatch.setattr(StoreConnection, "row", noted_row)
+    return sent
+
+
+def test_each_of_several_proposals_sends_three_statements(memory: Memory, statements: list[str]) -> None:
+    """Its row, its log, is its document there: all else is asked once for all."""
+    memory.propose("Jane sails.", scope=JANE, source="r")  # the first write settles what the index is made of
+    counts = []
+    for n in (10, 30):
+        statements.clear()
+        memory.propose_all([(f"Jane sails on lake {n}.{i}.", JANE, "r") for i in range(n)])
+        counts.append(len(statements))
+    assert counts[1] - counts[0] == 20 * 3 and counts[0] <= 10 * 3 + 14
+
+
+def test_a_turn_sends_few_statements(memory: Memory, statements: list[str]) -> None:
+    memory.propose("Jane sails.", scope=JANE, source="r")
+    with memory.session(JANE, "chat") as session:
+        for _ in range(2):
+            statements.clear()
+            session.user("Who sails?")
+            session.assemble()
+            session.model("Jane.")
+        assert len(statements) <= 17
+
+
 @pytest.mark.parametrize("kind", ["fact", "episode"])
 def test_a_duplicate_is_found_by_its_hash(memory: Memory, kind: str) -> None:
     """Not by reading the scope: writing n facts one by one would cost n^2."""
     with memory._parts.context.reading() as connection:
         plan = connection.execute(
-            "EXPLAIN QUERY PLAN " + module._SAYS_SO[kind], ("acme", "jane", "", b"")
+            "EXPLAIN QUERY PLAN " + module._SAYS_SO[kind] + "(?, ?)", ("acme", "jane", "", b"", b"1")
         ).fetchall()
     assert len(plan) == 1 and f"memory_{kind}_once" in plan[0][3] and "hash=?" in plan[0][3]
 
@@ -42,13 +89,13 @@ def test_the_records_of_an_answer_are_read_together(memory: Memory, monkeypatch:
     memory.propose_all([(f"Jane sails on lake {n}.", JANE, "r") for n in range(10)])
     found = memory.recall("Jane sails on which lake?", JANE)
     asked: list[str] = []
-    original = recalling.rows_where
+    original = keeping.rows_where
 
     def counted(connection: Any, kind: str, condition: str, *rest: Any, **options: Any) -> Any:
         asked.append(kind)
         return original(connection, kind, condition, *rest, **options)
 
-    monkeypatch.setattr(recalling, "rows_where", counted)
+    monkeypatch.setattr(keeping, "rows_where", counted)
     records = [hit.record for hit in found]
     assert len(records) == 10 and asked == ["fact"]
     assert [record.id for record in records if record is not None] == found.ids

@@ -19,6 +19,8 @@ from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
 from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.retrieval import Retriever
+from tests.memory.setting import address_of
 
 JANE = Scope("acme", user="jane")
 
@@ -257,7 +259,7 @@ def test_a_killed_process_leaves_whole_runs(memory: Memory, tmp_path: Path) -> N
     first = 0
     for _ in range(3):
         process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(DISTIL), str(tmp_path / "m.scrubjay"), str(first)],
+            [sys.executable, "-c", textwrap.dedent(DISTIL), address_of(tmp_path / "m.scrubjay"), str(first)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -305,3 +307,36 @@ def test_what_an_old_conversation_says_holds_from_its_own_day(memory: Memory) ->
     assert contents(memory) == ["Jane lives in Oslo."]
     [then] = memory.list(JANE, kinds=("fact",), as_of=datetime(2020, 1, 1, tzinfo=timezone.utc))
     assert then.text == "Jane lives in Bergen."
+
+
+def test_an_extractor_hears_the_turns_and_the_summary_of_its_run(tmp_path: Path) -> None:
+    """Row "rewriter reads the conversation history" of the course, for extractors and rewriters alike."""
+    heard: list[Any] = []
+
+    def extractor(transcript: Any, conversation: Any) -> list[Any]:
+        heard.append(conversation)
+        return []
+
+    def rewriter(question: str, conversation: Any) -> dict[str, Any]:
+        heard.append(conversation)
+        return {"keywords": ["Tom"], "searchQuery": "Jane met Tom"}
+
+    with Memory.open(
+        tmp_path / "m.scrubjay", retriever=lambda index: Retriever(index, rewriter=rewriter)
+    ) as memory:
+        memory.propose("Jane met Tom", scope=JANE, source="r")
+        session = memory.session(JANE, "run-1")
+        session.user("I met Tom.")
+        session.model("How is he?")
+        memory.distil("run-1", extractor, scope=JANE)
+        assert heard.pop() == ((), "")
+        session.user("what's his name again?")
+        prompt = session.assemble(summarise=lambda turns: "Jane met somebody.")
+        asked = heard[0]
+        assert asked.turns[:2] == (("user", "I met Tom."), ("model", "How is he?"))
+        assert asked.summary == "Jane met somebody." and "Jane met Tom" in prompt.text
+        session.model("Tom.")
+        heard.clear()
+        memory.distil("run-1", extractor, scope=JANE)
+        (before,) = heard
+        assert before == ((("user", "I met Tom."), ("model", "How is he?")), "Jane met somebody.")

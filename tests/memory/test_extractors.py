@@ -22,6 +22,7 @@ from scrubjay.memory.intake.extractors import (
 )
 from scrubjay.memory.intake.stabilise import Transcript, Utterance
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate
+from scrubjay.retrieval.rewriting import Conversation
 
 AT = datetime(2023, 5, 8, tzinfo=timezone.utc)
 SAID = Utterance(4, 2, AT, "user", "Jane", "I moved to Oslo. {context} {transcript}")
@@ -164,7 +165,7 @@ def test_functions_are_extractors_too() -> None:
     assert as_extraction(lambda _: [fact, Found(fact, 4), Retraction("a", "b")], TRANSCRIPT) == Extraction(
         (Found(fact), Found(fact, 4)), (Retraction("a", "b"),)
     )
-    for answer in (None, "x", {"facts": []}, [1]):
+    for answer in (None, "x", {"notes": []}, [1]):
         with pytest.raises(TypeError, match="extractor: expected"):
             as_extraction(lambda _, answer=answer: answer, TRANSCRIPT)
 
@@ -212,3 +213,72 @@ def test_an_answer_says_when_and_how_a_fact_is_so(endpoint: Endpoint) -> None:
     assert getattr(third, "valid_from", None) == datetime(2019, 4, 30, 10, tzinfo=timezone.utc)
     assert found.n_malformed == 3
     assert found.retracted == (Retraction("Jane", "works at", None, "Jane left Acme."),)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"facts": ["Jane lives in Oslo.", "Jane sails."]},  # mem0
+        {"memories": ["Jane lives in Oslo.", "Jane sails."]},
+        {"memories": [{"memory": "Jane lives in Oslo."}, {"text": "Jane sails."}]},
+        {
+            "memory": "x",
+            "memories": [{"content": "Jane lives in Oslo."}, {"memory": "Jane sails.", "id": "7"}],
+        },
+        ["Jane lives in Oslo.", {"content": "Jane sails."}],
+    ],
+)
+def test_common_shapes_are_understood(endpoint: Endpoint, answer: Any) -> None:
+    expected = [FactCandidate("Jane lives in Oslo."), FactCandidate("Jane sails.")]
+    assert [one.candidate for one in as_extraction(lambda _: answer, TRANSCRIPT).found] == expected
+    if isinstance(answer, dict):
+        for said in (answer, f"```json\n{json.dumps(answer)}\n```"):
+            endpoint.answer = said
+            found = as_extraction(OpenAIExtractor("m", base_url=endpoint.url), TRANSCRIPT)
+            assert [one.candidate for one in found.found] == expected and found.n_malformed == 0
+
+
+def test_shapes_that_are_wrong_are_counted() -> None:
+    found = as_extraction(
+        lambda _: {"memories": ["", {"text": 3}, None, {"memory": "x", "confidence": 9}]}, TRANSCRIPT
+    )
+    assert (found.found, found.n_malformed) == ((), 4)
+    mixed = [{"key": "tone", "text": "Brief."}, {"summary": "Moved.", "outcome": "success"}]
+    assert [one.candidate for one in as_extraction(lambda _: mixed, TRANSCRIPT).found] == [
+        PreferenceCandidate("tone", "Brief."),
+        EpisodeCandidate("Moved.", "success"),
+    ]
+    with pytest.raises(ValueError, match="unknown field of a fact"):
+        as_extraction(lambda _: [{"content": "x", "status": "active"}], TRANSCRIPT)
+
+
+def test_an_extractor_hears_what_was_said_before(endpoint: Endpoint) -> None:
+    before = tuple(
+        Utterance(n, n, AT, kind, kind.title(), f"word {n}")
+        for n, kind in enumerate(["user", "tool", *["user", "model"] * 5], 1)
+    )
+    transcript = Transcript("r1", (SAID,), before, "They plan\na trip.")
+    heard: list[Conversation] = []
+
+    def listening(transcript: Transcript, conversation: Conversation) -> list[Any]:
+        heard.append(conversation)
+        return []
+
+    class Listening:
+        def extract(self, transcript: Transcript, conversation: Conversation | None = None) -> Extraction:
+            assert conversation is not None
+            heard.append(conversation)
+            return Extraction()
+
+    for extractor in (listening, Listening()):
+        as_extraction(extractor, transcript)
+    first, second = heard
+    assert first == second == transcript.before() and first.summary == "They plan\na trip."
+    assert first.turns == tuple((one.author, one.text) for one in before[-8:])
+    assert transcript.before(2).turns == (("User", "word 11"), ("Model", "word 12"))
+    assert (
+        transcript.before(0).turns == () and len(transcript.before(99).turns) == 11
+    )  # the tool's is no turn
+    as_extraction(OpenAIExtractor("m", base_url=endpoint.url), transcript)
+    asked = endpoint.asked[0]["messages"][0]["content"]
+    assert "Before: (in short) They plan a trip. / [1] 2023-05-08 User: word 1 / " in asked

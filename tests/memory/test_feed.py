@@ -47,7 +47,7 @@ def whats(memory: Memory, since: int = 0, scope: Scope = JANE, **options: Any) -
     return [(event.what, event.record) for event in memory.feed.changes(since, scope=scope, **options)]
 
 
-def test_a_change_is_told_with_what_belongs_to_it(memory: Memory, clock: Clock) -> None:
+def test_a_change_is_told_with_what_belongs_to_it(memory: Memory, clock: Clock, store: str) -> None:
     oslo = lives(memory, "Oslo").id
     rome = lives(memory, "Rome").id
     memory.revoke(rome or "", reason="a joke", scope=JANE, by="jane")
@@ -61,7 +61,8 @@ def test_a_change_is_told_with_what_belongs_to_it(memory: Memory, clock: Clock) 
     ]
     assert all((e.scope, e.kind) == (JANE, "fact") and e.at.timestamp() * 1e6 == clock.now for e in told)
     cursors = [e.cursor for e in told]
-    assert cursors == sorted(set(cursors)) and memory.feed.cursor == cursors[-1]
+    assert cursors == sorted(set(cursors))
+    assert memory.feed.cursor == cursors[-1] if store == "file" else memory.feed.cursor >= cursors[-1]
     assert memory.feed.changes(cursors[1], scope=JANE) == told[2:]
     assert memory.feed.changes(cursors[1], scope=JANE, limit=2) == told[2:4]
 

@@ -114,7 +114,11 @@ def prompt_of(memory: Memory) -> str:
 
 
 @pytest.mark.parametrize("encrypted", [(False, False), (True, False), (False, True), (True, True)])
-def test_an_export_comes_back_row_by_row(tmp_path: Path, clock: Clock, encrypted: tuple[bool, bool]) -> None:
+def test_an_export_comes_back_row_by_row(
+    tmp_path: Path, clock: Clock, encrypted: tuple[bool, bool], store: str
+) -> None:
+    if store == "postgres" and any(encrypted):
+        pytest.skip("tenants are encrypted in files only")
     keys = [provider if one else None for one in encrypted]
     path = tmp_path / "acme.jsonl"
     with open_memory(tmp_path / "a.scrubjay", clock, keys=keys[0]) as memory:
@@ -122,7 +126,7 @@ def test_an_export_comes_back_row_by_row(tmp_path: Path, clock: Clock, encrypted
         lives(memory, "elsewhere", Scope("globex", user="jane"))
         n_lines = memory.files.export(path, scope=ACME)
         assert n_lines == len(path.read_text().splitlines()) and "globex" not in path.read_text()
-        before = tables(memory) if not any(encrypted) else {}
+        before = tables(memory) if store == "file" and not any(encrypted) else {}
         records = {scope: memory.list(scope, hidden=True) for scope in (ACME, JANE, JOE, JANES_CODER)}
         whys = {one.id: memory.why(one.id, scope=JANE) for one in records[JANE]}
         known = memory.known(JANE)

@@ -38,7 +38,9 @@ DESTROYING: dict[str, Callable[[Memory, str], Any]] = {
 
 
 @pytest.mark.parametrize("how", DESTROYING)
-def test_what_is_held_is_not_destroyed(memory: Memory, how: str) -> None:
+def test_what_is_held_is_not_destroyed(memory: Memory, how: str, store: str) -> None:
+    if store == "postgres" and how == "forget names":
+        pytest.skip("names are erased in files only")
     id = lives(memory, "Oslo").id or ""
     memory.admin.hold(JANE, reason="case 17", by="legal")
     before = list(memory.files.lines(ACME))

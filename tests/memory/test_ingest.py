@@ -19,6 +19,7 @@ from scrubjay import Scope
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.intake.extractors import Found
 from scrubjay.memory.intake.stabilise import Transcript
+from tests.memory.setting import address_of
 
 JANE = Scope("acme", user="jane")
 
@@ -220,7 +221,7 @@ def test_a_killed_ingestion_is_simply_run_again(memory: Memory, tmp_path: Path) 
                 sys.executable,
                 "-c",
                 textwrap.dedent(INGEST),
-                str(tmp_path / "m.scrubjay"),
+                address_of(tmp_path / "m.scrubjay"),
                 str(notes),
                 str(number),
             ],

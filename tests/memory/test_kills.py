@@ -42,7 +42,12 @@ SHIPS = FactCandidate("Acme ships on Fridays", "acme", "ships")
 
 def prepare(path: Path) -> None:
     """What all operations begin with."""
-    with open_memory(path, Clock()) as memory:
+    fill(lambda **options: open_memory(path, Clock(), **options))
+
+
+def fill(opened: Callable[..., Memory]) -> None:
+    """Write that to a memory which is opened for it."""
+    with opened() as memory:
         lives(memory, "Oslo")
         memory.prefer("tone", "brief", scope=JANE)
         memory.propose(EpisodeCandidate("Booked a train", "success", ttl=1), scope=JANE, source="r")

@@ -320,10 +320,15 @@ class MemoryMachine(RuleBasedStateMachine):
         if not hasattr(self, "path"):
             return
         for scope in EVERYWHERE[:3]:
-            in_force = {record.id for record in self.memory.list(scope)}
-            key = key_of(scope)
-            texts = [r.text for r in self.memory.list(scope, kinds=["fact", "episode"])]
-            assert sorted(texts) == self.model.visible(key, ("fact", "episode"))
+            in_force = {record.id for record in self.memory.list(scope) if record.status != "provisional"}
+            key, kinds = key_of(scope), ("fact", "episode")
+            listed = self.memory.list(scope, kinds=kinds)
+            assert sorted(r.text for r in listed if r.status != "provisional") == self.model.visible(
+                key, kinds
+            )
+            assert sorted(r.text for r in listed if r.status == "provisional") == self.model.waiting(
+                key, kinds
+            )
             for one in [*self.model.entries, *self.model.rules]:
                 assert (self.memory.get(one.id, scope=scope) is not None) == (one.id in in_force)
 

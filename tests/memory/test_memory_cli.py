@@ -11,17 +11,21 @@ import pytest
 from scrubjay import Scope
 from scrubjay.cli import main
 from scrubjay.memory import Memory
+from tests.memory.setting import address_of
 
 JANE = ["--tenant", "acme", "--user", "jane"]
 JOE = ["--tenant", "acme", "--user", "joe"]
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Run a command on the file; return its exit code, its output (JSON read) and what it complained of."""
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str):
+    """Run a command on the file or database; return its exit code, its output (JSON read) and what it complained of."""
+
+    if store == "postgres":
+        Memory.open(tmp_path / "m.scrubjay").close()  # a command makes no database
 
     def run(command: str, *rest: str, code: int = 0) -> Any:
-        given = [command, str(tmp_path / "m.scrubjay"), *rest, "--embedder", "none"]
+        given = [command, address_of(tmp_path / "m.scrubjay"), *rest, "--embedder", "none"]
         assert main(["memory", *given]) == code, capsys.readouterr()
         said = capsys.readouterr()
         return (
@@ -149,10 +153,10 @@ def test_changes_are_shown_after_a_cursor(run, capsys: pytest.CaptureFixture[str
     assert "forgotten" in run("changes", "--tenant", "acme", "--within")
     assert "nothing changed" in run("changes", *JANE, "--since", str(last["cursor"]), code=1)
     assert run("changes", *JOE, "--json", code=1) == []
-    assert "--since: expected a cursor" in run("changes", *JANE, "--since", "99", code=2)
+    assert "--since: expected a cursor" in run("changes", *JANE, "--since", str(10**17), code=2)
 
 
-def test_export_and_import(run, tmp_path: Path) -> None:
+def test_export_and_import(run, tmp_path: Path, store: str) -> None:
     run("add", "Jane lives in Oslo.", *JANE)
     run("add", "Brief answers.", "--kind", "preference", "--key", "tone", *JANE)
     lines, page = str(tmp_path / "jane.jsonl"), str(tmp_path / "jane.md")
@@ -169,6 +173,8 @@ def test_export_and_import(run, tmp_path: Path) -> None:
     assert "updated       1" in said and "Rome" in run("recall", "lives", *JANE)
     assert "scope: expected" in run("import", page, *JOE, code=2)
     assert "--dry-run" in run("import", lines, *JANE, "--dry-run", code=2)
+    if store == "postgres":
+        return
     (tmp_path / "m.scrubjay").unlink()
     assert run("import", lines, *JANE, "--json")["written"] == {"fact": 1, "preference": 1, "log": 2}
     assert "Oslo" in run("recall", "lives", *JANE)
@@ -182,3 +188,41 @@ def test_a_dump_of_another_memory(run, tmp_path: Path) -> None:
     assert "outcomes      1" in run("import", str(dump), *JANE, "--from", "mem0")
     assert "plays go" in run("recall", "go", *JANE)
     assert "--as-notes" in run("import", str(dump), *JANE, "--as-notes", code=2)
+
+
+def test_lists_histories_and_other_times(run) -> None:
+    for place in ("Berlin", "Oslo"):
+        run("add", f"Jane lives in {place}", "--subject", "Jane", "--predicate", "lives in", *JANE)
+    run("add", "Brief answers.", "--kind", "preference", "--key", "tone", *JANE)
+    told = run("history", "Jane", "lives in", *JANE, "--json")
+    assert [one["status"] for one in told] == ["superseded", "active"]
+    shown = run("history", "Jane", "lives in", *JANE)
+    assert shown.index("Jane lives in Berlin") < shown.index("Jane lives in Oslo") and " to now" in shown
+    assert "nothing was said" in run("history", "Ann", "lives in", *JANE, code=1)
+    assert [one["kind"] for one in run("list", *JANE, "--json")] == ["preference", "fact"]
+    assert len(run("list", "--hidden", "--kind", "fact", *JANE, "--json")) == 2
+    assert len(run("list", "--hidden", "--limit", "1", *JANE, "--json")) == 1
+    assert "Jane lives in Oslo" in run("list", "--subject", "jane", *JANE)
+    assert "nothing there" in run("list", *JOE, code=1)
+    for command in (["list"], ["known"], ["recall", "Jane"]):
+        assert run(*command, *JANE, "--known-at", "2020-01-01", code=1)
+        assert "--as-of: expected" in run(*command, *JANE, "--as-of", "then", code=2)
+    assert "--known-at: expected" in run("history", "Jane", "lives in", *JANE, "--known-at", "then", code=2)
+
+
+def test_what_is_decided_of_records_and_scopes(run) -> None:
+    rule = run("add", "acme closes", "--subject", "acme", "--tenant", "acme", "--json")
+    assert not rule["active"]
+    assert "confirmed by boss" in run("confirm", rule["id"], "--by", "boss", "--tenant", "acme")
+    said = run("add", "Jane sails", *JANE, "--json")["id"]
+    assert run("revoke", said, "--reason", "not so", *JANE, "--json") == {"revoked": said}
+    assert run("why", said, *JANE, "--json")["record"]["status"] == "revoked"
+    assert "no " in run("revoke", said, "--reason", "not so", *JOE, code=2)
+    assert "nothing is held" in run("holds", *JANE, code=1)
+    assert "held" in run("hold", "--reason", "case 17", "--by", "legal", *JANE)
+    [held] = run("holds", "--tenant", "acme", "--json")
+    assert (held["scope"]["user"], held["reason"], held["by"]) == ("jane", "case 17", "legal")
+    assert "case 17" in run("holds", "--tenant", "acme")
+    assert "case 17" in run("forget", "--yes", *JANE, code=2)
+    assert "released" in run("release", *JANE)
+    assert "no hold" in run("release", *JANE, code=2)

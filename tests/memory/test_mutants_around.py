@@ -170,8 +170,8 @@ MUTANTS = [
     Mutant(
         "what was forgotten is not brought back by a prompt",
         "ledger.deletions",
-        "    return found is not None\n",
-        "    return False\n",
+        "(number, tenant, erased, user, erased, agent, erased),\n    ).fetchone()\n    return found is not None\n",
+        "(number, tenant, erased, user, erased, agent, erased),\n    ).fetchone()\n    return False\n",
         "test_session.py::test_a_prompt_does_not_bring_back",
     ),
     Mutant(
@@ -212,14 +212,14 @@ MUTANTS = [
     Mutant(
         "references are resolved",
         "intake.stabilise",
-        'text = with_dates(" ".join(text.split()), event.at.date())',
+        'text = with_dates(" ".join(text.split()), event.at.date(), languages)',
         'text = " ".join(text.split())',
         "test_ten_sessions.py",
     ),
     Mutant(
         "a run is distilled once",
         "intake.distil",
-        "last = _last_distilled(connection, run.key)\n    events",
+        "last = _last_distilled(connection, scope.tenant, run.key)\n    events",
         "last = 0\n    events",
         "test_distil.py::test_it_is_done_once",
     ),

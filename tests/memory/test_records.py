@@ -14,6 +14,7 @@ from scrubjay import Query, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.ledger.rows import belongs_to, find_row, is_visible
+from scrubjay.memory.read.recalled import FoundRows
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -63,7 +64,7 @@ def test_a_record_comes_back_as_it_was_given(memory: Memory) -> None:
     assert fact.scope == JANE and fact.expires_at is not None and fact.expires_at.year == 2100
     given = fact.provenance
     assert (given.run, given.turn, given.author, given.place) == ("chat-7", 3, "jane", "notes.md:4")
-    assert given.at == fact.created_at and given.policy_version == 1
+    assert given.at == fact.created_at and given.policy_version >= 1
     episode = memory.add(
         "Booked a train",
         scope=JANE,
@@ -262,6 +263,8 @@ def test_lists_are_in_order_and_in_scope(memory: Memory) -> None:
             memory.list(JANE, kinds=wrong)
     with pytest.raises(TypeError, match="limit"):
         memory.list(JANE, limit="3")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^limit: expected 0 or more, got -1$"):
+        memory.list(JANE, limit=-1)
 
 
 # ---------------------------------------------------------------------- recall
@@ -320,3 +323,12 @@ def test_records_are_listed_by_what_they_are_about_and_where_they_come_from(memo
     assert memory.list(JOE, subject="Jane") == memory.list(JANE, run="r3") == []
     with pytest.raises(TypeError, match="subject: expected a str, got int"):
         memory.list(JANE, subject=3)  # type: ignore[arg-type]
+
+
+def test_rows_of_an_answer_are_those_that_its_scope_sees(memory: Memory) -> None:
+    """Whatever a document says whose record it is: the row is held to the scope that asks."""
+    ids = {scope: memory.add("likes tea", scope=scope).id or "" for scope in (JANE, JOE, CODER, JANES_CODER)}
+    for asking in EVERYWHERE:
+        found = FoundRows(memory._parts.recall.kept, [], asking)
+        there = {scope for scope, id in ids.items() if found.row(id) is not None}
+        assert there == {scope for scope in ids if scope in asking.visible()}

@@ -18,6 +18,7 @@ from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.read.assembly import Turn
 from scrubjay.memory.runs.session import Session
+from tests.memory.setting import address_of, is_gone
 
 JANE = Scope("acme", user="jane")
 JOE = Scope("acme", user="joe")
@@ -181,7 +182,7 @@ def test_another_process_goes_on_with_a_run(memory: Memory, tmp_path: Path) -> N
     session.user("one")
     session.user("two")
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(RESUME), str(tmp_path / "m.scrubjay")],
+        [sys.executable, "-c", textwrap.dedent(RESUME), address_of(tmp_path / "m.scrubjay")],
         capture_output=True,
         text=True,
         check=False,
@@ -212,7 +213,7 @@ def test_a_killed_process_leaves_whole_appends(memory: Memory, tmp_path: Path) -
     last = 0
     for _ in range(3):
         process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(APPEND), str(tmp_path / "m.scrubjay"), str(last)],
+            [sys.executable, "-c", textwrap.dedent(APPEND), address_of(tmp_path / "m.scrubjay"), str(last)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -267,7 +268,7 @@ def test_a_prompt_does_not_bring_back_what_was_forgotten(memory: Memory, tmp_pat
     session.close()
     assert [event.content for event in session.events()] == ["Hello again."]
     memory.admin.compact()
-    assert memory.admin.verify_erased(Scope("nobody"), ["Jane's staging key is sk-stg-0041."]).clean
+    assert is_gone(memory, Scope("nobody"), "Jane's staging key is sk-stg-0041.")
 
 
 def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None:

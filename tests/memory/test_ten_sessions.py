@@ -149,7 +149,7 @@ def folder(judged_data: Path) -> Path:
     return judged_data
 
 
-def test_ten_sessions(folder: Path, tmp_path: Path) -> None:
+def test_ten_sessions(folder: Path, tmp_path: Path, store: str) -> None:
     path = tmp_path / "memory.scrubjay"
     turns = sessions(folder)
     for number, (session, said) in enumerate(turns.items()):
@@ -166,7 +166,7 @@ def test_ten_sessions(folder: Path, tmp_path: Path) -> None:
         _distilled_once(memory)
         _replayed(memory, turns)
         _taken_back(memory)
-        _forgotten(memory, turns)
+        _forgotten(memory, turns, in_file=store == "file")
 
 
 def _right_memories(memory: Memory) -> None:
@@ -255,17 +255,17 @@ def _taken_back(memory: Memory) -> None:
     assert memory.distil("session_11", extract, scope=CAROLINE).outcomes == ()
 
 
-def _forgotten(memory: Memory, turns: dict[str, list[dict[str, str]]]) -> None:
+def _forgotten(memory: Memory, turns: dict[str, list[dict[str, str]]], *, in_file: bool) -> None:
     mine, known = contents(memory, CAROLINE), memory.known(CAROLINE)
     runs = memory.runs(CAROLINE)
     forgotten = memory.forget(MELANIE, by="Melanie")
     assert forgotten.counts["fact"] == 3 and forgotten.counts["preference"] == 1
     assert forgotten.counts["trace"] >= sum(map(len, turns.values()))
     memory.admin.compact()
-    proof = memory.admin.verify_erased(
-        MELANIE, ["Melanie signed up for pottery on 2023-07-02.", "Me-time each day."]
-    )
-    assert proof.clean, proof
+    texts = ["Melanie signed up for pottery on 2023-07-02.", "Me-time each day."]
+    proof = memory.admin.verify_erased(MELANIE, texts)
+    assert proof.clean and proof.files is not None, proof
+    assert proof.files.proof == ("bytes" if in_file else "rows")
     assert memory.runs(MELANIE) == [] and memory.list(MELANIE, kinds=("fact", "preference", "episode")) == []
     assert memory.assemble("Which pets?", MELANIE).ids("memories") == ()
     assert len(memory.recall("pottery pets painting", MELANIE)) == 0

@@ -16,7 +16,7 @@ from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
 from scrubjay.memory.ledger.drafts import Draft
-from scrubjay.memory.ledger.schema import TABLES
+from scrubjay.memory.ledger.schema import TABLES, prepare
 from scrubjay.memory.ledger.trace import Traces, erase_traces, sweep_traces
 
 JANE = Scope("acme", user="jane")
@@ -39,6 +39,9 @@ def clock() -> Clock:
 
 
 def make_tables(store: Any) -> None:
+    if hasattr(store, "make_layer"):
+        prepare(store)
+        return
     with store.writing("making tables") as transaction:
         for statement in TABLES:
             transaction.connection.execute(statement)
@@ -159,6 +162,7 @@ def test_retention_is_kept_at_read_and_by_sweep(traces: Traces, clock: Clock) ->
     traces.append(JANE, "kept", said("for ever"), "permanent")
     clock.now += 4000 * DAY_US
     with traces.store.writing("sweeping") as transaction:
+        transaction.lock(["acme"])
         assert sweep_traces(transaction.connection, clock.now) == 6
         assert sweep_traces(transaction.connection, clock.now) == 0
     assert [event.content for event in traces.events(JANE, "kept")] == ["for ever"]
@@ -177,10 +181,12 @@ def test_erasure_takes_every_run_of_its_scope_and_nothing_else(traces: Traces) -
     for scope in scopes:
         traces.append(scope, "r1", said("one", "two"))
     with traces.store.writing("erasing") as transaction:
+        transaction.lock(["acme"])
         assert erase_traces(transaction.connection, tenant="acme", user="jane") == 4
     assert [bool(traces.events(scope, "r1")) for scope in scopes] == [True, False, False, True, True]
     assert traces.append(JANE, "r1", said("anew"))[0].seq == 1
     with traces.store.writing("erasing") as transaction:
+        transaction.lock(["acme"])
         assert erase_traces(transaction.connection, tenant="acme") == 5
     assert [bool(traces.events(scope, "r1")) for scope in scopes] == [False] * 4 + [True]
 

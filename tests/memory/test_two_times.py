@@ -434,3 +434,78 @@ def test_what_is_revoked_at_once_was_believed_before(memory: Memory, clock: Cloc
     memory.revoke(str(outcome.id), reason="wrong", scope=JANE)
     assert held(memory) == [] and memory.admin.check() == []
     assert memory.admin.reindex() == 0
+
+
+# The history of a slot as it was believed.
+
+
+def test_a_history_is_told_as_it_was_believed(memory: Memory, clock: Clock) -> None:
+    berlin = say(memory, "Jane lives in Berlin")
+    clock.pass_days(10)
+    oslo = say(memory, "Jane lives in Oslo")
+    clock.pass_days(10)
+    memory.revoke(oslo.id or "", reason="wrong", scope=JANE)
+    clock.pass_days(10)
+    (first,) = memory.history("Jane", "lives in", JANE, known_at=day(5))
+    assert (first.status, first.superseded_by, first.holds) == ("active", None, ((day(0), None),))
+    then = memory.history("Jane", "lives in", JANE, known_at=day(15))
+    assert [(fact.id, fact.status, fact.superseded_by, fact.holds) for fact in then] == [
+        (berlin.id, "superseded", oslo.id, ((day(0), day(10)),)),
+        (oslo.id, "active", None, ((day(10), None),)),
+    ]
+    now = memory.history("Jane", "lives in", JANE)
+    assert [(fact.status, len(fact.holds)) for fact in now] == [("active", 1), ("revoked", 0)]
+    assert memory.history("Jane", "lives in", JANE, known_at=day(25)) == now
+    assert memory.history("Jane", "lives in", JANE, known_at=day(1000)) == now
+    assert memory.history("Jane", "lives in", JANE, known_at=day(-1)) == []
+    with pytest.raises(ValueError, match="known_at: expected"):
+        memory.history("Jane", "lives in", JANE, known_at="soon")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_histories_and_lists_believe_the_same(memory: Memory, clock: Clock, seed: int) -> None:
+    rng = random.Random(seed)
+    predicates = ("lives in", "is allergic to")
+    told: list[str] = []
+    for _ in range(25):
+        clock.pass_days(1)
+        if told and rng.random() < 0.2:
+            memory.revoke(told.pop(rng.randrange(len(told))), reason="wrong", scope=JANE)
+            continue
+        value, begin = rng.choice(("oak", "ash", "elm")), rng.randrange(-10, 30)
+        fields: dict[str, Any] = {
+            "value": value,
+            "relation": rng.choice(("asserts", "asserts", "ends", "corrects", "plans")),
+        }
+        if rng.random() < 0.7:
+            fields["valid_from"] = day(begin)
+        if rng.random() < 0.3:
+            fields["valid_until"] = day(begin + rng.randrange(1, 10))
+        outcome = say(memory, f"Jane {value} {len(told)} {begin}", rng.choice(predicates), **fields)
+        if outcome.id is not None and outcome.id not in told:
+            told.append(outcome.id)
+    n_believed = 0
+    for known_at in (day(2.5), day(8.5), day(14.5), day(20.5), day(24.5)):
+        histories = [memory.history("Jane", predicate, JANE, known_at=known_at) for predicate in predicates]
+        for as_of in (day(-5), day(0), day(4), day(11), day(18), day(28)):
+            listed = {fact.id for fact in memory.list(JANE, kinds=["fact"], as_of=as_of, known_at=known_at)}
+            assert listed == {fact.id for history in histories for fact in history if fact.at(as_of)}
+            n_believed += len(listed)
+    assert n_believed > 20
+
+
+def test_a_provisional_fact_is_listed_as_long_as_nothing_later_says_otherwise(
+    memory: Memory, clock: Clock
+) -> None:
+    tenant = Scope("acme")
+    for at, text in ((1, "The office opens at 8"), (5, "The office opens at 9")):
+        clock.now = int(day(at).timestamp() * 1e6)
+        said = FactCandidate(text, "acme", "office hours", said_at=day(at))
+        memory.propose(said, scope=tenant, source=f"run-{at}")
+    (fact,) = memory.list(JANE)
+    assert (fact.text, fact.status) == ("The office opens at 9", "provisional")
+    assert [one.text for one in memory.list(JANE, as_of=day(2))] == ["The office opens at 8"]
+    assert not memory.recall("when does the office open?", JANE) and memory.get(fact.id, scope=JANE) is None
+    memory.confirm(fact.id, scope=tenant, by="legal")
+    assert [one.status for one in memory.list(JANE)] == ["active"]
+    assert memory.recall("when does the office open?", JANE).texts == ["The office opens at 9"]

@@ -213,3 +213,25 @@ def test_texts_that_name_a_time(kit: Kit, text: str, stored: bool) -> None:
     assert pair.engine.count(pair.scope(HOME), filter={"when": {"$gte": datetime(1, 1, 1)}}) == (
         instant is not None and instant >= filters._instant(datetime(1, 1, 1))
     )
+
+
+@given(
+    st.one_of(st.sampled_from(["2026-03-01", "2026-03-01T00:00:00Z", "2026"]), st.text(max_size=3)),
+    st.sampled_from(filtered.MOMENTS),
+    st.sampled_from(["", "2026-03-01", "3"]),
+    st.permutations(["moment", "text", "list"]),
+)
+def test_conditions_on_a_field_as_text_and_as_time_hold_together(
+    kit: Kit, value: str, moment: datetime, text: str, order: list[str]
+) -> None:
+    """A text that is an ISO 8601 time is both, so conditions of both types on one field can hold at once."""
+    pair = Pair(kit, dim=draw.DIM)
+    pair.both(
+        lambda e: e.upsert(1, "jay", scope=pair.scope(HOME), payload=payload.encode({"when": value}, None))
+    )
+    for by_time in ("$gte", "$lte", "$eq"):
+        for by_text in ("$gte", "$lt"):
+            conditions = {"moment": (by_time, moment), "text": (by_text, text), "list": ("$in", [moment])}
+            for n in (2, 3):
+                filter = {"when": dict(conditions[name] for name in order[:n])}
+                pair.both(lambda e, f=filter: e.count(pair.scope(HOME), filter=f))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay import Scope
+from scrubjay.store.listing import listing_of
 from scrubjay.store.local import LocalEngine
 
 SCOPES = [Scope("a"), Scope("a", user="u"), Scope("a", agent="x"), Scope("a", "u", "x"), Scope("b")]
@@ -83,9 +84,10 @@ def test_listings_follow_the_order_of_writing(steps: list[Any], chunk_docs: int)
                 for n in (None, 1):
                     order, filter = "newest" if newest else "oldest", None if n is None else {"n": n}
                     expected = log.listed(scope, exact=exact, newest=newest, n=n)
-                    whole = engine.listed(scope, exact=exact, filter=filter, order=order)
+                    whole = engine.listed(listing_of(scope, exact=exact, filter=filter, order=order))
                     assert [(one.scope, one.id, one.text) for one in whole] == expected
-                    part = engine.listed(scope, exact=exact, filter=filter, order=order, offset=1, limit=2)
+                    middle = listing_of(scope, exact=exact, filter=filter, order=order, offset=1, limit=2)
+                    part = engine.listed(middle)
                     assert [(one.scope, one.id, one.text) for one in part] == expected[1:3]
                     paged, after = [], 0
                     while len(

@@ -6,6 +6,7 @@ Vectors are exact (see tests/data/strategies.py), so that the whole result is co
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -253,6 +254,28 @@ def test_recency_is_halved_with_every_half_life(
     ranking = Options(recency=weight, half_life_us=hours * 3600e6, now_us=payload.microseconds(now))
     asked: dict[str, Any] = {"scope": scope, "k": 50, "query": Asked(ranking), "explain": True}
     judge.same_result(pair.engine.search("jay", **asked), pair.model.search("jay", **asked), explain=True)
+
+
+@given(histories, draw.queries, draw.exact_vectors, draw.scope_keys)
+@example(  # equal by words: the nearer one was written later, and is first
+    [Put(n, "jay", HOME, v) for n, v in enumerate([OTHER, OTHER, OTHER, BOTH])], "jay", ONE, HOME
+)  # fmt: skip
+@example(  # equally near: the one with more words was written later
+    [Put(n, text, HOME, ONE) for n, text in enumerate(["jay oak", "jay acorn", "jay jay"])], "jay", ONE, HOME
+)  # fmt: skip
+def test_who_is_as_good_in_both_arms_never_scores_lower(
+    kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple
+) -> None:
+    """(Says it without the twin.)"""
+    pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
+    query = Asked(Options(identifier_tier=False))
+    found = pair.engine.search(text, vector=vector, scope=pair.scope(key), k=50, query=query, explain=True)
+    if found.mode != "hybrid":
+        return
+    bm25, similarity = np.nan_to_num(found.bm25), np.asarray(found.similarities)
+    for i, j in itertools.permutations(np.flatnonzero(~np.isnan(similarity)), 2):
+        if bm25[i] >= bm25[j] and similarity[i] >= similarity[j]:
+            assert found.scores[i] >= found.scores[j]
 
 
 def test_the_parts_of_a_score_are_named(kit: Kit) -> None:

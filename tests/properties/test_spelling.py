@@ -111,7 +111,14 @@ def test_misspelt_words(
     check(pair, query, key)
 
 
-FORMS = ["mouse", "mice", "colour", "color", "colors", "crisis", "crises", "knife-edge", "knives", "oak"]
+FORMS = [
+    "mouse", "mice", "colour", "color", "colors", "crisis", "crises", "knife-edge", "knives", "oak",
+    "\u043a\u043d\u0438\u0433\u0430", "\u043a\u043d\u0438\u0433\u0443", "\u043a\u043d\u0438\u0433\u0438",
+    "\u043c\u043e\u0438", "\u03b4\u03c1\u03cc\u03bc\u03bf\u03c2", "\u03b4\u03c1\u03cc\u03bc\u03bf\u03c5",
+    "\u306d\u3053", "\u30cd\u30b3", "\u306d\u30b3", "\u30fe\u309d", "\u732b\u306d", "\u732b\u30cd",
+    "\u0643\u062a\u0627\u0628", "\u0627\u0644\u0643\u062a\u0627\u0628", "\u0648\u0627\u0644\u0643\u062a\u0627\u0628",
+    "\u0628\u064a\u062a", "\u05d1\u05d9\u05ea", "\u05d4\u05d1\u05d9\u05ea", "\u05d1\u05d1\u05d9\u05ea", "\u05d4\u05dd",
+]  # fmt: skip
 
 
 @given(
@@ -127,6 +134,49 @@ FORMS = ["mouse", "mice", "colour", "color", "colors", "crisis", "crises", "knif
 @example([(["mice"], HOME), (["mouse"], HOME)], ["mouse", "mice", "mousx"], HOME)
 def test_other_forms(kit: Kit, written: list[tuple[list[str], tuple]], query: list[str], key: tuple) -> None:
     pair = Pair(kit)
+    for id, (words, scope) in enumerate(written):
+        pair.step(Put(id, " ".join(words), scope, None))
+    check(pair, " ".join(query), key)
+
+
+COMPOUNDS = """
+    Versicherung Krankenversicherung Krankenversicherungsbeiträge Beitrag Kranken Haus Krankenhaus Hund Hundert Auflage
+    Lage Schwarz Schwarzwald Wald Wälder Köch-7 der und nicht ist arbetsmarknad arbete marknad cannot can not
+    lentokone lento kone
+""".split()
+
+
+@given(
+    st.sampled_from(["english", "german", "swedish", "finnish"]),
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(COMPOUNDS), min_size=1, max_size=5), st.sampled_from(SCOPES)),
+        max_size=8,
+    ),
+    st.lists(
+        st.sampled_from([*COMPOUNDS, "Versicherungen-3", "Krankenhaeuser", "Versichrung"]),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(SCOPES),
+    st.sampled_from([None, 1, 2]),
+)
+@example("english", [(["Krankenversicherungsbeitr\u00e4ge"], HOME)], ["Versicherung"], HOME, None)
+@example(
+    "german", [(["Haus"], HOME), (["Haus"], HOME), (["Krankenhaus", "Kranken"], HOME)], ["Haus"], HOME, 1
+)
+@example("german", [(["Haus", "Kranken"], HOME)], ["Krankenhaus", "Krankenhaus"], HOME, None)
+@example("english", [(["der", "und", "nicht", "ist", "Wald", "Schwarz"], HOME)], ["Schwarzwald"], HOME, None)
+@example("english", [(["cannot"], HOME), (["Haus"], HOME)], ["can not", "Haus"], HOME, None)
+@example("english", [(["can not"], HOME), (["Haus"], HOME)], ["cannot", "Haus"], HOME, None)
+def test_compounds(
+    kit: Kit,
+    analyzer: str,
+    written: list[tuple[list[str], tuple]],
+    query: list[str],
+    key: tuple,
+    chunk_docs: int | None,
+) -> None:
+    pair = Pair(kit, chunk_docs, analyzer=analyzer)
     for id, (words, scope) in enumerate(written):
         pair.step(Put(id, " ".join(words), scope, None))
     check(pair, " ".join(query), key)
@@ -166,6 +216,17 @@ def test_longer_texts_are_no_questions(kit: Kit, n_bytes: int) -> None:
         ("colour", "color"),
         ("organisation", "organization"),
         ("tyre", "tire"),
+        ("\u0643\u062a\u0627\u0628", "\u0648\u0627\u0644\u0643\u062a\u0627\u0628"),
+        ("\u0644\u0644\u0643\u062a\u0627\u0628", "\u0643\u062a\u0627\u0628"),
+        ("\u05d4\u05d1\u05d9\u05ea", "\u05d1\u05d1\u05d9\u05ea"),
+        ("\u043a\u043d\u0438\u0433\u0430", "\u043a\u043d\u0438\u0433\u0430\u043c\u0438"),
+        ("\u043d\u043e\u0432\u044b\u0439", "\u043d\u043e\u0432\u0430\u044f"),
+        (
+            "\u03c0\u03c1\u03cc\u03b2\u03bb\u03b7\u03bc\u03b1",
+            "\u03c0\u03c1\u03bf\u03b2\u03bb\u03ae\u03bc\u03b1\u03c4\u03b1",
+        ),
+        ("\u3089\u30fc\u3081\u3093", "\u30e9\u30fc\u30e1\u30f3"),
+        ("\u30cd\u30b3", "\u306d\u3053"),
     ],
 )
 def test_each_is_found(kit: Kit, typed: str, known: str) -> None:

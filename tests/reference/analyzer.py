@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import Stemmer
 from uniseg.wordbreak import word_break, words  # type: ignore[import-untyped]
@@ -401,8 +402,20 @@ def stem_english(word: str) -> str:
     return _english.stemWord(folded) if re.fullmatch("[a-z]+", folded) else word
 
 
+@cache
+def stem_of_language(language: str) -> Callable[[str], str]:
+    """The stemmer of an analyzer that is named for a language: Snowball's. Accents are still on the word."""
+    stemmer = Stemmer.Stemmer(language)
+
+    def stem(word: str) -> str:
+        return stemmer.stemWord(word) if len(word.encode()) <= 1024 else word
+
+    return stem
+
+
 def analyze(text: str, name: str = "english", stemmer: Callable[[str], str] | None = None) -> list[Token]:
     """Terms with their kinds ("word", "part", "whole", "joined"), as the native analyzer of that name finds them."""
     if stemmer is None:
-        stemmer = {"english": stem_english, "plain": lambda word: word}[name]
+        of_ours = {"english": stem_english, "plain": lambda word: word}
+        stemmer = of_ours.get(name) or stem_of_language(name)
     return Oracle(stemmer).analyze(text)

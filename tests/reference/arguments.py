@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.reference import passages
 from tests.reference.scopes import AnyScope, Key, key
 
 MODES = ("hybrid", "lexical", "vector")
@@ -89,6 +90,15 @@ def scope(value: Any, name: str = "scope") -> AnyScope:
     return checked
 
 
+def several_scopes(value: Any, name: str = "scope") -> list[AnyScope]:
+    """Whose documents a search may see: one scope, or a list or tuple with at least one."""
+    if not isinstance(value, (list, tuple)):
+        return [scope(value, name)]
+    if not value:
+        raise ValueError(f"{name}: expected at least one Scope, got none")
+    return [scope(one, name) for one in value]
+
+
 def payload(value: Any, name: str = "payload") -> bytes | None:
     if value is None or isinstance(value, bytes):
         size(len(value or b""), name)
@@ -128,10 +138,21 @@ def vector(value: Any, dim: int | None, name: str = "vector") -> NDArray[np.floa
     return checked
 
 
-def vectors(
-    value: Any, n_rows: int, dim: int | None, name: str = "vectors"
-) -> list[NDArray[np.float64] | None]:
-    """One vector or None for each row, all of one width; errors name the row."""
+def several(value: Any, dim: int | None, name: str = "vector") -> passages.Several:
+    """What a document may have: a vector, or a pair of the vectors of its passages and where they are (or None)."""
+    if not passages.is_pair(value):
+        return vector(value, dim, name)
+    rows = [vector(one, dim, name) for one in array(value[0], 2, name)]
+    if not rows:
+        raise ValueError(f"{name}: expected passages, got none")
+    spans = [(0, 0)] * len(rows) if value[1] is None else [(int(start), int(end)) for start, end in value[1]]
+    if len(spans) != len(rows) or any(not 0 <= start <= end < 2**32 for start, end in spans):
+        raise ValueError(f"{name}: expected a span for each of {len(rows)} passages, got {spans}")
+    return passages.Passages(np.stack(rows), tuple(spans))
+
+
+def vectors(value: Any, n_rows: int, dim: int | None, name: str = "vectors") -> list[Any]:
+    """One vector, or those of passages, or None for each row, all of one width; errors name the row."""
     if value is None:
         return [None] * n_rows
     if isinstance(value, np.ndarray):
@@ -140,13 +161,13 @@ def vectors(
         rows = list(sequence(value, name))
     if len(rows) != n_rows:
         raise ValueError(f"{name}: expected {n_rows} rows, got {len(rows)}")
-    checked: list[NDArray[np.float64] | None] = []
+    checked: list[passages.Several | None] = []
     for index, given in enumerate(rows):
         if given is None:
             checked.append(None)
             continue
-        values = vector(given, dim, f"{name}[{index}]")
-        dim = values.shape[0]
+        values = several(given, dim, f"{name}[{index}]")
+        dim = values.dim if isinstance(values, passages.Passages) else values.shape[0]
         checked.append(values)
     return checked
 

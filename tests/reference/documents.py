@@ -34,6 +34,7 @@ class Row:
     vector: tuple[float, ...] | None
     created_at: int | None
     version: int
+    context: str | None = None
 
     def attributes(self) -> filters.Attributes:
         attributes = {name: value for name, value in self.metadata.items() if value is not None}

@@ -7,7 +7,7 @@ SIGIR 2009: score(d) = sum over rankings of 1 / (k + rank(d)); here with a weigh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -15,6 +15,10 @@ Id = TypeVar("Id", bound=Hashable)
 
 LEAST_DEVIATION = 0.2
 """What the deviation of BM25 in a scope counts as at least."""
+FIRST, FIRST_K = 4.0, 2.0
+"""What "auto" adds for a place in either ranking: FIRST / (FIRST_K + place)."""
+NEAR, NEAR_K = 30.0, 60.0
+"""What it adds for a place in the vector ranking besides."""
 
 
 def reciprocal_rank_scores(
@@ -145,7 +149,17 @@ def _root_reciprocal(document: Id, ranking: Sequence[Id]) -> float:
 
 def far_out(z: float) -> float:
     """What standing out by so many deviations says."""
-    return z * math.sqrt(z) if z > 0 else z
+    return z * math.sqrt(math.sqrt(z)) if z > 0 else z
+
+
+def places(ranking: Sequence[Id], scores: Mapping[Id, float]) -> dict[Id, int]:
+    """One more than how many of the ranking score higher: those with equal scores share a place."""
+    found: dict[Id, int] = {}
+    for rank, document in enumerate(ranking, start=1):
+        before = ranking[rank - 2] if rank > 1 else document
+        tied = rank > 1 and scores[document] == scores[before]
+        found[document] = found[before] if tied else rank
+    return found
 
 
 def logistic(bm25: float, n_terms: int) -> float:
@@ -179,8 +193,12 @@ def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], s
     nearest = Spread.of([found.similarity[d] for d in found.nearest], 0)
     greatest = lexical.greatest
     scores = {}
+    by_words: dict[Id, int] = {}
+    by_nearness: dict[Id, int] = {}
     if options.method == "auto":
-        share = 0.65 - 0.1 * agreement(found)
+        share = 0.6 - 0.1 * agreement(found)
+        by_words = places(found.lexical, found.bm25)
+        by_nearness = places(found.nearest, found.similarity)
     lexical_deviation, mean, deviation = found.scale
     for document in found.documents:
         bm25 = found.bm25.get(document, 0.0)
@@ -190,24 +208,31 @@ def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], s
         of_greatest = bm25 / greatest if greatest > 0 else 0.0
         if options.method == "auto":
             words = share * (bm25 / max(lexical_deviation, LEAST_DEVIATION))
+            if document in by_words:
+                words += FIRST / (FIRST_K + by_words[document])
             similarity = nearest.least if known is None else known
             far = far_out((similarity - mean) / deviation) if found.nearest and deviation > 0 else 0.0
             meaning = (1.0 - share) * far
+            if document in by_nearness:
+                place = by_nearness[document]
+                meaning += FIRST / (FIRST_K + place) + NEAR / (NEAR_K + place)
             score = words + meaning
         elif options.method == "weighted" and options.normalise == "zscore":
             words, meaning = lexical_weight * lexical.zscore(bm25), vector_weight * nearest.zscore(near)
             score = words + meaning
         elif options.method == "weighted":
-            by_words, by_vector = {
+            of_bm25, of_similarity = {
                 "minmax": (of_greatest, _minmax(near, nearest) if in_nearest else 0.0),
                 "max": (of_greatest, near / nearest.greatest if nearest.greatest > 0 else 0.0),
                 "logistic": (logistic(bm25, found.n_terms), min(max(near, 0.0), 1.0)),
             }[options.normalise]
-            words = lexical_weight * by_words if found.lexical else 0.0
-            meaning = vector_weight * by_vector if found.nearest else 0.0
+            words = lexical_weight * of_bm25 if found.lexical else 0.0
+            meaning = vector_weight * of_similarity if found.nearest else 0.0
             score = words + meaning
         elif options.method == "boost":
-            words, meaning = options.boost * of_greatest, 0.0 if known is None else known
+            by_logistic = logistic(bm25, found.n_terms) if bm25 > 0 else 0.0
+            of_bm25 = by_logistic if options.normalise == "logistic" else of_greatest
+            words, meaning = options.boost * of_bm25, 0.0 if known is None else known
             score = meaning + words
             if found.nearest and document not in found.holders and (known is None or known < options.gate):
                 refused.add(document)

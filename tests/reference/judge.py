@@ -88,6 +88,7 @@ def same_stored(given: Any, expected: Any, index: int) -> None:
     assert given.text(index) == expected.text(index)
     assert given.payload(index) == expected.payload(index)
     assert key(given.scope(index)) == key(expected.scope(index))
+    assert given.passage(index) == expected.passage(index)
 
 
 def vector_result(given: Any, model: ModelEngine, query: Any, scope: AnyScope, k: int) -> None:
@@ -126,7 +127,8 @@ def allowed_error(model: ModelEngine, query: Any, key: DocumentKey) -> float:
     document = model.stored(key)
     assert document.vector is not None
     given = np.asarray(query, dtype=np.float32).astype(np.float64)
-    return vectors.bound(model.metric, model.dtype, given, document.vector.astype(np.float64))
+    rows = document.vector[0] if isinstance(document.vector, tuple) else [document.vector]
+    return max(vectors.bound(model.metric, model.dtype, given, row.astype(np.float64)) for row in rows)
 
 
 def fused_result(

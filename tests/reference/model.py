@@ -13,21 +13,36 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import VersionConflictError
-from tests.reference import arguments, bm25, filters, fusion, neighbours, ranking, scopes, spelling, vectors
+from tests.reference import (
+    arguments,
+    bm25,
+    compounds,
+    filters,
+    fusion,
+    neighbours,
+    passages,
+    ranking,
+    scopes,
+    spelling,
+    vectors,
+)
+from tests.reference import links as links_module
+from tests.reference.analyzer import analyze as analyze_text
 from tests.reference.analyzer import stem_english
+from tests.reference.contexts import context_of
 from tests.reference.dates import Dates, find_dates
 from tests.reference.function_words import MOST_IDF, WORDS, marked
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
-from tests.reference.word_forms import with_forms
+from tests.reference.word_forms import cannot_meant, with_forms
 
 COUNTING = ("word", "part")
 DEFAULT_CANDIDATES = 100
@@ -75,7 +90,7 @@ class Row:
     document: Document
     frequencies: Counter[str]
     length: int
-    vector: NDArray[np.float64] | None
+    vector: passages.Several | None
     serial: int
 
 
@@ -86,7 +101,7 @@ class Write:
     id: str | int
     text: str
     scope: AnyScope
-    vector: NDArray[np.float64] | None
+    vector: passages.Several | None
     payload: bytes | None
     expected: int | None = None
     """The version that it may replace, 0 if there must be none."""
@@ -112,7 +127,7 @@ class ModelEngine:
         stemmer: Callable[[str], str] | None = None,
         k1: float | None = None,
         b: float | None = None,
-        analyze: Callable[[str], Iterable[tuple[str, str]]] = analyze_english,
+        analyze: Callable[[str], Iterable[tuple[str, str]]] | None = None,
     ) -> None:
         if dim is not None and arguments.positive(dim, "dim") < 1:
             raise ValueError
@@ -126,7 +141,9 @@ class ModelEngine:
             raise ValueError(f"b: expected a number from 0 to 1, got {b}")
         self.dim, self.metric, self.dtype, self.k1, self.b = dim, metric, dtype, k1, b
         self.analyzer = analyzer
-        self._analyze = analyze
+        if analyze is None and analyzer in compounds.LANGUAGES:
+            analyze = partial(analyze_text, name=analyzer)
+        self._analyze = analyze or analyze_english
         self._rows: dict[DocumentKey, Row] = {}
         self._id_type: type | None = None
         self._n_writes = 0
@@ -138,7 +155,7 @@ class ModelEngine:
     def upsert(
         self, id: Any, text: Any, *, scope: AnyScope, vector: Any = None, payload: bytes | None = None
     ) -> None:
-        checked = None if vector is None else arguments.vector(vector, self.dim)
+        checked = None if vector is None else arguments.several(vector, self.dim)
         write = Write(
             arguments.document_id(id, self._id_type),
             arguments.text(text),
@@ -201,10 +218,15 @@ class ModelEngine:
     def _write(self, write: Write) -> None:
         tokens = list(self._analyze(write.text))
         n_counting = sum(kind in self.counting_kinds for _, kind in tokens)
-        stored = None if write.vector is None else write.vector.astype(np.float32)
-        if stored is not None:
+        if context := context_of(write.payload):  # is found, but makes the document no longer
+            tokens += self._analyze(context)
+        stored: Any = None
+        if isinstance(write.vector, passages.Passages):
+            stored = write.vector.stored()
+            self.dim = write.vector.dim
+        elif write.vector is not None:
+            stored = write.vector.astype(np.float32)
             stored.setflags(write=False)
-        if write.vector is not None:
             self.dim = write.vector.shape[0]
         self._id_type = type(write.id)
         self._n_writes += 1
@@ -293,13 +315,14 @@ class ModelEngine:
         text: Any = None,
         *,
         vector: Any = None,
-        scope: AnyScope,
+        scope: AnyScope | Sequence[AnyScope],
         k: int = 10,
         filter: Any = None,
         query: Any = None,
         explain: bool = False,
         entities: Sequence[str] | None = None,
     ) -> Result:
+        """Several scopes are searched as if one saw what any of them sees."""
         wanted = asked(query)
         k = arguments.positive(k, "k")
         n_lexical, n_nearest = (
@@ -310,7 +333,10 @@ class ModelEngine:
         entities = wanted.entities if entities is None else entities
         text = text if wanted.keywords is None else wanted.keywords
         ran = arguments.mode(
-            wanted.mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
+            wanted.mode,
+            has_text=text is not None,
+            has_vector=vector is not None,
+            has_rankings=bool(rankings) or bool(wanted.links and wanted.links.centres),
         )
         named = [
             [
@@ -319,11 +345,12 @@ class ModelEngine:
             ]
             for listed in rankings or []
         ]
-        rows = self._visible(arguments.scope(scope))
+        seen = arguments.several_scopes(scope)
+        rows = self._visible(seen)
         tokens = list(self._analyze(arguments.text(text))) if text is not None else []
         direction = None if vector is None else arguments.vector(vector, self.dim)
 
-        fused = ran == "hybrid" or bool(rankings)
+        fused = ran == "hybrid" or bool(rankings) or wanted.links is not None
         dates = self._dates(text, wanted)
         turns = wanted.mode == "hybrid" and options.neighbours != 0
         # Whether any visible document is a turn is asked of all, as of the columns.
@@ -333,9 +360,10 @@ class ModelEngine:
         depth = max(n_lexical, n_nearest)
         read: list[spelling.Correction] = []
         if options.spelling and text is not None and ran in ("hybrid", "lexical"):
-            tokens, read = self._reworded(rows, arguments.text(text), tokens)
-        meant = {known for _, _, word, known in read if word in WORDS}
-        bm25_of = self._bm25(rows, [term for term, _ in tokens], text, meant) if text is not None else {}
+            tokens, read, part_of, meant = self._reworded(rows, arguments.text(text), tokens)
+        else:
+            part_of, meant = {}, set()
+        bm25_of = self._bm25(rows, tokens, text, meant, part_of) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
         visible = rows
@@ -349,6 +377,9 @@ class ModelEngine:
         lexical = self._ranking(rows, bm25_of, n_lexical) if ran in ("hybrid", "lexical") else []
         nearest = self._ranking(rows, similarity_of, n_nearest) if ran in ("hybrid", "vector") else []
         extra = [self._visible_ranking(rows, listed, scope)[:depth] for listed in named]
+        if wanted.links is not None:
+            listed = [*lexical, *nearest, *(serial for ranked in extra for serial in ranked)]
+            extra += self._linked(rows, attributes_of, wanted.links, scope, depth, listed)
         row_of = {row.serial: row for row in rows}
         if ranked:
             with_words, with_vector = ran in ("hybrid", "lexical"), ran in ("hybrid", "vector")
@@ -358,7 +389,7 @@ class ModelEngine:
                 frequencies_of.__getitem__,
                 bm25_of if with_words else {},
                 similarity_of if with_vector else {},
-                lambda a, b: self._cosine(row_of[a], row_of[b]),
+                lambda a, b: self._cosine(row_of[a], row_of[b], direction if with_vector else None),
                 lambda serial: attributes_of[serial],
                 [] if entities is None else list(entities),
                 self._spread_fused(visible, similarity_of, nearest),
@@ -367,6 +398,7 @@ class ModelEngine:
                 dates,
                 lambda serial: row_of[serial].document.key[0],
                 turns,
+                part_of,
             )
             hits, share = self._rank(
                 evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, depth)
@@ -397,6 +429,7 @@ class ModelEngine:
                 hit.identifier,
                 hit.parts if explain else {},
                 share_of(said, frequencies_of[serial]),
+                self._passage(row_of[serial], direction if ran in ("hybrid", "vector") else None),
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
@@ -446,15 +479,18 @@ class ModelEngine:
 
     # -- the definitions ----------------------------------------------------------------------------------------------
 
-    def _visible(self, scope: AnyScope) -> list[Row]:
-        """The documents that a search from `scope` sees, in the order in which equal scores stand."""
-        order = {partition: place for place, partition in enumerate(scopes.visible_partitions(scope))}
+    def _visible(self, scope: AnyScope | Sequence[AnyScope]) -> list[Row]:
+        """The documents that a search from one or several scopes sees, in the order in which equal scores stand."""
+        seen = scopes.visible_together(arguments.several_scopes(scope))
+        order = {partition: place for place, partition in enumerate(seen)}
         rows = [row for (home, _), row in self._rows.items() if home in order]
         return sorted(rows, key=lambda row: (order[row.document.key[0]], row.serial))
 
-    def _named(self, row_of: Mapping[DocumentKey, Row], id: str | int, scope: AnyScope) -> Row | None:
-        """Which of these documents an id names: the most specific that `scope` sees."""
-        for home in scopes.most_specific_first(scope):
+    def _named(
+        self, row_of: Mapping[DocumentKey, Row], id: str | int, scope: AnyScope | Sequence[AnyScope]
+    ) -> Row | None:
+        """Which of these documents an id names: the most specific that one or several scopes see."""
+        for home in scopes.most_specific_together(arguments.several_scopes(scope)):
             if (home, id) in row_of:
                 return row_of[home, id]
         return None
@@ -482,10 +518,11 @@ class ModelEngine:
 
     def _reworded(
         self, rows: Sequence[Row], text: str, tokens: Analysis
-    ) -> tuple[Analysis, list[spelling.Correction]]:
-        """The tokens of a query with what its unknown words are read as, and with other forms; and the corrections."""
+    ) -> tuple[Analysis, list[spelling.Correction], dict[str, str], set[str]]:
+        """The tokens of a query with what its unknown words are read as, with other forms, and with compounds and parts
+        of them; the corrections; of which term each compound or part is; and function words that are meant."""
         if len(text.encode("utf-8", "replace")) > spelling.MOST_BYTES:
-            return tokens, []
+            return tokens, [], {}, set()
         df = Counter(term for row in rows for term in row.frequencies)
         becomes, further = self._forms(tokens, df)
         others = [(term, kind) for term, kind in tokens if term not in becomes]
@@ -493,7 +530,14 @@ class ModelEngine:
         becomes.update((term, known) for _, term, _, known in read)
         present = {becomes.get(term, term) for term, _ in tokens}
         further = [(term, kind) for term, kind in further if term not in present]
-        return [(becomes.get(term, term), kind) for term, kind in tokens] + further, read
+        meant = {known for _, _, word, known in read if word in WORDS}
+        meant |= cannot_meant(tokens, becomes, further)
+        compounded = compounds.others(tokens, df, self.analyzer.split("-")[0], becomes)
+        reworded = [(becomes.get(term, term), kind) for term, kind in tokens] + further
+        present = {term for term, _ in reworded}
+        part_of = {other: term for other, (term, _) in compounded.items() if other not in present}
+        reworded += [(other, "joined") for other in part_of for _ in range(compounded[other][1])]
+        return reworded, read, part_of, meant
 
     def _forms(self, tokens: Analysis, df: Mapping[str, int]) -> tuple[dict[str, str], Analysis]:
         return with_forms(tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [])
@@ -510,10 +554,15 @@ class ModelEngine:
         )
 
     def _bm25(
-        self, rows: Sequence[Row], query: Sequence[str], text: str, meant: Collection[str] = ()
+        self,
+        rows: Sequence[Row],
+        tokens: Analysis,
+        text: str,
+        meant: Collection[str] = (),
+        part_of: Mapping[str, str] | None = None,
     ) -> dict[int, float]:
         """The score of every document that holds a term of the query; the statistics are those of `rows` alone."""
-        count_in_query = Counter(query)  # keeps the order of first appearance
+        count_in_query = Counter(term for term, _ in tokens)  # keeps the order of first appearance
         holders = {term: [row for row in rows if term in row.frequencies] for term in count_in_query}
         idf_of = {
             term: self.formulas.idf(self._n_documents(rows), len(found))
@@ -525,10 +574,12 @@ class ModelEngine:
         bits = self.formulas.fraction_bits(idf_of, count_in_query)
         average = self._average_length(rows)
         k1, b = self.formulas.parameters(average, self.k1, self.b)
-        little = self._function_words(text, [(term, "") for term in query], meant)
+        little = self._function_words(text, tokens, meant)
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
             worth = min(idf, MOST_IDF) if term in little else idf
+            if part_of and term in part_of:
+                worth = compounds.WORTH * min(idf, idf_of.get(part_of[term], idf))
             norms = np.array([self.formulas.length_norm(row.length, average, k1, b) for row in holders[term]])
             frequencies = [row.frequencies[term] for row in holders[term]]
             gains = self.formulas.contributions(self.formulas.weight(worth, bits), frequencies, norms)
@@ -558,11 +609,7 @@ class ModelEngine:
         return vectors.spread([similarity_of[one] for one in (nearest if few else known)])
 
     def _similarities(self, rows: Sequence[Row], query: NDArray[np.float64]) -> dict[int, float]:
-        return {
-            row.serial: vectors.similarity(self.metric, query, row.vector)
-            for row in rows
-            if row.vector is not None and row.vector.shape == query.shape
-        }
+        return {row.serial: self._nearest(row.vector, query)[1] for row in rows if row.vector is not None}
 
     def _ranking(self, rows: Sequence[Row], score_of: dict[int, float], depth: int) -> list[int]:
         """The best `depth` documents: score descending, then the order of `rows`."""
@@ -570,7 +617,10 @@ class ModelEngine:
         return sorted(scored, key=lambda serial: -score_of[serial])[:depth]  # sorted() is stable
 
     def _visible_ranking(
-        self, rows: Sequence[Row], entries: Sequence[tuple[scopes.Key | None, str | int]], scope: AnyScope
+        self,
+        rows: Sequence[Row],
+        entries: Sequence[tuple[scopes.Key | None, str | int]],
+        scope: AnyScope | Sequence[AnyScope],
     ) -> list[int]:
         """A caller's ranking, of which only the documents in `rows` count; of repeated ones the first."""
         row_of = {row.document.key: row for row in rows}
@@ -578,6 +628,38 @@ class ModelEngine:
             self._named(row_of, id, scope) if home is None else row_of.get((home, id)) for home, id in entries
         ]
         return list(dict.fromkeys(row.serial for row in named if row is not None))
+
+    def _linked(
+        self,
+        rows: Sequence[Row],
+        attributes_of: Mapping[int, filters.Attributes],
+        wanted: Any,
+        scope: AnyScope,
+        depth: int,
+        listed: Sequence[int],
+    ) -> list[list[int]]:
+        """The rankings by links, of which only the documents in `rows` count; `listed`: what other rankings hold."""
+        row_of = {row.document.key: row for row in rows}
+
+        def named(id: str | int) -> int | None:
+            row = self._named(row_of, id, scope)
+            return None if row is None else row.serial
+
+        links = links_module.edges(
+            {row.serial: attributes_of[row.serial].get(wanted.field) for row in rows}, named
+        )
+        place = {row.serial: index for index, row in enumerate(rows)}
+        found = []
+        if wanted.centres:
+            entries = [arguments.ranking_entry(one, self._id_type, "links.centres") for one in wanted.centres]
+            centres = self._visible_ranking(rows, entries, scope)
+            found.append(
+                links_module.by_distance(links, centres, place, wanted.hops, wanted.direction)[:depth]
+            )
+            listed = [*listed, *found[0]]
+        if wanted.mentions:
+            found.append(links_module.by_mentions(links, listed, place))
+        return found
 
     @staticmethod
     def _dates(text: Any, wanted: Asked) -> Dates | None:
@@ -596,10 +678,23 @@ class ModelEngine:
     ) -> tuple[dict[int, float], set[int], float]:
         return fusion.fused_scores(options, found)
 
-    def _cosine(self, a: Row, b: Row) -> float:
+    def _nearest(self, vector: passages.Several, query: NDArray[np.float64]) -> tuple[int, float]:
+        return passages.nearest(self.metric, query, vector)
+
+    def _cosine(self, a: Row, b: Row, query: NDArray[np.float64] | None) -> float:
         if a.vector is None or b.vector is None:
             return 0.0
-        return vectors.similarity("cosine", a.vector, b.vector)
+        one, other = (
+            passages.direction(self.metric, query, row.vector) for row in (a, b) if row.vector is not None
+        )
+        return vectors.similarity("cosine", one, other)
+
+    def _passage(self, row: Row, query: NDArray[np.float64] | None) -> tuple[int, int] | None:
+        """Where the nearest passage of a document is."""
+        if query is None or not isinstance(row.vector, passages.Passages):
+            return None
+        start, end = row.vector.spans[self._nearest(row.vector, query)[0]]
+        return (start, end) if end else None
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))

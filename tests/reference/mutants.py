@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.reference import arguments, bm25, scopes
+from tests.reference import arguments, bm25, fusion, scopes
 from tests.reference.fusion import reciprocal_rank_scores
 from tests.reference.model import ModelEngine, Row
 from tests.reference.query import asked
@@ -131,20 +131,28 @@ class AllTokensCount(ModelEngine):
 
 @caught_by(LEXICAL)
 class RepeatedTermsOnce(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
-        return super()._bm25(rows, list(dict.fromkeys(query)), text, meant)
+    def _bm25(
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+    ) -> dict[int, float]:
+        return super()._bm25(
+            rows, list({term: (term, kind) for term, kind in tokens}.values()), text, meant, part_of
+        )
 
 
 @caught_by(LEXICAL)
 class FunctionWordsInFull(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
-        return super()._bm25(rows, query, "")
+    def _bm25(
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+    ) -> dict[int, float]:
+        return super()._bm25(rows, tokens, "", (), part_of)
 
 
 @caught_by(LEXICAL)
 class NamesAreFunctionWords(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
-        return super()._bm25(rows, query, text.lower(), meant)
+    def _bm25(
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+    ) -> dict[int, float]:
+        return super()._bm25(rows, tokens, text.lower(), meant, part_of)
 
 
 @caught_by(SPELLING)
@@ -181,8 +189,18 @@ class OneFormOnly(ModelEngine):
 
 @caught_by(SPELLING)
 class MeantFunctionWordsInFull(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
-        return super()._bm25(rows, query, text)
+    def _bm25(
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+    ) -> dict[int, float]:
+        return super()._bm25(rows, tokens, text, (), part_of)
+
+
+@caught_by(SPELLING)
+class PartsInFull(ModelEngine):
+    def _bm25(
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+    ) -> dict[int, float]:
+        return super()._bm25(rows, tokens, text, meant)
 
 
 @caught_by(LEXICAL)
@@ -578,6 +596,39 @@ class AgreementIsIgnored(ModelEngine):
             scores, refused, _ = super()._fuse(replace(options, method="weighted", weights=(0.5, 0.5)), found)
             return scores, refused, 0.5
         return super()._fuse(options, found)
+
+
+@caught_by(RANKING)
+class PlacesAreIgnored(ModelEngine):
+    """The automatic fusion goes by scores alone."""
+
+    def _fuse(self, options: Any, found: Any) -> Any:
+        scores, refused, share = super()._fuse(options, found)
+        if options.method == "auto":
+            for ranking, known, near in (
+                (found.lexical, found.bm25, 0.0),
+                (found.nearest, found.similarity, fusion.NEAR),
+            ):
+                for document, place in fusion.places(ranking, known).items():
+                    scores[document] -= fusion.FIRST / (fusion.FIRST_K + place)
+                    scores[document] -= near / (fusion.NEAR_K + place)
+        return scores, refused, share
+
+
+@caught_by(RANKING)
+class EqualScoresHaveDifferentPlaces(ModelEngine):
+    """Of documents that hold the same words the one written first has the better place."""
+
+    def _fuse(self, options: Any, found: Any) -> Any:
+        scores, refused, share = super()._fuse(options, found)
+        if options.method == "auto":
+            place = fusion.places(found.lexical, found.bm25)
+            for rank, document in enumerate(found.lexical, start=1):
+                if rank == place[document]:
+                    continue  # the bits of what is right stay as they are
+                scores[document] += fusion.FIRST / (fusion.FIRST_K + rank)
+                scores[document] -= fusion.FIRST / (fusion.FIRST_K + place[document])
+        return scores, refused, share
 
 
 @caught_by(RANKING)

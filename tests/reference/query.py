@@ -26,6 +26,7 @@ class Asked:
     exclude: Any = None
     rankings: Sequence[Sequence[Any]] | None = None
     entities: Sequence[str] | None = None
+    links: Any = None
     spread: bool = False
 
     @cached_property
@@ -35,6 +36,7 @@ class Asked:
 
         options = {one.name: getattr(self.ranking, one.name) for one in fields(self.ranking)}
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ranking"}
+        given["links"] = None if self.links is None else self.links._options()
         return _native.CompiledQuery(_native.CompiledRanking(options.pop("method"), **options), **given)
 
     @property
@@ -81,4 +83,5 @@ def asked(query: Any) -> Asked:
         query.exclude,
         query.rankings,
         None if query.entities is None else query.entities.names,
+        query.links,
     )

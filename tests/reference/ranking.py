@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
 from tests.reference import bm25, filters, neighbours
 from tests.reference.analyzer import stem_english
+from tests.reference.compounds import WORTH
 from tests.reference.dates import Dates
 from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
@@ -68,6 +69,8 @@ class Evidence(Generic[Id]):
     """The exact scope of a document."""
     turns: bool = False
     """Whether neighbours count."""
+    part_of: Mapping[str, str] = field(default_factory=dict)
+    """Compounds and parts of compounds that stand for terms of the query."""
 
     @property
     def counted(self) -> Sequence[Id]:
@@ -112,7 +115,11 @@ def lexical_deviation(evidence: Evidence[Id]) -> float:
         if frequency == 0:
             continue
         idf = bm25.idf(n_documents, frequency)
-        weight = count * (min(idf, MOST_IDF) if term in evidence.function_words else idf)
+        worth = min(idf, MOST_IDF) if term in evidence.function_words else idf
+        if (whole := evidence.part_of.get(term)) is not None:
+            frequency_of_whole = document_frequency(whole, evidence)
+            worth = WORTH * min(idf, bm25.idf(n_documents, frequency_of_whole) if frequency_of_whole else idf)
+        weight = count * worth
         held = frequency / n_documents
         variance += weight * weight * held * (1.0 - held)
     return math.sqrt(variance)
@@ -267,7 +274,7 @@ def rank(
         if options.identifier_tier:
             found.holders = holders(evidence, [*lexical, *nearest])
             for document in found.holders:
-                found.bm25[document] = evidence.bm25[document]
+                found.bm25.setdefault(document, evidence.bm25[document])
         corrected = options.method == "production" and not options.literal
         if nearest and (options.method == "boost" or corrected):
             for document in set(lexical) | set(found.holders):

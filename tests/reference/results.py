@@ -21,7 +21,7 @@ class Document:
     text: str
     scope: AnyScope
     payload: bytes | None
-    vector: NDArray[np.float32] | None
+    vector: NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.uint32]] | None
     version: int = 0
 
     @property
@@ -44,6 +44,7 @@ class Hit:
     identifier: bool = False
     parts: Mapping[str, float] = field(default_factory=dict)
     information: float = math.nan
+    passage: tuple[int, int] | None = None
 
 
 class Result:
@@ -117,6 +118,9 @@ class Result:
 
     def matched_terms(self, index: int) -> list[str]:
         return list(self._hits[index].matched_terms)
+
+    def passage(self, index: int) -> tuple[int, int] | None:
+        return self._hits[index].passage
 
     def parts(self, index: int) -> dict[str, float]:
         return dict(self._hits[index].parts)

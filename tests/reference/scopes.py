@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,6 +60,16 @@ def visible_partitions(scope: AnyScope) -> list[Key]:
     if user is not None and agent is not None:
         partitions.append((tenant, user, agent))
     return partitions
+
+
+def visible_together(scopes: Iterable[AnyScope]) -> list[Key]:
+    """What any of several scopes sees, each partition once, in the order in which equal scores stand."""
+    return list(dict.fromkeys(partition for scope in scopes for partition in visible_partitions(scope)))
+
+
+def most_specific_together(scopes: Iterable[AnyScope]) -> list[Key]:
+    """The same in the order in which an id without a scope is looked for: user and agent, user, agent, tenant."""
+    return sorted(visible_together(scopes), key=lambda home: (home[1] is None, home[2] is None))
 
 
 def most_specific_first(scope: AnyScope) -> list[Key]:

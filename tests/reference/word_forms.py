@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tests.reference.analyzer import stem_english
+from tests.reference.script_forms import script_forms
 
 GROUPS = """
     knife knives; wife wives; leaf leaves; loaf loaves; half halves; shelf shelves; thief thieves; wolf wolves;
@@ -26,7 +28,14 @@ GROUPS = """
     sceptical skeptical; sulphur sulfur; manoeuvre maneuver; anaesthesia anesthesia; anaemia anemia;
     paediatric pediatric; orthopaedic orthopedic; haemoglobin hemoglobin; leukaemia leukemia; diarrhoea diarrhea;
     oestrogen estrogen; foetus fetus; encyclopaedia encyclopedia; fuelled fueled; woollen woolen;
-    skilful skillful; mould mold; smoulder smolder; cosy cozy; mum mom
+    skilful skillful; mould mold; smoulder smolder; cosy cozy; mum mom;
+    amt amter; bild bilder; blatt blatter; brett bretter; buch bucher; dach dacher; denkmal denkmaler; dorf dorfer;
+    ei eier; fach facher; fass fasser; feld felder; gehalt gehalter; geschlecht geschlechter; gesicht gesichter;
+    glas glaser; glied glieder; gott gotter; haus hauser; huhn huhner; irrtum irrtumer; kalb kalber; kind kinder;
+    kleid kleider; korn korner; krankenhaus krankenhauser; kraut krauter; lamm lammer; licht lichter; lied lieder;
+    loch locher; mitglied mitglieder; rathaus rathauser; reichtum reichtumer; rind rinder; schloss schlosser;
+    schwert schwerter; strauch straucher; tuch tucher; volk volker; wald walder; wort worter; worterbuch worterbucher;
+    wurm wurmer
 """
 
 
@@ -42,6 +51,10 @@ def _others() -> dict[str, set[str]]:
 OTHERS = _others()
 
 
+CANNOT = ("can", "not")
+"""What "cannot" is, too."""
+
+
 def with_forms(
     tokens: Sequence[tuple[str, str]], document_frequency: Mapping[str, int]
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
@@ -51,11 +64,16 @@ def with_forms(
     for term, count in Counter(term for term, _ in tokens).items():
         if any(kind != "word" for other, kind in tokens if other == term):
             continue
-        known = [other for other in OTHERS.get(term, ()) if document_frequency.get(other, 0) > 0]
+        others = OTHERS.get(term) or script_forms(term)
+        if term == "cannot" and document_frequency.get(term, 0) == 0:
+            others = set(CANNOT)
+        known = [other for other in others if document_frequency.get(other, 0) > 0]
         known.sort(key=lambda other: (-document_frequency[other], other))
         if known and document_frequency.get(term, 0) == 0:
             becomes[term] = known.pop(0)
         further += [(other, count) for other in known]
+    if _says_can_not(tokens) and document_frequency.get("cannot", 0) > 0:
+        further.append(("cannot", 1))
     present = {becomes.get(term, term) for term, _ in tokens}
     added: list[tuple[str, str]] = []
     for other, count in further:
@@ -63,3 +81,16 @@ def with_forms(
             present.add(other)
             added += [(other, "joined")] * count
     return becomes, added
+
+
+def cannot_meant(
+    tokens: Sequence[tuple[str, str]], becomes: Mapping[str, str], further: Sequence[tuple[str, str]]
+) -> set[str]:
+    """The terms that weigh as little as function words because they stand for "cannot", or it for them."""
+    if "cannot" in becomes and becomes["cannot"] in CANNOT:
+        return {*CANNOT, "cannot"}
+    return {*CANNOT, "cannot"} if ("cannot", "joined") in further and _says_can_not(tokens) else set()
+
+
+def _says_can_not(tokens: Sequence[tuple[str, str]]) -> bool:
+    return any(pair == tuple((word, "word") for word in CANNOT) for pair in itertools.pairwise(tokens))

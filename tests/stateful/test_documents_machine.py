@@ -35,6 +35,7 @@ metadata = st.dictionaries(st.sampled_from(FIELDS), values, max_size=3)
 changes = st.dictionaries(st.sampled_from(FIELDS), st.one_of(st.none(), values), max_size=3)
 vectors = st.one_of(st.none(), st.lists(st.integers(1, 9), min_size=3, max_size=3).map(tuple))
 times = st.one_of(st.none(), st.integers(0, 3))
+contexts = st.sampled_from([None, None, "acorn title", 'jay "quoted\\"'])
 conditions = st.sampled_from([None, None, "absent", "current", "stale"])
 wishes = st.one_of(
     st.none(),
@@ -80,7 +81,7 @@ class DocumentsMachine(RuleBasedStateMachine):
 
     @rule(
         rows=st.lists(
-            st.tuples(keys, st.sampled_from(TEXTS), metadata, vectors, times, conditions),
+            st.tuples(keys, st.sampled_from(TEXTS), metadata, vectors, times, conditions, contexts),
             min_size=1,
             max_size=6,
         )
@@ -88,10 +89,18 @@ class DocumentsMachine(RuleBasedStateMachine):
     def upsert_many(self, rows: list[Any]) -> None:
         drawn = [
             (
-                Row((key(scope), id), text, dict(extra), vector, None if time is None else time * 10**6, 0),
+                Row(
+                    (key(scope), id),
+                    text,
+                    dict(extra),
+                    vector,
+                    None if time is None else time * 10**6,
+                    0,
+                    context,
+                ),
                 condition,
             )
-            for (scope, id), text, extra, vector, time, condition in rows
+            for (scope, id), text, extra, vector, time, condition, context in rows
         ]
         try:
             wanted: Any = self.model.upsert_many(
@@ -107,6 +116,7 @@ class DocumentsMachine(RuleBasedStateMachine):
                     "scope": Scope(*row.key[0]),
                     "metadata": row.metadata,
                     "vector": row.vector,
+                    "context": row.context,
                     "created_at": None if row.created_at is None else row.created_at / 10**6,
                     "version": self._expected(index, row.key, condition),
                 }
@@ -124,11 +134,16 @@ class DocumentsMachine(RuleBasedStateMachine):
             assert written == wanted
 
     @rule(place=keys, extra=changes, vector=st.one_of(st.just("keep"), vectors), time=st.one_of(st.just("keep"), times),
-          condition=st.sampled_from([None, None, "current", "stale"]))  # fmt: skip
-    def patch(self, place: Any, extra: dict[str, Any], vector: Any, time: Any, condition: str | None) -> None:
+          condition=st.sampled_from([None, None, "current", "stale"]),
+          context=st.one_of(st.just("keep"), contexts))  # fmt: skip
+    def patch(
+        self, place: Any, extra: dict[str, Any], vector: Any, time: Any, condition: str | None, context: Any
+    ) -> None:
         scope, id = place
         own = (key(scope), id)
         fields: dict[str, Any] = {} if vector == "keep" else {"vector": vector}
+        if context != "keep":
+            fields["context"] = context
         options: dict[str, Any] = dict(fields)
         if time != "keep":
             fields["created_at"] = None if time is None else time * 10**6
@@ -197,7 +212,15 @@ class DocumentsMachine(RuleBasedStateMachine):
     def _row(record: Any) -> Row:
         vector = None if record.vector is None else tuple(np.asarray(record.vector).tolist())
         time = None if record.created_at is None else int(record.created_at.timestamp() * 10**6)
-        return Row((key(record.scope), record.id), record.text, dict(record.metadata), vector, time, 0)
+        return Row(
+            (key(record.scope), record.id),
+            record.text,
+            dict(record.metadata),
+            vector,
+            time,
+            0,
+            record.context,
+        )
 
     @rule(scope=scopes, field=st.sampled_from(FIELDS), filter=wishes)
     def values(self, scope: Scope, field: str, filter: Any) -> None:
@@ -210,7 +233,9 @@ class DocumentsMachine(RuleBasedStateMachine):
         """What a search finds is what is listed: both retrievers follow every write."""
         words = {(key(hit.scope), hit.id) for hit in self.indexes[0].search(text, scope=scope, k=100)}
         assert words == {
-            row.key for row in self.model.seen(scope) if set(row.text.split()) & set(text.split())
+            row.key
+            for row in self.model.seen(scope)
+            if {*row.text.split(), *(row.context or "").split()} & set(text.split())
         }
         for index in self.indexes[1:]:
             assert {(key(hit.scope), hit.id) for hit in index.search(text, scope=scope, k=100)} == words

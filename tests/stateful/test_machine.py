@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from scrubjay.payload import encode
 from tests.data import strategies as draw
 from tests.data.engines import engine_kit
 from tests.data.replay import Pair
@@ -15,7 +16,9 @@ from tests.stateful import invariants
 
 vectors = draw.some_exact_vectors
 CONDITIONS = [None, "absent", "current", "stale"]
-payloads = st.one_of(st.none(), st.binary(max_size=5))
+payloads = st.one_of(
+    st.none(), st.binary(max_size=5), draw.texts.map(lambda text: encode(None, None, context=text or None))
+)
 
 
 places = draw.weighted((3, st.integers(0, 7)), (1, st.integers(0, 39)))

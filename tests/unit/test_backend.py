@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import inspect
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,9 +28,11 @@ from scrubjay.backend import (
     Not,
     ScopeMap,
     Test,
+    awaited,
     is_text,
     joined,
     parted,
+    path_or_index,
     search_together,
 )
 from tests.data import markdown
@@ -50,6 +53,62 @@ def fill(documents: Documents, n: int, scope: Scope = JANE) -> None:
         [{"id": f"m{i}", "text": f"note {i}", "metadata": {"word": str(i), "n": i}} for i in range(n)],
         scope=scope,
     )
+
+
+# ---------------------------------------------------------------------- a listing
+
+
+def test_a_listing_takes_conditions_and_ids(documents: Documents) -> None:
+    fill(documents, 6)
+    fill(documents, 2, ACME)
+    ids = [record.id for record in documents.list(scope=JANE, filter=EVEN, exact=True, order="oldest")]
+    assert ids == ["m0", "m2", "m4"]
+    found = documents.list(scope=JANE, filter=EVEN, ids=["m4", None, "m3", "m0", "gone"], exact=True)
+    assert [record.id for record in found] == ["m4", "m0"]
+    assert documents.list(scope=JANE, ids=[]) == [] == documents.list(scope=JOE, exact=True)
+    assert [record.id for record in documents.list(scope=JANE, ids=["m1"], exact=True, limit=1)] == ["m1"]
+    assert len(documents.list(scope=JANE, ids=["m1"])) == 2  # a scope's own, and the shared one
+    assert asyncio.run(AsyncDocuments(documents).list(scope=JOE)) == documents.list(scope=JOE)
+
+
+def test_a_listing_of_a_shared_id_has_those_that_meet_the_conditions(documents: Documents) -> None:
+    for scope, word in ((JANE, "1"), (ACME, "2")):
+        documents.upsert_many([{"id": "m", "text": "x", "metadata": {"word": word}}], scope=scope)
+    assert [record.scope for record in documents.list(scope=JANE, filter=EVEN, limit=1)] == [ACME]
+
+
+# ---------------------------------------------------------------------- async methods of an adapter
+
+
+class Adapter:
+    """Has a method and, made of it, its async twin."""
+
+    def search(self, query: str, k: int = 3) -> tuple[str, int, bool]:
+        return query, k, threading.current_thread() is threading.main_thread()
+
+    asearch = awaited(search, "asearch")
+
+
+class Louder(Adapter):
+    def search(self, query: str, k: int = 3) -> tuple[str, int, bool]:
+        return super().search(query.upper(), k)
+
+
+def test_the_async_method_of_a_method_runs_on_another_thread_and_is_like_it() -> None:
+    assert asyncio.run(Adapter().asearch("train", k=2)) == ("train", 2, False)
+    assert asyncio.run(Louder().asearch("train")) == ("TRAIN", 3, False)
+    assert inspect.signature(Adapter.asearch) == inspect.signature(Adapter.search)
+    assert Adapter.asearch.__name__ == "asearch" and inspect.iscoroutinefunction(Adapter.asearch)
+    with pytest.raises(TypeError, match="unexpected"):
+        asyncio.run(Adapter().asearch("train", unexpected=1))
+
+
+def test_a_place_is_a_path_or_an_index() -> None:
+    index = Index()
+    assert path_or_index("a", None) == "a" and path_or_index(None, index) is index
+    assert path_or_index(None, None) is None
+    with pytest.raises(ValueError, match="expected either path or index, got both"):
+        path_or_index("a", index)
 
 
 # ---------------------------------------------------------------------- the how-to
@@ -265,6 +324,32 @@ def test_an_identifier_is_found_in_the_smallest_scope(documents: Documents) -> N
     assert documents.search("key", scope=[]) == []
     shared = documents.search("sk-stg-0041", scope=[scopes[7], scopes[7]], k=5)
     assert [hit.id for hit in shared if hit.id == "it"] == ["it"]
+
+
+def test_more_scopes_than_one_call_takes_are_searched_in_groups(
+    documents: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scopes = [Scope("acme", user=f"u{i}") for i in range(7)]
+    for i, scope in enumerate(scopes):
+        documents.upsert_many([{"id": "m", "text": f"the oak of sk-stg-00{i}"}], scope=scope)
+    fill(documents, 1, ACME)
+    whole = documents.search("oak sk-stg-005 note", scope=scopes, k=20)
+    monkeypatch.setattr("scrubjay.backend.together._AT_ONCE", 3)
+    found = documents.search("oak sk-stg-005 note", scope=scopes, k=20)
+    assert [(hit.scope, hit.id) for hit in found] == [(hit.scope, hit.id) for hit in whole]
+    assert [hit.score for hit in found] == [hit.score for hit in whole]
+
+
+def test_conditions_of_python_hold_in_each_scope(documents: Documents) -> None:
+    """Also where the scopes share their ids, and only one of the documents meets them."""
+    scopes = [Scope("acme", user=f"u{i}") for i in range(30)]
+    for i, scope in enumerate(scopes):
+        documents.upsert_many([{"id": "m", "text": "oak", "metadata": {"city": f"York {i}"}}], scope=scope)
+    last = Test(is_text("city"), lambda record: record.metadata["city"].endswith("29"))
+    assert [hit.scope for hit in documents.search("oak", scope=scopes, k=1, filter=last)] == [scopes[29]]
+    assert documents.search("oak", scope=scopes[:29], filter=last) == []
+    others = documents.search("oak", scope=scopes, k=40, filter=Not(last))
+    assert [hit.scope for hit in others] == scopes[:29]
 
 
 def test_what_is_shared_is_found_once_and_what_is_not_named_never(documents: Documents) -> None:

@@ -72,6 +72,20 @@ def test_search_as_json(capsys: pytest.CaptureFixture[str], file: str) -> None:
     assert hit["scope"] == {"tenant": "local", "user": "jane", "agent": None}
 
 
+def test_search_shows_the_part_of_a_long_text_that_answers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = "The pump runs. " * 400 + "If backups fail, page Ada. " + "The valve holds. " * 400
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps({"id": "log", "text": text}) + "\n", encoding="utf-8")
+    code, out, _ = run(capsys, "search", "whom to page", str(path))
+    assert code == 0 and "If backups fail, page Ada." in out.splitlines()[1]
+    shown = as_json(capsys, "search", "whom to page", str(path))["hits"][0]["snippet"]
+    part = "".join(piece["text"] for piece in shown["pieces"])
+    assert "page Ada" in part and text[shown["start"] : shown["end"]] == part
+    assert [piece["text"] for piece in shown["pieces"] if piece["match"]] == ["page"]
+
+
 def test_an_id_in_several_scopes_is_several_memories(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -105,6 +105,20 @@ def test_a_file_that_cannot_be_read_any_more_loses_nothing(notes: Path, capsys: 
     assert len(ids()) == 5
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems allow no such names")
+def test_a_name_that_is_not_utf_8_stops_nothing(notes: Path, capsys: Any) -> None:
+    """As archives of old disks have them: the file is read, its name is written with escapes."""
+    strange = os.fsencode(notes) + b"/caf\xe9.md"
+    Path(os.fsdecode(strange)).write_text("Café Oslo opens at nine.\n", encoding="utf-8")
+    assert add(capsys, "notes") == (6, 0, 0, 0)
+    assert r"notes/caf\udce9.md#1" in ids()
+    assert add(capsys, "notes", os.fsdecode(b"notes/caf\xe9.md")) == (0, 0, 6, 0)
+    code, out, _ = run(capsys, "search", "m.scrubjay", "when does the café open?", "-k", 1)
+    assert code == 0 and r"caf\udce9.md#1" in out
+    Path(os.fsdecode(strange)).unlink()
+    assert add(capsys, "notes", "--prune") == (0, 0, 5, 1)
+
+
 def test_what_one_user_adds_and_prunes_is_no_other_users(notes: Path, capsys: Any) -> None:
     for user in ("jane", "joe"):
         assert add(capsys, "notes", "--user", user) == (5, 0, 0, 0)
@@ -337,7 +351,7 @@ def test_doctor_knows_every_extra() -> None:
     tomllib = pytest.importorskip("tomllib")
     root = Path(__file__).resolve().parents[2]
     declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    ours = {"all", "dev", "bench"}  # sets of others, and tools
+    ours = {"all", "dev", "bench", "docs", "notebooks"}  # sets of others, and tools of developers
     assert set(EXTRAS) == {name for name in declared if name not in ours and not name.startswith("test")}
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from scrubjay import MissingExtraError, Scope
 from scrubjay.cli.readers import InputError, Reading, read_paths
+from scrubjay.turns import as_turn
 
 LOCAL = Scope("local", user="me")
 
@@ -129,10 +130,16 @@ def test_an_export_of_slack(tmp_path: Path) -> None:
         ("slack:general:1710000002.000100", "a reply"),
         ("slack:general:1710000005.000100", "by a bot"),
     ]
+    thread, day = "slack:general:1710000000.000100", "slack:general::2024-03-09"
     assert [one["metadata"] for one in records] == [
-        {"channel": "general", "author": "Ann Lee"},
-        {"channel": "general", "author": "Ann Lee", "thread": "slack:general:1710000000.000100"},
-        {"channel": "general", "author": "ci"},
+        {"channel": "general", "author": "Ann Lee", **as_turn(day, 1, "Ann Lee")},
+        {
+            "channel": "general",
+            "author": "Ann Lee",
+            "thread": thread,
+            **as_turn(f"{thread}:2024-03-09", 1, "Ann Lee"),
+        },
+        {"channel": "general", "author": "ci", **as_turn(day, 2, "ci")},
     ]
     assert {one["scope"] for one in records} == {LOCAL}  # its `user` is no scope
     assert records[0]["created_at"] == 1710000000.0001
@@ -171,9 +178,10 @@ def test_a_chat_of_whatsapp(tmp_path: Path, lines: tuple[str, str], times: tuple
     )
     name = "WhatsApp Chat with Ann.txt"
     records, said = read(tmp_path / name, content)
+    run = (tmp_path / name).as_posix()
     assert [(one["id"].rpartition("#")[2], one["text"], one["metadata"]) for one in records] == [
-        ("1", "Two lines:\nthe second", {"author": "Ann Lee", "chat": "Ann"}),
-        ("3", "See you at 10:30", {"author": "Bo", "chat": "Ann"}),
+        ("1", "Two lines:\nthe second", {"author": "Ann Lee", "chat": "Ann", **as_turn(run, 1, "Ann Lee")}),
+        ("3", "See you at 10:30", {"author": "Bo", "chat": "Ann", **as_turn(run, 3, "Bo")}),
     ]
     assert [one["created_at"].isoformat()[:19] for one in records] == list(times)
     assert said == [f"{name}: a line that nobody said, of WhatsApp itself", f"{name}: media without text"]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Index, Memory, Scope, cli
+from scrubjay.cli import file_commands
 
 JANE = Scope("acme", user="jane")
 
@@ -178,6 +179,32 @@ def test_a_missing_folder_and_a_folder_are_said(path: Path, notes: Path, tmp_pat
 
 
 # -------------------------------------------------------------------- a durable index from the command line
+
+
+@pytest.mark.parametrize("name", ["n.scrubjay", "n.jsonl"])
+def test_writing_shows_how_far_it_is(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Reading and embedding have their bar; writing a large file takes as long again."""
+    source = tmp_path / "x.jsonl"
+    source.write_text("".join(json.dumps({"id": f"m{i}", "text": f"oak {i}"}) + "\n" for i in range(2300)))
+    seen: list[Any] = []
+
+    class Bar:
+        def update(self, n: int) -> None:
+            seen.append(n)
+
+        def close(self) -> None:
+            seen.append("closed")
+
+    def opened(wanted: bool | None, **said: Any) -> Bar:
+        seen.append((wanted, said["total"], said["what"]))
+        return Bar()
+
+    monkeypatch.setattr(file_commands, "open_progress", opened)
+    assert run(capsys, "index", source, "--embedder", "none", "--out", tmp_path / name)[0] == 0
+    assert seen[0] == (None, 2300, "writing") and seen[-1] == "closed"
+    assert sum(seen[1:-1]) == 2300 and len(seen) > 4
 
 
 def test_an_index_is_made_filled_searched_and_described(notes: Path, tmp_path: Path, capsys: Any) -> None:

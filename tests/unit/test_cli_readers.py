@@ -12,6 +12,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.cli.readers import InputError, read_paths
+from scrubjay.turns import as_turn
 
 LOCAL = Scope("local", user="me")
 
@@ -20,6 +21,18 @@ def read(path: Path, content: Any = None) -> list[dict[str, Any]]:
     if content is not None:
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return list(read_paths([str(path)], LOCAL))
+
+
+def test_a_paragraph_of_any_length_becomes_records_that_an_embedder_reads(tmp_path: Path) -> None:
+    sentence = "Every pump of the hall runs at night. "
+    (tmp_path / "long.txt").write_text(sentence * 500 + "\n\nShort.", encoding="utf-8")
+    (tmp_path / "long.md").write_text("# Halls\n" + sentence * 500, encoding="utf-8")
+    for name in ("long.txt", "long.md"):
+        records = read(tmp_path / name)
+        texts = [record["text"].removeprefix("Halls\n") for record in records]
+        assert len(texts) > 15 and all(len(text) <= 1200 for text in texts)
+        assert "".join("".join(texts).removesuffix("Short.").split()) == "".join((sentence * 500).split())
+        assert len({record["id"] for record in records}) == len(records)
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -44,6 +57,13 @@ def test_json_lines(tmp_path: Path) -> None:
             "created_at": 5,
         },
     ]
+
+
+def test_a_context_is_a_field_if_it_is_a_text(tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": "x", "context": "Riga"}, {"id": "b", "text": "y", "context": {"page": 3}}]
+    first, second = read(tmp_path / "x.jsonl", "\n".join(map(json.dumps, rows)))
+    assert (first["context"], first["metadata"]) == ("Riga", {})
+    assert "context" not in second and second["metadata"] == {"context": {"page": 3}}
 
 
 @pytest.mark.parametrize(
@@ -80,11 +100,12 @@ def test_a_list_of_role_and_content(tmp_path: Path) -> None:
         ("c.jsonl", {"messages": messages}),
     ):
         records = read(tmp_path / name, content)
-        assert [(record["text"], record["metadata"]) for record in records] == [
-            ("My locker is 118.", {"role": "user", "turn": 0}),
-            ("Noted.", {"role": "assistant", "turn": 1}),
-        ]
         where = (tmp_path / name).as_posix()
+        run = f"{where}:1"
+        assert [(record["text"], record["metadata"]) for record in records] == [
+            ("My locker is 118.", {"role": "user", "turn": 0, **as_turn(run, 0, "user")}),
+            ("Noted.", {"role": "assistant", "turn": 1, **as_turn(run, 1, "assistant")}),
+        ]
         assert [record["id"] for record in records] == [f"{where}:1/0", f"{where}:1/1"]
 
 
@@ -110,7 +131,8 @@ def test_an_export_of_chatgpt_follows_the_branch_that_was_seen_last(tmp_path: Pa
         ("c1/0", "I prefer trains."),
         ("c1/1", "Trains it is."),
     ]
-    assert records[0]["metadata"] == {"role": "user", "turn": 0, "conversation": "Trip"}
+    first = {"role": "user", "turn": 0, "conversation": "Trip", **as_turn("c1", 0, "user")}
+    assert records[0]["metadata"] == first
     assert records[0]["created_at"] == 1700000000.5
     nodes[0]["parent"] = "new"  # a loop ends
     assert len(read(tmp_path / "conversations.json", [conversation])) == 2
@@ -126,7 +148,8 @@ def test_an_export_of_claude(tmp_path: Path) -> None:
     }
     (record,) = read(tmp_path / "x.json", [chat])
     assert (record["id"], record["created_at"]) == ("u1/0", "2026-01-01T00:00:00Z")
-    assert record["metadata"] == {"role": "human", "turn": 0, "conversation": "Locker"}
+    said = {"role": "human", "turn": 0, "conversation": "Locker", **as_turn("u1", 0, "human")}
+    assert record["metadata"] == said
 
 
 MARKDOWN = """---

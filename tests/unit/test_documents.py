@@ -417,7 +417,7 @@ class TestPatch:
         assert hit.metadata == {"n": 1}
         index.patch("m", scope=JANE, vector=None)
         assert index.admin.stats()["vectors"] == 0
-        for wrong in ([1.0], [0.0, 0.0], [1.0, float("nan")], "ab", [[1.0, 2.0]]):
+        for wrong in ([1.0], [0.0, 0.0], [1.0, float("nan")], "ab", [[[1.0, 2.0]]], [[1.0]]):
             with pytest.raises((TypeError, ValueError), match="vector"):
                 index.patch("m", scope=JANE, vector=wrong)
 

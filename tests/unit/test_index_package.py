@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 import threading
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import scrubjay
 from scrubjay import Index, Record, Scope
-from scrubjay.errors import MissingExtraError
 
 ACME = Scope("acme")
 
@@ -74,37 +76,49 @@ def test_analyze_shows_the_terms_of_an_identifier() -> None:
         scrubjay.analyze("text", "klingon")
 
 
-def test_another_language_through_snowball() -> None:
-    pytest.importorskip("Stemmer", reason="PyStemmer is not installed (extra: stemmers)")
-    index = Index(analyzer="german", stemmer=scrubjay.snowball("german"))
+def test_another_language() -> None:
+    index = Index(analyzer="german")
     index.upsert_many([Record(1, "Die Häuser am See", ACME), Record(2, "Der Wald", ACME)])
     assert list(index.search("Haus", scope=ACME).ids) == [1]
     assert list(index.search("Seen Häusern", scope=ACME).ids) == [1]
-    with pytest.raises(ValueError, match=r"language: expected one of .*german"):
-        scrubjay.snowball("klingon")
+    assert index.search("Häusern", scope=ACME)[0].highlights() == [(4, 10)]
+
+
+@pytest.mark.parametrize("name", ["german", "own"])
+def test_a_stemmer_of_the_callers_goes_before_that_of_a_language(name: str) -> None:
+    index = Index(analyzer=name, stemmer=lambda word: word[:4])
+    index.upsert("m1", "Wandern", scope=ACME)
+    assert list(index.search("Wand", scope=ACME).ids) == ["m1"]
 
 
 def test_a_language_needs_no_stemmer(tmp_path: Path) -> None:
-    pytest.importorskip("Stemmer")
     for index in (Index(analyzer="german"), Index.open(tmp_path / "de.db", analyzer="german")):
         index.upsert("m1", "Sie mag lange Wanderungen.", scope=Scope("acme"))
         assert list(index.search("Wanderung", scope=Scope("acme")).ids) == ["m1"]
         index.close()
     with Index.open(tmp_path / "de.db") as again:
         assert list(again.search("Wanderungen", scope=Scope("acme")).ids) == ["m1"]
+    wrong: Any
+    for name, wrong in (("analyzer", 3), ("analyzer", None), ("k1", "a"), ("b", [1])):
+        with pytest.raises(TypeError, match=f"^{name}: expected a"):
+            Index(**{name: wrong})
+    assert Index(k1=np.float32(1.0), b=np.float64(0.5)) is not None
     with pytest.raises(ValueError, match="klingon"):
         Index(analyzer="klingon")
 
 
-def test_snowball_may_be_called_from_many_threads() -> None:
-    pytest.importorskip("Stemmer", reason="PyStemmer is not installed (extra: stemmers)")
-    stem = scrubjay.snowball("english")
-    wrong: list[str] = []
+def test_a_language_is_stemmed_in_many_threads() -> None:
+    """No two threads share what a stemmer changes: each analyses on its own, and all find the same."""
+    words = ["wanderungen", "häuser", "bücherschränken", "freundlichkeiten"] * 50
+    expected = [term for term, _ in scrubjay.analyze(" ".join(words), "german")]
+    wrong: list[int] = []
 
-    def work() -> None:
-        wrong.extend(word for word in ["running", "houses"] * 500 if stem(word) not in ("run", "hous"))
+    def work(thread: int) -> None:
+        for _ in range(20):
+            if [term for term, _ in scrubjay.analyze(" ".join(words), "german")] != expected:
+                wrong.append(thread)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -112,10 +126,13 @@ def test_snowball_may_be_called_from_many_threads() -> None:
     assert wrong == []
 
 
-def test_snowball_without_pystemmer_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "Stemmer", None)
-    with pytest.raises(MissingExtraError, match=r"scrubjay\[stemmers\]"):
-        scrubjay.snowball("german")
+def test_the_languages_are_those_of_the_documentation() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "embedders.md").read_text(encoding="utf-8")
+    listed = text.partition("languages are ")[2].partition(" are older stemmers")[0]
+    named = set(re.findall(r"[a-z_]+", listed)) - {"and"}
+    assert named == set(scrubjay.languages())
+    for language in scrubjay.languages():
+        assert scrubjay.analyze("word", language)
 
 
 def test_an_index_may_be_used_from_many_threads() -> None:

@@ -501,11 +501,11 @@ def test_reads_and_writes_need_a_scope(index: Index) -> None:
     for call in calls:
         with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'scope'"):
             call()
-        for wrong in (None, "acme", {"tenant": "acme"}):
+        for wrong in (None, "acme", ("acme", "jane", None)):
             with pytest.raises(TypeError, match="scope"):
                 call(scope=wrong)
-        with pytest.raises((TypeError, ValueError), match="scope"):
-            call(scope=("acme", "jane", None))
+        with pytest.raises(ValueError, match="scope: expected the keys"):
+            call(scope={"user": "jane"})
     with pytest.raises(TypeError):
         index.get("m", JANE)  # type: ignore[misc]
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'within'"):
@@ -765,9 +765,9 @@ def test_a_missing_scope_is_an_error_even_for_nothing(tmp_path: Path, in_file: b
             lambda wrong=wrong: index.delete("m", scope=wrong),
             lambda wrong=wrong: index.delete_many([], scope=wrong),
             lambda wrong=wrong: index.delete_many(["m"], scope=wrong),
-            lambda wrong=wrong: index.search("train", scope=wrong),
+            lambda wrong=wrong: index.search("train", scope=[JANE, wrong]),  # a list of scopes it takes
         ):
-            with pytest.raises(TypeError, match="scope: expected"):
+            with pytest.raises(TypeError, match=r"scope(\[1\])?: expected"):
                 call()
         with pytest.raises(TypeError, match="within: expected"):
             index.find("m", within=wrong)

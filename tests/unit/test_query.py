@@ -141,3 +141,13 @@ def test_a_fusion_saved_alone_is_a_query(tmp_path: Any) -> None:
     fusion.save(Weighted((0.3, 0.7)), tmp_path / "q.json")
     assert fusion.load(tmp_path / "q.json") == Query(Weighted((0.3, 0.7)))
     assert Query(relevance=Relevance("low")).relevance == Relevance("low")
+
+
+def test_a_replaced_query_with_the_same_values_is_the_query() -> None:
+    query = Query(mode="vector", ids=["m1"], mmr=0.5)
+    assert query.replace() is query
+    assert query.replace(mode="vector", ids=query.ids, mmr=query.mmr) is query
+    assert query.replace(mode="hybrid") is not query
+    assert query.replace(mmr=None).mmr is None
+    with pytest.raises(TypeError):
+        query.replace(modes="vector")

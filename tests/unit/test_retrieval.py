@@ -306,7 +306,8 @@ def test_bad_parts_are_errors(index: Index) -> None:
         {"rewriter": 3},
         {"reranker": len},
         {"deadline_s": 0, "reranker": by_title("a")},
-        {"rerank": 151},
+        {"rerank": 0},
+        {"rerank": 2.5},
     ):
         with pytest.raises((TypeError, ValueError)):
             Retriever(index, **options)

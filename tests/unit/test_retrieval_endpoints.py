@@ -72,6 +72,21 @@ def test_a_reranking_endpoint(server: Server, answer: Any) -> None:
     assert body == {"model": "model-1", "query": "q", "documents": ["a", "b"]}
 
 
+def test_an_endpoint_of_text_embeddings_inference(server: Server) -> None:
+    """It takes `texts`, 32 of them, and no `model`; anything else is refused there with 422."""
+    server.answer = [{"index": i, "score": i / 100} for i in reversed(range(32))]
+    reranker = HttpReranker("bge", url=server.url + "/rerank", shape="texts")
+    texts = [f"text {i}" for i in range(64)]
+    assert reranker.score("q", texts).tolist() == pytest.approx([i % 32 / 100 for i in range(64)])
+    assert [body for _, body, _ in server.asked] == [
+        {"query": "q", "texts": texts[start : start + 32], "truncate": True} for start in (0, 32)
+    ]
+    assert reranker.score("q", []).shape == (0,)
+    for bad in ({"shape": "tei"}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            HttpReranker("bge", url=server.url, **bad)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("status", "answer"), [(500, {}), (302, {}), (200, {"no": 1}), (200, [{"index": 7, "score": 1}])]
 )

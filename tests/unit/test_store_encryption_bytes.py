@@ -17,7 +17,7 @@ import scrubjay
 from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Scope
 from scrubjay.backend import Backend
 from scrubjay.store import encryption, schema
-from scrubjay.store.files import vector_needles
+from scrubjay.store.erased import vector_needles
 from scrubjay.store.migration import migrate
 from scrubjay.store.vectors import encode_many
 

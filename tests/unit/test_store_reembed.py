@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +11,19 @@ import pytest
 import scrubjay
 from scrubjay import Index, Query, Scope
 from scrubjay.embedders import Function
+from tests.data.postgres import new_url
 
 JANE = Scope("acme", user="jane")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memories.scrubjay"
+@pytest.fixture(params=["file", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Any) -> Any:
+    return tmp_path / "memories.scrubjay" if request.param == "file" else new_url()
+
+
+def opened(path: Any, embedder: Function) -> Index:
+    """Open an index; over PostgreSQL one that sees at once what others wrote, as in a file."""
+    return Index.open(path, embedder, **({} if isinstance(path, Path) else {"max_stale": 0}))
 
 
 def old() -> Function:
@@ -42,8 +49,8 @@ def texts(n: int) -> list[dict[str, object]]:
     return [{"id": i, "text": "abc"[i % 3] * (i % 5 + 1), "scope": JANE} for i in range(n)]
 
 
-def test_the_model_changes_and_everything_is_as_if_written_with_it(path: Path) -> None:
-    with Index.open(path, old()) as index:
+def test_the_model_changes_and_everything_is_as_if_written_with_it(path: Any) -> None:
+    with opened(path, old()) as index:
         index.upsert_many(texts(50))
         assert index.search("bbb", scope=JANE).mode == "hybrid"
         index.delete(7, scope=JANE)
@@ -59,17 +66,17 @@ def test_the_model_changes_and_everything_is_as_if_written_with_it(path: Path) -
         if record["id"] != 7:
             expected.upsert(**record)  # type: ignore[arg-type]
     assert given == [(hit.id, hit.score) for hit in expected.search("bbc", scope=JANE, k=50)]
-    with Index.open(path, New()) as index:
+    with opened(path, New()) as index:
         assert len(index) == 50
         record = index.get(100, scope=JANE)
         assert record is not None
         np.testing.assert_array_equal(np.asarray(record.vector), [1, 4, 0])
     with pytest.raises(scrubjay.EmbedderMismatchError):
-        Index.open(path, old())
+        opened(path, old())
 
 
-def test_a_change_that_failed_goes_on_where_it_stopped(path: Path) -> None:
-    with Index.open(path, old()) as index:
+def test_a_change_that_failed_goes_on_where_it_stopped(path: Any) -> None:
+    with opened(path, old()) as index:
         index.upsert_many(texts(40))
         with pytest.raises(scrubjay.EmbedderError, match="coffee"):
             index.admin.reembed(New(n_good=25), batch_size=10, progress=False)
@@ -79,7 +86,7 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Path) -> None:
         index.upsert(200, "written meanwhile", scope=JANE)
         index.upsert(3, "replaced meanwhile", scope=JANE)
         index.delete(4, scope=JANE)
-    with Index.open(path, old()) as index:
+    with opened(path, old()) as index:
         new = New()
         # twenty were kept; of these 3 and 4 are gone
         assert index.admin.reembed(new, batch_size=10, progress=False) == 40 + 1 - 1 - 18
@@ -88,16 +95,16 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Path) -> None:
         assert index.admin.reembed(New(), progress=False) == 40
 
 
-def test_a_batch_in_another_process_is_answered_by_keywords(path: Path) -> None:
-    with Index.open(path, old()) as one, Index.open(path, old()) as two:
+def test_a_batch_in_another_process_is_answered_by_keywords(path: Any) -> None:
+    with opened(path, old()) as one, opened(path, old()) as two:
         one.upsert_many(texts(10))
         assert [hits.mode for hits in two.search_batch(["bbb", "a"], scope=JANE)] == ["hybrid"] * 2
         one.admin.reembed(New(), progress=False)
         assert [hits.mode for hits in two.search_batch(["bbb", "a"], scope=JANE)] == ["lexical"] * 2
 
 
-def test_another_process_answers_by_keywords_until_it_has_the_model(path: Path) -> None:
-    with Index.open(path, old()) as one, Index.open(path, old()) as two:
+def test_another_process_answers_by_keywords_until_it_has_the_model(path: Any) -> None:
+    with opened(path, old()) as one, opened(path, old()) as two:
         one.upsert_many(texts(10))
         assert two.search("bbb", scope=JANE).mode == "hybrid"
         one.admin.reembed(New(), progress=False)

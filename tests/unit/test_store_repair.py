@@ -293,14 +293,13 @@ def test_a_full_disk_stops_a_repair_and_blames_no_row(
         index.upsert_many([{"id": i, "text": f"oak {i} " * 400, "scope": JANE} for i in range(60)])
     forge(path, "UPDATE document SET text = 'forged' WHERE id = 5", "DELETE FROM image", "VACUUM")
     damaged = path.read_bytes()
-    new_file = rebuilding._new_file
 
-    def limited(target: Path) -> sqlite3.Connection:
-        connection = new_file(target)
-        connection.execute(f"PRAGMA max_page_count = {len(damaged) // 8192 - 4}")
-        return connection
+    class Limited(rebuilding.RebuiltFile):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.execute(f"PRAGMA max_page_count = {len(damaged) // 8192 - 4}")
 
-    monkeypatch.setattr(rebuilding, "_new_file", limited)
+    monkeypatch.setattr(rebuilding, "RebuiltFile", Limited)
     with pytest.raises(StoreError, match="full"):
         Admin.repair(path)
     assert path.read_bytes() == damaged

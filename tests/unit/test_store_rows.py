@@ -166,11 +166,18 @@ def test_identity_is_checked(path: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_no_index_is_refused_and_left_alone(path: Path) -> None:
-    path.write_bytes(b"a letter to my aunt\n" * 100)
-    with pytest.raises(scrubjay.CorruptIndexError, match="not a database"):
-        Index.open(path)
-    assert path.read_bytes() == b"a letter to my aunt\n" * 100
+    for letter in (b"a letter to my aunt\n" * 100, b"a note\n", b"PK\x03\x04" + bytes(range(256)) * 50):
+        path.write_bytes(letter)
+        with pytest.raises(
+            scrubjay.StoreFormatError, match=r"path: expected a Scrubjay index, got a file of"
+        ):
+            Index.open(path)
+        assert path.read_bytes() == letter
     path.unlink()
+    path.mkdir()
+    with pytest.raises(scrubjay.StoreFormatError, match="path: expected a file, got a folder"):
+        Index.open(path)
+    path.rmdir()
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE theirs(a)")
     connection.close()
@@ -198,7 +205,7 @@ def test_a_bad_argument_makes_no_file(path: Path, arguments: dict[str, Any]) -> 
 
 
 def test_a_missing_folder_is_a_typed_error(tmp_path: Path) -> None:
-    with pytest.raises(scrubjay.StoreError, match=r"No such file|unable to open"):
+    with pytest.raises(scrubjay.StoreError, match=r"the folder .*nowhere does not exist; make it first"):
         Index.open(tmp_path / "nowhere" / "memories.scrubjay")
 
 

@@ -226,7 +226,7 @@ def test_no_search_sees_both_or_neither(tmp_path: Path, kind: str, where: str) -
             if len(hits) != 1:
                 seen.append(len(hits))
 
-    lookers = [threading.Thread(target=look) for _ in range(3)]
+    lookers = [threading.Thread(target=look, daemon=True) for _ in range(3)]
     for looker in lookers:
         looker.start()
     if where == "thread":

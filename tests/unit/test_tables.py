@@ -129,6 +129,8 @@ def test_a_data_frame_is_written(index: Index) -> None:
     with pytest.raises(ValueError, match=r"records\[1\]: text: expected a value"):
         other.upsert_many(pandas.DataFrame({"id": [7, 8], "text": ["x", None]}), scope=ACME)
     assert len(other) == 6
+    view = other.scope("initech")
+    assert view.upsert_many(frame.drop(columns=["tenant", "user"])) == view.count() == 3
 
 
 def test_arrow_tables_and_batches_are_written() -> None:

@@ -28,9 +28,10 @@ from scrubjay import (
     cli,
     fusion,
 )
-from scrubjay.retrieval import metrics
+from scrubjay.retrieval import CallableReranker, metrics
+from scrubjay.retrieval.grid import variations
 from scrubjay.retrieval.judged import JudgedQuery, JudgedSet, read_judged
-from scrubjay.retrieval.tuning import METRICS, describe, tune
+from scrubjay.retrieval.tuning import METRICS, Setting, describe, tune
 
 ACME = Scope("acme")
 WORDS = [f"w{chr(97 + i)}{chr(97 + j)}" for i in range(8) for j in range(8)]
@@ -77,14 +78,15 @@ def test_what_the_words_hide_the_vectors_find() -> None:
     index = filled(one)
     found = tune(index, one.queries)
     assert not found.gain.is_noise
-    assert found.query == found.winner != Query()
-    assert naive(index, one.queries, found.winner) > naive(index, one.queries, Query()) + 0.05
-    fusion_found = found.winner.fusion
+    assert found.setting == found.winner != Setting()
+    assert found.query == found.winner.query != Query()
+    assert naive(index, one.queries, found.query) > naive(index, one.queries, Query()) + 0.05
+    fusion_found = found.query.fusion
     assert not isinstance(fusion_found, (RRF, Weighted)) or fusion_found.weights[0] < fusion_found.weights[1]
     # figures are those of searches one by one, and the table is in their order
     for row in found.rows[:5]:
-        if row.query is not None:
-            assert row.figures["ndcg@10"] == pytest.approx(naive(index, one.queries, row.query))
+        if row.setting is not None and row.setting.bm25 is None:
+            assert row.figures["ndcg@10"] == pytest.approx(naive(index, one.queries, row.setting.query))
     reached = [row.figures["ndcg@10"] for row in found.rows]
     assert reached == sorted(reached, reverse=True)
     assert {"lexical", "vector", "Auto() (default)"} <= {row.name for row in found.rows}
@@ -113,6 +115,71 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     assert {row.name for row in first.rows} == {
         "lexical", "vector", "Auto() (default)", "RRF(10)", "Weighted((0.2, 0.8))", "Boost()"
     }  # fmt: skip
+
+
+def test_k1_and_b_are_chosen_where_they_matter() -> None:
+    """Every answer says its word often in a long text: b takes its due only if it is small."""
+    index = Index(k1=1.2, b=1.0)
+    for i, word in enumerate(WORDS[:24]):
+        filler = " ".join(f"fill{i}x{j}" for j in range(60))
+        index.upsert(f"right{i}", f"{word} {word} {word} {word} {filler}", scope=ACME)
+        index.upsert(f"wrong{i}", f"{word} short", scope=ACME)
+        index.upsert(f"foreign{i}", f"{word} {word}", scope=Scope("globex"))
+    queries = [JudgedQuery(word, ACME, frozenset([(ACME, f"right{i}")])) for i, word in enumerate(WORDS[:24])]
+    found = tune(index, queries, configurations=[Query()], bm25=[(1.2, 0.0), (0.1, 1.0)])
+    assert found.setting == found.winner == Setting(Query(), (1.2, 0.0))
+    assert {row.name for row in found.rows} >= {"Auto() (default), k1=1.2, b=0"}
+    again = Index(k1=1.2, b=0.0)
+    again.upsert_many(index.scroll(scope=ACME, limit=1000).records, progress=False)
+    best = next(row for row in found.rows if row.setting == found.winner)
+    assert best.figures["ndcg@10"] == pytest.approx(naive(again, queries, Query()))
+    assert json.loads(json.dumps(found.to_dict()))["bm25"] == [1.2, 0.0]
+    wrong: Any
+    for wrong in ([(float("nan"), 1)], [(-1, 0.5)], [(1, 2)], [(1,)], "ab", [("a", 1)], [(True, 0)], 7):
+        with pytest.raises(ValueError, match=r"bm25: expected pairs \(k1, b\)"):
+            tune(index, queries, configurations=[Query()], bm25=wrong)
+
+
+def test_the_depth_of_reranking_is_chosen() -> None:
+    """The answer is the last of 15 in the fused order, and the reranker knows it."""
+    index = Index(dtype="f32")
+    rng = np.random.default_rng(5)
+    queries, texts = [], 0
+    for word in WORDS[:12]:
+        axis = rng.normal(size=8)
+        for i in range(15):
+            index.upsert(
+                f"{word}{i}", f"{word} number {i}", scope=ACME, vector=axis + 0.1 * i * rng.normal(size=8)
+            )
+        queries.append(JudgedQuery(word, ACME, frozenset([(ACME, f"{word}14")]), np.float32(axis)))
+
+    def score(query: str, found: list[str]) -> list[float]:
+        nonlocal texts
+        texts += len(found)
+        return [float(text.startswith(query)) * int(text.split()[-1]) for text in found]
+
+    options: Any = {"configurations": [Query()], "reranker": CallableReranker(score)}
+    found = tune(index, queries, depths=[40, 2, 20], **options)
+    assert found.setting == Setting(Query(), None, 20)  # no deeper than it must
+    assert next(row for row in found.rows if row.setting == found.winner).figures["mrr@10"] == 1.0
+    assert texts <= 12 * 40  # a pair is scored once
+    assert tune(index, queries, configurations=[Query()]).winner == Setting()
+    with pytest.raises(ValueError, match="depths: expected ints of 1 or more"):
+        tune(index, queries, depths=[0], **options)
+    for wrong in ([True], [2.5], 5, "ab"):
+        with pytest.raises(ValueError, match="depths: expected ints of 1 or more"):
+            tune(index, queries, depths=wrong, **options)
+    with pytest.raises(ValueError, match="reranker: reranker_failed"):
+        tune(index, queries, configurations=[Query()], reranker=CallableReranker(lambda query, texts: [1.0]))
+
+
+def test_signals_are_varied() -> None:
+    varied = variations(Query())
+    assert {query.spelling for query in varied} == {True, False}
+    assert {query.dates and query.dates.weight for query in varied} == {None, 3.0, 6.0, 12.0}
+    assert {query.neighbours and query.neighbours.weight for query in varied} == {None, 0.1, 0.2, 0.4}
+    assert len({query.recency for query in varied}) == 5
+    assert len(set(varied)) == len(varied) and Query() not in varied
 
 
 def test_held_out_questions_have_no_say() -> None:

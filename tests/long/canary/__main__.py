@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.long.children import ROOT, run_pytest
 
 USUAL = ("pytest", "pytest-asyncio", "hypothesis", "cryptography")
 
@@ -39,6 +39,7 @@ class Canary:
 NEEDS = {
     "langgraph": ("langchain-core",),
     "langchain": ("langchain-tests",),
+    "txtai": ("torch", "wordllama"),
     "service": ("uvicorn", "prometheus-client", "httpx2", "schemathesis"),
 }
 """What tests need beside the framework, by adapter."""
@@ -185,11 +186,7 @@ def _version(python: Path, distribution: str) -> str | None:
 
 def _judge(row: Row, python: Path, canary: Canary, from_source: bool) -> None:
     folders = [ROOT / "python", ROOT] if from_source else [ROOT]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
-    said = subprocess.run(
-        [python, "-m", "pytest", "-q", "--tb=line", "-W", "ignore", "-p", "no:cacheprovider", *canary.tests],
-        cwd=ROOT, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+    said = run_pytest(["--tb=line", *canary.tests], folders=folders, python=python)
     read(row, said.stdout, said.returncode)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.long.children import ROOT, run_pytest
 
 _SQL = "looks at rows or connections by SQL"
 _ON_LOOP = "wants sync methods to raise on an event loop; here they may be called"
@@ -109,8 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, suite: Suite, folder: Path) -> Result:
-    where, source, environment = ROOT, "tests/adapters", dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(ROOT)])
+    where, source, folders = ROOT, "tests/adapters", [ROOT / "python", ROOT]
     options: list[str] = []
     if suite.distribution is not None:
         where = _unpacked(suite.distribution, folder)
@@ -121,15 +119,15 @@ def _run(name: str, suite: Suite, folder: Path) -> Result:
             (Path(__file__).parent / "langgraph_plugin.py").read_text(encoding="utf-8"), encoding="utf-8"
         )
         # Not our root, whose package `tests` would hide the suite's.
-        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(plugin)])
-        environment["SCRUBJAY_SUITE"] = name
+        folders = [ROOT / "python", plugin]
         options = ["-p", "langgraph_plugin", "-o", "asyncio_mode=auto", "-o", "addopts="]
-    # fmt: off
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=no", "-W", "ignore", "-p", "no:cacheprovider",
-               *options, *suite.options, *suite.tests]
-    # fmt: on
-    said = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True).stdout
-    return read(name, source, suite, said)
+    said = run_pytest(
+        ["-rA", "--tb=no", *options, *suite.options, *suite.tests],
+        folders=folders,
+        cwd=where,
+        variables={"SCRUBJAY_SUITE": name},
+    )
+    return read(name, source, suite, said.stdout)
 
 
 def read(name: str, source: str, suite: Suite, said: str) -> Result:

@@ -1,0 +1,1 @@
+"""Wheels of other platforms than this one, run under emulation: see :mod:`tests.long.platforms.emulated`."""

@@ -1,0 +1,33 @@
+"""Every wheel uses the instruction sets of the CPU that it runs on, whichever compiler built it."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from scrubjay._native import show_config_dict
+
+AVX2 = {"avx2", "fma", "bmi1", "bmi2", "f16c", "abm", "popcnt"}
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx512_vnni"}
+CPU = Path("/proc/cpuinfo")
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or not CPU.exists(), reason="needs the kernel's list of an x86-64 CPU"
+)
+def test_the_levels_are_those_that_the_kernel_lists() -> None:
+    text = CPU.read_text()
+    (flags, *_) = (set(line.partition(":")[2].split()) for line in text.splitlines() if line[:5] == "flags")
+    expected = ["baseline"]
+    if flags >= AVX2:
+        expected.append("avx2")
+    if flags >= AVX512:
+        expected += ["avx512", "avx512-gather"]
+    assert sorted(show_config_dict()["simd_levels"]) == sorted(expected)
+
+
+def test_the_level_in_use_is_one_of_them() -> None:
+    config = show_config_dict()
+    assert config["simd_levels"][0] == "baseline" and config["simd_active"] in config["simd_levels"]
