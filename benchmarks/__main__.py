@@ -28,6 +28,7 @@ PARTS: dict[str, tuple[list[str], list[str]]] = {
     "lexical": (["benchmarks.compare", "lexical"], []),
     "vector": (["benchmarks.compare", "vector"], ["--dims", "256", "--data", "real,clustered"]),
     "quality": (["benchmarks.quality.acceptance"], []),
+    "truth": (["benchmarks.quality.truth"], []),
     "calls": (["pytest", "benchmarks", "--benchmark-only", "-q", "-p", "no:cacheprovider"], []),
     "profile": (["benchmarks.micro.profile"], []),
 }

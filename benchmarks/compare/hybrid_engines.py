@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from benchmarks import memories as memories_of
 from benchmarks.compare import hybrid_glue as glue
@@ -35,9 +35,16 @@ class HybridEngine(Protocol):
     def close(self) -> None: ...
 
 
-class Scrubjay:
-    name = "scrubjay"
-    note = "Engine, in memory; text in: terms are made inside the measured time; ids and scores as arrays"
+@runtime_checkable
+class Reading(Protocol):
+    """An engine that keeps texts itself and says what reading the hits is."""
+
+    def read(self, question: Question, k: int) -> Any: ...
+
+
+class ScrubjayEngine:
+    name = "scrubjay's engine"
+    note = "Engine, in memory; ids and scores as arrays, no text read: what the public call is made of"
     settings: Sequence[Any] = (None,)
     n_adds = 1_000
 
@@ -46,7 +53,6 @@ class Scrubjay:
 
         self._scrubjay = scrubjay
         self._query = textbook_query()
-        self._texts: dict[str, str] = {}
 
     def build(self, memories: Memories) -> None:
         self.engine = self._scrubjay.Engine(memories.vectors.shape[1], k1=1.2, b=0.75)
@@ -65,6 +71,9 @@ class Scrubjay:
         )
         return ids, scores
 
+    def read(self, question: Question, k: int) -> Any:
+        return self.search(question, k)
+
     def found(self, question: Question, k: int) -> list[int]:
         return [int(number) for number in self.search(question, k)[0]]
 
@@ -75,9 +84,73 @@ class Scrubjay:
         del self.engine
 
 
+class IndexCalls:
+    """The public calls of an open index, for those who have one."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+        self._query = textbook_query()
+
+    def fill(self, memories: Memories) -> None:
+        for block in memories.blocks:
+            for rows in packages.batches(block):
+                records = [
+                    {"id": row, "text": memories.texts[row], "vector": memories.vectors[row]} for row in rows
+                ]
+                self.index.upsert_many(records, scope=scope_of(block), progress=False)
+
+    def search(self, question: Question, k: int) -> Any:
+        return self.index.search(
+            question.query.text,
+            vector=question.vector,
+            scope=scope_of(question),
+            k=k,
+            query=self._query,
+        )
+
+    def read(self, question: Question, k: int) -> Any:
+        return [(hit.id, hit.score, hit.text) for hit in self.search(question, k)]
+
+
+class ScrubjayIndex:
+    name = "scrubjay"
+    note = (
+        "Index, in memory: a new scope each call, ids, scores and texts of the hits read; terms made inside"
+    )
+    settings: Sequence[Any] = (None,)
+    n_adds = 1_000
+
+    def __init__(self, folder: Path) -> None:
+        import scrubjay
+
+        self._new = scrubjay.Index
+
+    def build(self, memories: Memories) -> None:
+        self._calls = IndexCalls(self._new(dim=memories.vectors.shape[1], k1=1.2, b=0.75))
+        self._calls.fill(memories)
+
+    def use(self, setting: Any) -> None:
+        pass
+
+    def search(self, question: Question, k: int) -> Any:
+        return self._calls.search(question, k)
+
+    def read(self, question: Question, k: int) -> Any:
+        return self._calls.read(question, k)
+
+    def found(self, question: Question, k: int) -> list[int]:
+        return [int(hit.id) for hit in self._calls.search(question, k)]
+
+    def add(self, number: int, block: Block, line: str, vector: Floats) -> None:
+        self._calls.index.upsert(number, line, scope=scope_of(block), vector=vector)
+
+    def close(self) -> None:
+        self._calls.index.close()
+
+
 class ScrubjayFile:
     name = "scrubjay file"
-    note = "Index in one durable file (durability normal), Hits out"
+    note = "the same in one durable file (durability normal)"
     settings: Sequence[Any] = (None,)
     n_adds = 200
 
@@ -85,44 +158,34 @@ class ScrubjayFile:
         import scrubjay
 
         self._open = scrubjay.Index.open
-        self._query = textbook_query()
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "memories.scrubjay"
 
     def build(self, memories: Memories) -> None:
-        self._index = self._open(
-            self._path, dim=memories.vectors.shape[1], durability="normal", k1=1.2, b=0.75
-        )
-        for block in memories.blocks:
-            for rows in packages.batches(block):
-                records = [
-                    {"id": row, "text": memories.texts[row], "vector": memories.vectors[row]} for row in rows
-                ]
-                self._index.upsert_many(records, scope=scope_of(block), progress=False)
+        index = self._open(self._path, dim=memories.vectors.shape[1], durability="normal", k1=1.2, b=0.75)
+        self._calls = IndexCalls(index)
+        self._calls.fill(memories)
 
     def open(self) -> None:
-        self._index = self._open(self._path, durability="normal", k1=1.2, b=0.75)
+        self._calls = IndexCalls(self._open(self._path, durability="normal", k1=1.2, b=0.75))
 
     def use(self, setting: Any) -> None:
         pass
 
     def search(self, question: Question, k: int) -> Any:
-        return self._index.search(
-            question.query.text,
-            vector=question.vector,
-            scope=question.scope,
-            k=k,
-            query=self._query,
-        )
+        return self._calls.search(question, k)
+
+    def read(self, question: Question, k: int) -> Any:
+        return self._calls.read(question, k)
 
     def found(self, question: Question, k: int) -> list[int]:
-        return [int(hit.id) for hit in self.search(question, k)]
+        return [int(hit.id) for hit in self._calls.search(question, k)]
 
     def add(self, number: int, block: Block, line: str, vector: Floats) -> None:
-        self._index.upsert(number, line, scope=scope_of(block), vector=vector)
+        self._calls.index.upsert(number, line, scope=scope_of(block), vector=vector)
 
     def close(self) -> None:
-        self._index.close()
+        self._calls.index.close()
 
 
 def glued(name: str, note: str, dense: Any, lexical: Any) -> Callable[[Path], HybridEngine]:
@@ -130,8 +193,9 @@ def glued(name: str, note: str, dense: Any, lexical: Any) -> Callable[[Path], Hy
 
 
 ENGINES: dict[str, Callable[[Path], HybridEngine]] = {
-    "scrubjay": Scrubjay,
+    "scrubjay": ScrubjayIndex,
     "scrubjay file": ScrubjayFile,
+    "scrubjay's engine": ScrubjayEngine,
     "numpy": glued("numpy", "arrays for each user, frozen", glue.NumpyDense, glue.NumpyLexical),
     "usearch + tantivy": glued(
         "usearch + tantivy", "indexes for each user, in memory", glue.UsearchDense, glue.TantivyLexical
@@ -160,7 +224,7 @@ NEEDS: dict[str, Sequence[str]] = {
     "lancedb": ("lancedb", "pyarrow"),
     "milvus-lite": ("pymilvus", "milvus_lite"),
 }
-OWN = ("scrubjay", "scrubjay file")
+OWN = ("scrubjay", "scrubjay file", "scrubjay's engine")
 PACKAGED = tuple(kind.name for kind in (packages.QdrantEdge, sqlite.SqliteVec, sqlite.SqliteHybridSearch))
 PACKAGED += (packages.Zvec.name, packages.LanceDb.name, packages.MilvusLite.name)
 GLUED = ("numpy", "usearch + tantivy", "usearch + bm25s", "chroma + bm25s")

@@ -19,9 +19,11 @@ from benchmarks import one_thread  # noqa: F401 - before anything that imports N
 from benchmarks.compare import machine
 from benchmarks.compare.lexical import names_of, say
 from benchmarks.latency import loaded, page, signals, single, targets
+from benchmarks.latency.public import public
 from benchmarks.latency.sizes import FULL, QUICK, USUAL, Part, Sizes
 
 WORKLOADS: dict[str, Callable[[Sizes], Part]] = {
+    "public": public,
     "nothing": single.fixed_cost,
     "users": single.users,
     "multi": single.multi,

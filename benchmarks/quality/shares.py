@@ -3,10 +3,11 @@
     python -m benchmarks.quality.shares [--data DIR] [--queries N]
 
 The candidates of both arms with the scores that both give them, fused by the formula of `cpp/src/fusion/fuse.hpp` for a
-grid of its constants: the exponent of the vector evidence, the lexical share without agreement, and what full agreement
-takes from it. For each family of sets the constants are those that serve the other families best; printed are the
-differences of nDCG@10, recall@10 and recall@100 from what the acceptance holds the default to
-(`benchmarks/quality/acceptance.py`), with these constants and with those that serve all families best.
+grid of its constants: the exponent of the vector evidence, the lexical share without agreement, what full agreement
+takes from it, and the weights of a place: among the first of either arm, and in the vector ranking besides. For each
+family of sets the constants are those that serve the other families best; printed are the differences of nDCG@10,
+recall@10 and recall@100 from what the acceptance holds the default to (`benchmarks/quality/acceptance.py`), with these
+constants and with those that serve all families best.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.reference.bm25 import idf
 from tests.reference.function_words import MOST_IDF, marked
-from tests.reference.fusion import LEAST_DEVIATION
+from tests.reference.fusion import FIRST_K, LEAST_DEVIATION, NEAR_K, places
 from tests.reference.vectors import MOST_FUSED, sampled_places, spread
 
 from benchmarks.quality.acceptance import MOST_BELOW, SETS
@@ -37,14 +38,22 @@ FAMILIES = {"typo_dev": "locomo_dev"}
 NOT_FITTED = ("dated_dev",)
 """Judged by a date that neither arm knows."""
 DEPTH = 100
-POWERS = (1.0, 1.25, 1.5, 1.75, 2.0)
-SHARES = tuple(x / 100 for x in range(40, 85, 5))
-SLOPES = (0.0, 0.1, 0.2)
-GRID = list(itertools.product(POWERS, SHARES, SLOPES))
+POWERS = (1.0, 1.25, 1.5)
+SHARES = (0.5, 0.55, 0.6, 0.65, 0.7)
+SLOPES = (0.0, 0.1)
+FIRSTS = (0.0, 3.0, 4.0, 6.0)
+NEARS = (0.0, 15.0, 30.0)
+GRID = list(itertools.product(POWERS, SHARES, SLOPES, FIRSTS, NEARS))
 DISCOUNTS = 1 / np.log2(np.arange(2, 12))
 
 Figures = NDArray[np.float64]
 """nDCG@10, recall@10, recall@100."""
+
+
+def by_rank(k: float, *ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum of 1 / (k + rank); a rank of 0 is none."""
+    parts = [np.where(rank > 0, 1 / (k + np.maximum(rank, 1)), 0.0) for rank in ranks]
+    return np.sum(parts, axis=0)
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,9 @@ class Candidates:
     """Cosines, standardised in the scope."""
     lexical_rank: NDArray[np.int64]
     vector_rank: NDArray[np.int64]
+    lexical_place: NDArray[np.int64]
+    """As the ranks, but equal scores share the first of theirs."""
+    vector_place: NDArray[np.int64]
     identifier: NDArray[np.bool_]
     relevant: NDArray[np.bool_]
     n_relevant: int
@@ -70,16 +82,15 @@ class Candidates:
         gain = (first * DISCOUNTS[: len(first)]).sum() / ideal
         return np.array([gain, first.sum() / self.n_relevant, found[:DEPTH].sum() / self.n_relevant])
 
-    def fused(self, power: float, share: float, slope: float) -> NDArray[np.float64]:
+    def fused(
+        self, power: float, share: float, slope: float, first: float, near: float
+    ) -> NDArray[np.float64]:
         words = share - slope * self.agreement
         far = np.where(self.meaning > 0, np.abs(self.meaning) ** power, self.meaning)
-        return words * self.words + (1 - words) * far
+        of_places = first * by_rank(FIRST_K, self.lexical_place, self.vector_place)
+        return words * self.words + (1 - words) * far + of_places + near * by_rank(NEAR_K, self.vector_place)
 
     def held_to(self) -> dict[str, Figures]:
-        def by_rank(k: float, *ranks: NDArray[np.int64]) -> NDArray[np.float64]:
-            parts = [np.where(rank > 0, 1 / (k + np.maximum(rank, 1)), 0.0) for rank in ranks]
-            return np.sum(parts, axis=0)
-
         scores = {
             "lexical": by_rank(1, self.lexical_rank),
             "vector": by_rank(1, self.vector_rank),
@@ -151,6 +162,13 @@ def of_query(
     vector_rank[nearest] = np.arange(1, len(nearest) + 1)
     identifier[[place[id] for id, held in zip(tier.ids, tier.identifiers, strict=True) if held]] = True
     mean, width = spread([float(cosines[one]) for one in sampled_places(n, MOST_FUSED)])
+    lexical_place, vector_place = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for ranking, scores, of_each in (
+        (found[:DEPTH], bm25, lexical_place),
+        ([int(one) for one in nearest], cosines, vector_place),
+    ):
+        for document, rank in places(ranking, dict(enumerate(scores.tolist()))).items():
+            of_each[document] = rank
     kept = np.flatnonzero((lexical_rank > 0) | (vector_rank > 0) | identifier)
     relevant = np.array([ids[one] in query.relevant for one in kept])
     other = [vector_rank[found[0]] if found else 0, lexical_rank[nearest[0]]]
@@ -159,6 +177,8 @@ def of_query(
         (cosines[kept] - mean) / width if width > 0 else np.zeros(len(kept)),
         lexical_rank[kept],
         vector_rank[kept],
+        lexical_place[kept],
+        vector_place[kept],
         identifier[kept],
         relevant,
         len(query.relevant),
@@ -201,7 +221,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     fitted = {pair: found for pair, found in pairs.items() if pair[0] not in NOT_FITTED}
     of_all = best(list(fitted.values()))
-    print("power, share, slope:", GRID[of_all])
+    print("power, share, slope, first, near:", GRID[of_all])
     chosen, n_short = [], 0
     for (name, model), found in pairs.items():
         family = FAMILIES.get(name, name)
