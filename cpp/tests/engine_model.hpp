@@ -312,7 +312,7 @@ class Model {
     expect((entry ? entry->n : 0) == document.n_passages, "passages of ", key);
     if ((entry ? entry->n : 0) != document.n_passages) continue;
     uint32_t row = entry ? entry->first : stored->offset;
-    model.for_each_vector(key, [&](std::span<const float> vector) {
+    model.for_each_vector(key, [&, &key = key](std::span<const float> vector) {
       std::vector<float> read(vector.size());
       (entry ? passages->rows() : *chunk.vectors()).read(row++, read);
       double moved = 0.0;
