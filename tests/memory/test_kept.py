@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memory(path: Path, clock: Clock) -> Memory:
-    return open_memory(path, clock)
+def memory(path: Path, clock: Clock) -> Iterator[Memory]:
+    with open_memory(path, clock) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -117,6 +117,19 @@ class TestAway:
                 server.start()
             until(lambda: words(index) == {2})
 
+    @pytest.mark.parametrize("max_stale", [0, 0.02, 1])
+    def test_waiting_costs_nothing(self, server: Cluster, url: str, max_stale: float) -> None:
+        with Index.open(url, max_stale=max_stale) as index:
+            index.upsert("m1", "oak", scope=JANE)
+            time.sleep(0.1)  # the connection for hints is there
+            server.stop("immediate")
+            try:
+                worked = time.process_time()
+                time.sleep(1)
+                assert time.process_time() - worked < 0.3  # seconds of CPU, of all threads
+            finally:
+                server.start()
+
     def test_a_stamp_that_cannot_be_reached(self, server: Cluster, url: str) -> None:
         with Index.open(url) as index:
             index.upsert(1, "oak", scope=JANE)

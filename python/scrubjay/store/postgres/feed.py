@@ -71,7 +71,8 @@ class Feed:
         self.is_away = False
         """Whether the database did not answer when it was last asked."""
         self._server = server
-        self._pause = min(_LONGEST_PAUSE, max(max_stale / 4, 0.01))
+        # With max_stale = 0 every search asks by itself; the polls say only whether the database is there.
+        self._pause = min(_LONGEST_PAUSE, max(max_stale / 4, 0.01)) if max_stale > 0 else _LONGEST_PAUSE
         self._listeners: weakref.WeakSet[Any] = weakref.WeakSet()
         self._turn = threading.Lock()  # one poll at a time
         renew_in_children(self, "_turn")

@@ -140,10 +140,11 @@ class Hints:
             left = end - time.monotonic()
             ends: list[Any] = [self._bell]
             patience = max(left, 0)
-            if self._connection is not None:
+            if self._connection is None:
+                if self._channel is not None and not is_away:
+                    patience = min(patience, _RETRY_SECONDS)
+            elif self._hears:  # else nobody would read what makes it readable, such as its end
                 ends.append(self._connection)
-            elif self._channel is not None and not is_away:
-                patience = min(patience, _RETRY_SECONDS)
             try:
                 ready = _readable(ends, patience)
             except (OSError, ValueError, KeyError):  # the connection was closed
