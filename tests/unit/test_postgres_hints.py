@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,6 +13,7 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
+from scrubjay.memory import Memory
 from scrubjay.store.postgres import feed, hints
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.store import PostgresStore
@@ -258,3 +261,14 @@ def test_an_index_that_is_closed_or_forgotten_leaves_nothing_behind(url: str) ->
     assert time.monotonic() - started < 1.5
     assert thread is not None and not thread.is_alive()
     assert own._connection is None and own._bell.fileno() == -1
+
+
+@pytest.mark.parametrize("open_one", [Index.open, Memory.open])
+def test_what_is_dropped_without_close_ends_its_thread(open_one: Callable[[str], Any]) -> None:
+    before = {thread for thread in threading.enumerate() if thread.name == "scrubjay-feed"}
+    opened = open_one(new_url())
+    threads = {thread for thread in threading.enumerate() if thread.name == "scrubjay-feed"} - before
+    assert len(threads) == 1
+    del opened
+    gc.collect()
+    until(lambda: not any(thread.is_alive() for thread in threads))

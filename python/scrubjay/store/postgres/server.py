@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -55,7 +56,7 @@ class Server:
         renew_in_children(self, "_lock")
         self._resting: list[Any] = []
         self._all: set[Any] = set()  # also those in use: after a fork they are neither closed nor collected
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._n_users = 0
         self._closed = False
         self._pid = os.getpid()
@@ -156,14 +157,19 @@ class Server:
             self.lineage = found
             listeners = list(self._listeners) if is_other else []
         for listener in listeners:
-            listener()
+            if (told := listener()) is not None:
+                told()
 
     # ------------------------------------------------------------------ who uses it
 
     def listen(self, on_other_history: Callable[[], None]) -> None:
-        """Have a function called, from any thread, when the database has another history than before."""
+        """Have a method called, from any thread, when the database has another history than before.
+
+        Its object is not kept alive: the feed's thread knows the server, and would never end.
+        """
         with self._lock:
-            self._listeners.append(on_other_history)
+            self._listeners = [one for one in self._listeners if one() is not None]
+            self._listeners.append(weakref.WeakMethod(on_other_history))
 
     def use(self) -> None:
         """A collection uses it from now on."""
