@@ -204,10 +204,11 @@ def test_row_6_entities_are_given_to_the_gate_and_damped_by_their_links(memory: 
 def test_row_7_a_rewriter_sees_the_conversation(path: Path) -> None:
     heard: list[Conversation] = []
 
-    def rewriter(question: str, conversation: Conversation) -> Rewritten:
+    def reword(question: str, conversation: Conversation) -> Rewritten:
         heard.append(conversation)
         return Rewritten(keywords="dog Rex")
 
+    rewriter: Any = reword
     with Memory.open(path, retriever=lambda index: Retriever(index, rewriter)) as memory:
         memory.propose("Jane's dog is called Rex", scope=JANE, source="r")
         with memory.session(JANE, "r1") as session:
@@ -572,7 +573,8 @@ def test_row_31_a_floor_keeps_noise_out_of_prompts(path: Path) -> None:
         found = memory.recall(ASKED, JANE, query=query)
         assert any("sk-stg-0041" in text for text in found.texts[:3]) and len(found) < len(KEYS)
         assert all(hit.score >= 0.4 * 0.4 for hit in found)
-        for options in ({}, {"query": query}):
+        either: tuple[dict[str, Any], ...] = ({}, {"query": query})
+        for options in either:
             assert "sk-stg-0041" in memory.assemble(ASKED, JANE, **options).text
             nonsense = memory.assemble("zebra ballet quantum", JANE, **options)
             assert nonsense.ids("memories") == () and nonsense.trace.tokens["total"] == 0
@@ -628,9 +630,10 @@ def test_row_36_a_missing_scope_is_an_error(memory: Memory) -> None:
     for verb in (memory.index.get, memory.index.delete):
         with pytest.raises(TypeError, match="scope"):
             verb("n1")  # type: ignore[call-arg]
-    for call in (memory.recall, memory.assemble, memory.get):
+    verbs: list[Any] = [memory.recall, memory.assemble, memory.get]
+    for call in verbs:
         with pytest.raises(TypeError, match="scope"):
-            call("note")  # type: ignore[operator]
+            call("note")
     assert memory.index.get("n1", scope=JOE) is None and not memory.index.delete("n1", scope=GLOBEX)
     assert memory.index.get("n1", scope=JANE) is not None
 
@@ -691,10 +694,11 @@ def test_row_39_keywords_for_the_words_and_a_search_query_for_the_meaning() -> N
 def test_row_40_the_rewriter_reads_the_history_of_the_messages(memory: Memory, path: Path) -> None:
     seen: list[str] = []
 
-    def rewriter(question: str, conversation: Conversation) -> dict[str, Any]:
+    def reword(question: str, conversation: Conversation) -> dict[str, Any]:
         seen.append(f"Conversation history: {conversation}")
         return {"keywords": ["Oslo"], "searchQuery": "the trip to Oslo"}
 
+    rewriter: Any = reword
     memory.propose("The hotel in Oslo is the Grand", scope=JANE, source="r")
     messages = [
         {"role": "user", "content": "I fly to Oslo on Friday."},
