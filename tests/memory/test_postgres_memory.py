@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import precondition, rule
 
-from scrubjay import Index, Scope, StoreBusyError
+from scrubjay import Index, OwnedCollectionError, Scope, StoreBusyError
 from scrubjay.memory import Decay, Memory
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.protocol import RowRefusedError
@@ -25,6 +25,7 @@ from tests.data.postgres import new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
 from tests.memory.test_kills import OPERATIONS, fill
 from tests.memory.test_machine import MemoryMachine
+from tests.memory.test_raw_writes import WRITES
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -40,6 +41,18 @@ def url() -> str:
 def memory(url: str) -> Iterator[Memory]:
     with Memory.open(url, durability="normal") as memory:
         yield memory
+
+
+def test_raw_writes_are_refused_as_in_a_file(memory: Memory, url: str) -> None:
+    lives(memory, "Oslo")
+    ((id, text, version),) = [(str(one.id), one.text, one.version) for one in memory.documents.list(JANE)]
+    with Index.open(url, collection="memory") as opened, Index.open(url) as beside:
+        for index in (memory.documents, opened, beside.collection("memory")):
+            for write in WRITES.values():
+                with pytest.raises(OwnedCollectionError):
+                    write(index, id)
+    assert [(one.id, one.text, one.version) for one in memory.documents.list(JANE)] == [(id, text, version)]
+    assert memory.admin.check() == []
 
 
 # ---------------------------------------------------------------------- the model

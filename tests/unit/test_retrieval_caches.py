@@ -117,6 +117,35 @@ def test_an_empty_cache_is_a_cache(index: Index) -> None:
     assert Retriever(index, cache=False).search("train", scope=JANE).cached is False
 
 
+def test_a_cache_of_so_many_entries_forgets_what_was_used_longest_ago() -> None:
+    cache = ResultCache(max_entries=2)
+    for key in "ab":
+        cache.put(key, 1, key, 5)
+    assert cache.get("a", 1) == "a"
+    cache.put("c", 1, "c", 5)
+    assert (cache.get("b", 1), cache.get("a", 1), cache.get("c", 1)) == (None, "a", "c")
+    stats = cache.stats()
+    assert (stats.entries, stats.bytes, stats.hit_rate) == (2, 10, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"), [(0, ValueError), (-1, ValueError), (True, TypeError), (2.0, TypeError)]
+)
+def test_a_bad_number_of_entries_is_an_error(given: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="max_entries: expected"):
+        ResultCache(max_entries=given)
+
+
+def test_a_search_anew_asks_no_cache_and_fills_it(index: Index) -> None:
+    retriever = Retriever(index, cache=True)
+    assert not retriever.search("train", scope=JANE, anew=True).cached
+    assert retriever.cache_stats()["results"].misses == 0
+    assert retriever.search("train", scope=JANE).cached
+    assert not retriever.search("train", scope=JANE, anew=True).cached
+    with pytest.raises(TypeError, match="anew: expected a bool, got int"):
+        retriever.search("train", scope=JANE, anew=1)  # type: ignore[arg-type]
+
+
 def test_what_cannot_be_compared_is_searched_anew(index: Index) -> None:
     retriever = Retriever(index, cache=True)
 

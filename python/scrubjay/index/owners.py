@@ -1,7 +1,7 @@
 """Collections that another layer owns: their documents mirror rows of its tables, so nothing else writes them.
 
-The file says it, whichever modules a process has imported: the owner's table is there. Reading such a collection is
-free to all, and so is what keeps its documents (backup, compaction, embedding anew, dropping it as a whole).
+The file or database says it, whichever modules a process has imported: a table of the owner is there. Reading such a
+collection is free to all, and so is what keeps its documents (backup, compaction, embedding anew, dropping it whole).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["MEMORY", "check_unowned", "is_owned"]
 MEMORY = "memory"
 """The collection of the facts and episodes of a :class:`scrubjay.Memory` in force."""
 
-_TABLES = {MEMORY: "memory_meta"}
-"""Collection -> the table of its owner."""
+_TABLES = {MEMORY: "memory_fact"}
+"""Collection -> a table of its owner, which files and databases have alike."""
 
 
 def is_owned(collection: OpenCollection) -> bool:

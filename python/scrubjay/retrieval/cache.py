@@ -29,6 +29,9 @@ class CacheStats:
     Attributes:
         hits, misses: look-ups that found something, and that did not.
         entries, bytes: what is kept now.
+
+    >>> CacheStats(hits=3, misses=1).hit_rate, CacheStats().hit_rate
+    (0.75, 0.0)
     """
 
     hits: int = 0
@@ -36,6 +39,12 @@ class CacheStats:
     stale: int = 0
     entries: int = 0
     bytes: int = 0
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of look-ups that found something; 0 before the first one."""
+        n_asked = self.hits + self.misses
+        return self.hits / n_asked if n_asked else 0.0
 
 
 @dataclass
@@ -53,9 +62,10 @@ class ResultCache:
         max_bytes: of all entries, roughly.
         ttl_s: how old an entry may be; None: any age.
         clock: seconds, monotonic.
+        max_entries: how many entries at most; None: as many as `max_bytes` holds.
 
-    A key holds everything that decides a result but the documents, which the generation represents. An entry of
-    another generation is dropped by the next look-up.
+    What was used longest ago goes first. A key holds everything that decides a result but the documents, which the
+    generation represents. An entry of another generation is dropped by the next look-up.
 
     >>> cache = ResultCache(1000)
     >>> cache.put("key", 1, "value", 5)
@@ -70,12 +80,18 @@ class ResultCache:
         max_bytes: int = 16 << 20,
         ttl_s: float | None = 300.0,
         clock: Callable[[], float] = time.monotonic,
+        max_entries: int | None = None,
     ) -> None:
         if max_bytes < 0:
             raise ValueError(f"max_bytes: expected 0 or more, got {max_bytes}")
+        if max_entries is not None and (isinstance(max_entries, bool) or not isinstance(max_entries, int)):
+            raise TypeError(f"max_entries: expected an int or None, got {type(max_entries).__name__}")
+        if max_entries is not None and max_entries < 1:
+            raise ValueError(f"max_entries: expected 1 or more, or None, got {max_entries}")
         if ttl_s is not None and not ttl_s > 0:
             raise ValueError(f"ttl_s: expected a number > 0 or None, got {ttl_s}")
         self._max_bytes = max_bytes
+        self._max_entries = max_entries
         self._ttl_s = ttl_s
         self._clock = clock
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -119,7 +135,7 @@ class ResultCache:
                 return
             self._entries[key] = _Entry(generation, expires, n_bytes, value)
             self._n_bytes += n_bytes
-            while self._n_bytes > self._max_bytes:
+            while self._n_bytes > self._max_bytes or self._has_too_many():
                 self._forget(next(iter(self._entries)))
 
     def clear(self) -> None:
@@ -132,6 +148,9 @@ class ResultCache:
         """Return the counts since the beginning."""
         with self._lock:
             return CacheStats(self._hits, self._misses, self._stale, len(self._entries), self._n_bytes)
+
+    def _has_too_many(self) -> bool:
+        return self._max_entries is not None and len(self._entries) > self._max_entries
 
     def _forget(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)

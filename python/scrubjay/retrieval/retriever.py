@@ -49,6 +49,7 @@ class Request(NamedTuple):
     query: Query
     explain: bool
     conversation: Conversation | None = None
+    anew: bool = False
 
 
 class Retriever:
@@ -154,6 +155,7 @@ class Retriever:
         query: Query | None = None,
         explain: bool = False,
         conversation: Conversation | None = None,
+        anew: bool = False,
     ) -> Retrieved:
         """Return the k best memories for a question.
 
@@ -164,6 +166,7 @@ class Retriever:
             filter, vector, explain: as in :meth:`Index.search`; the vector is that of the verbatim question.
             query: in place of the retriever's. Its keywords and rankings belong to the verbatim question.
             conversation: what was said before, for a rewriter that takes it.
+            anew: search although a cache may have the result; the caches keep what is found.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -178,8 +181,10 @@ class Retriever:
             raise ValueError(f"k: expected 1 or more, got {k}")
         if not isinstance(conversation, (Conversation, type(None))):
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
+        if not isinstance(anew, bool):
+            raise TypeError(f"anew: expected a bool, got {type(anew).__name__}")
         asked = self._query if query is None else checked_query(query)
-        request = Request(text, scope, filter, vector, asked, explain, conversation)
+        request = Request(text, scope, filter, vector, asked, explain, conversation, anew)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
         result = (self._run_plain if self._is_plain else self._remembered)(request, k, trace)
@@ -228,7 +233,9 @@ class Retriever:
             if self._hears and request.conversation is not None:
                 options["conversation"] = request.conversation
             question = self._remembering.question(request.scope, options)
-            result = None if question is None else self._remembering.recall(question, trace)
+            result = None
+            if question is not None and not request.anew:
+                result = self._remembering.recall(question, trace)
             if result is None:
                 result = self._run(request, k, trace)
                 if question is not None and not any(_passes(reason) for reason in result.degraded):
