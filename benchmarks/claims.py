@@ -26,7 +26,7 @@ Resolver = Callable[[Run, str, str], "Figures | None"]
 _NUMBER = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)?(\.\d+)?(?![\w%])")
 _ENGINES = {
     "Scrubjay": "scrubjay",
-    "Scrubjay's engine": "scrubjay's engine",
+    "Scrubjay 0.1, on a file": "scrubjay file",
     "NumPy": "numpy",
     "usearch + Tantivy": "usearch + tantivy",
     "usearch + bm25s": "usearch + bm25s",
@@ -234,7 +234,6 @@ def elsewhere(run: Run, row: str, column: str) -> Figures | None:
 TABLES: dict[tuple[str, str, str], tuple[str, int, Resolver]] = {
     # (file, heading, second column) -> kind, columns that label a row, where the figures are
     ("README.md", "Figures", "1,000 memories, p50 / p95 us"): ("time", 1, hybrid_cell),
-    ("docs/benchmarks.md", "Hybrid", "1,000 memories"): ("time", 1, hybrid_cell),
     ("docs/benchmarks.md", "Hybrid", "p50 / p95"): ("time", 1, latency_cell),
     ("docs/benchmarks.md", "Quality", "BM25"): ("quality", 1, quality_cell),
     ("docs/benchmarks.md", "Truth", "true, and in force"): ("quality", 1, truth_cell),

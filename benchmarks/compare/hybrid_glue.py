@@ -53,6 +53,14 @@ def top(scores: Any, k: int) -> Any:
     return places[np.argsort(-scores[places])]
 
 
+def top_found(scores: Any, k: int) -> list[int]:
+    """The places of the k highest scores above 0, best first. Most are 0, and among so many equal ones argpartition
+    takes 5 to 70 times as long as among those that are left."""
+    places = np.flatnonzero(scores > 0)
+    found: list[int] = places[top(scores[places], k)].tolist()
+    return found
+
+
 class NumpyDense:
     """One matrix product."""
 
@@ -84,9 +92,7 @@ class NumpyLexical:
             found = self._lists.get(term)
             if found is not None:
                 scores[found[0]] += found[1]
-        places = top(scores, k)
-        best: list[int] = places[scores[places] > 0].tolist()
-        return best
+        return top_found(scores, k)
 
     def add(self, row: int, line: str) -> None:
         raise FrozenError
@@ -176,9 +182,7 @@ class Bm25sLexical:
 
     def best(self, query: Query, k: int) -> Sequence[int]:
         scores = self._engine.index.get_scores(list(query.words))
-        places = top(scores, k)
-        found: list[int] = places[scores[places] > 0].tolist()
-        return found
+        return top_found(scores, k)
 
     def add(self, row: int, line: str) -> None:
         raise FrozenError
