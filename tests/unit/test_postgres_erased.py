@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -162,3 +163,26 @@ def test_the_store_says_what_it_searched_within_one_snapshot(
     assert index.admin.verify_erased([SECRET]).clean
     monkeypatch.undo()
     assert not index.admin.verify_erased([SECRET]).clean
+
+
+def test_an_image_that_is_being_written_does_not_outlive_an_erasure(index: Index, url: str) -> None:
+    """A writer of images does not take the tenant's turn."""
+    index.upsert_many([{"id": f"m{i}", "text": f"oak number {i}", "scope": JOE} for i in range(30)])
+    engine: Any = Backend.of(index).engine
+    state = engine.store.scope_state(JOE)
+    chunks = engine.native.save_partition(JOE)
+    erased = threading.Event()
+    with Index.open(url) as other:
+
+        def erase() -> None:
+            other.erase(JOE)
+            erased.set()
+
+        with engine.store.writing("writing images", scopes=()) as transaction:
+            transaction.write_image(JOE, state.version, chunks)
+            transaction.flush()  # the row is there, and nobody else sees it
+            thread = threading.Thread(target=erase)
+            thread.start()
+            assert not erased.wait(0.3)  # it waits for the image
+        thread.join()
+    assert run(url, "SELECT count(*) FROM sj_image") == [(0,)]

@@ -450,7 +450,7 @@ class PostgresTransaction:
                 f"OR EXISTS(SELECT 1 FROM {table} WHERE {table}.{rows.format(table=table)}) "
                 for table in ("sj_image", "sj_tombstone")
             )
-            + ")",
+            + ") FOR NO KEY UPDATE",  # an image that is just being written is to be seen, and deleted
             (*names, self._turns.collection),
             home=home,
         )
