@@ -80,6 +80,14 @@ def test_a_policy_is_never_promoted_by_being_said_often(memory: Memory) -> None:
     assert memory.known(ACME).policies == () and len(memory.policies("acme")) == 1
 
 
+def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memory: Memory) -> None:
+    for number in range(12):  # ids are random: a wrong order would come right once in a while
+        for told in (f"Acme sells oak {number}", f"Acme sells ash {number}"):
+            outcome = memory.propose(FactCandidate(told, "Acme", "sells"), scope=ACME, source="r1")
+            assert not outcome.active
+        assert [r.text for r in memory.list(ACME) if r.status == "provisional"] == [f"Acme sells ash {number}"]
+
+
 def test_no_candidate_has_a_status_or_names_a_scope() -> None:
     for candidate in CANDIDATES.values():
         assert not {"status", "scope", "tenant", "active"} & {field.name for field in fields(candidate)}

@@ -159,6 +159,9 @@ class Facts:
             detail=one.detail,
         )
         if not active:
+            if one.topics:  # told last, it prevails when listed
+                slot = facts_of_slot(connection, (tenant, user, agent), one.topics, with_provisional=True)
+                row = row._replace(recorded_at=next_recorded(change, slot))
             insert(connection, "memory_fact", row)
             log_written(change, row, one.source.author)
             return Outcome("written", "fact", id, _PROVISIONAL, active=False)
