@@ -15,6 +15,7 @@
 #include "filter/language.hpp"
 #include "filter/value.hpp"
 #include "gil.hpp"
+#include "sequences.hpp"
 
 namespace py = pybind11;
 
@@ -155,11 +156,8 @@ std::shared_ptr<const filter::Predicate> to_predicate(const py::object& value) {
   return filter::compile(PythonValue(value));
 }
 
-// A pyroaring bitmap comes over as its bytes, an integer array without a Python object per id.
-}  // namespace
-
-std::optional<filter::IdSet> to_id_set(const py::object& value, const char* name) {
-  if (value.is_none()) return std::nullopt;
+// A pyroaring bitmap comes over as its bytes, an integer array without a Python object per id. None: it is neither.
+std::optional<filter::IdSet> to_integers(const py::object& value, const char* name) {
   const py::object type = py::type::of(value);
   const std::string module = py::cast<std::string>(py::str(type.attr("__module__")));
   if (module.rfind("pyroaring", 0) == 0 && py::hasattr(value, "serialize")) {
@@ -180,6 +178,15 @@ std::optional<filter::IdSet> to_id_set(const py::object& value, const char* name
       return filter::IdSet::of_integers({ids.data(), static_cast<size_t>(ids.size())});
     }
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+NamedDocuments::NamedDocuments(const py::object& value, const char* name) {
+  if (value.is_none()) return;
+  ids_ = to_integers(value, name);
+  if (ids_) return;
   if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) || PyDict_Check(value.ptr()))
     throw py::type_error(std::string(name) +
                          ": expected ids (a set, list, array, bitmap or other iterable), got " +
@@ -192,12 +199,15 @@ std::optional<filter::IdSet> to_id_set(const py::object& value, const char* name
                          ": expected ids (a set, list, array, bitmap or other iterable), got " +
                          type_name(value));
   }
-  const auto items = py::reinterpret_steal<py::tuple>(converted);
+  items_ = py::reinterpret_steal<py::tuple>(converted);
   std::vector<int64_t> integers;
   std::vector<std::string_view> strings;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const engine::Id id = to_id(items[i], std::string(name) + "[" + std::to_string(i) + "]");
-    if (id.kind == engine::IdKind::integer) {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const engine::DocumentKey key = to_key(items_[i], at(name, i));
+    const engine::Id& id = key.id;
+    if (key.scope) {
+      keys_.push_back(key);
+    } else if (id.kind == engine::IdKind::integer) {
       integers.push_back(id.integer);
     } else {
       strings.push_back(id.string);
@@ -206,16 +216,20 @@ std::optional<filter::IdSet> to_id_set(const py::object& value, const char* name
       throw py::type_error(std::string(name) + "[" + std::to_string(i) + "]: expected ids of one kind, got " +
                            (id.kind == engine::IdKind::integer ? "int after str" : "str after int"));
   }
-  return strings.empty() ? filter::IdSet::of_integers(integers) : filter::IdSet::of_strings(strings);
+  ids_ = strings.empty() ? filter::IdSet::of_integers(integers) : filter::IdSet::of_strings(strings);
+}
+
+engine::DocumentNames NamedDocuments::view() const noexcept {
+  return {ids_ ? &*ids_ : nullptr, keys_.empty() ? nullptr : &keys_};
 }
 
 FilterArguments::FilterArguments(const py::object& filter, const py::object& ids, const py::object& exclude)
     : predicate_(to_predicate(filter)),
-      ids_(to_id_set(ids, "ids")),
-      exclude_(to_id_set(exclude, "exclude")) {}
+      ids_(ids, "ids"),
+      exclude_(exclude, "exclude") {}
 
 engine::DocumentFilter FilterArguments::view() const noexcept {
-  return {predicate_.get(), ids_ ? &*ids_ : nullptr, exclude_ ? &*exclude_ : nullptr};
+  return {predicate_.get(), ids_.view(), exclude_.view()};
 }
 
 void register_filter(py::module_& module) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/engine.hpp"
 #include "filter/predicate.hpp"
@@ -18,8 +19,19 @@ struct Filter {
   std::string text;  // for repr()
 };
 
-// A set of ids: a set, list, array, bitmap or other iterable. None: no such condition. TypeError.
-[[nodiscard]] std::optional<filter::IdSet> to_id_set(const pybind11::object& value, const char* name);
+// Documents that Python names by ids and by pairs (scope, id): a set, list, array, bitmap or other iterable, of
+// which it keeps what it refers to.
+class NamedDocuments {
+ public:
+  // None: no such condition. TypeError.
+  NamedDocuments(const pybind11::object& value, const char* name);
+  [[nodiscard]] engine::DocumentNames view() const noexcept;
+
+ private:
+  std::optional<filter::IdSet> ids_;
+  std::vector<engine::DocumentKey> keys_;
+  pybind11::tuple items_;
+};
 
 // The arguments filter, ids and exclude of one search (None: no such condition), and what they own.
 class FilterArguments {
@@ -30,7 +42,7 @@ class FilterArguments {
 
  private:
   std::shared_ptr<const filter::Predicate> predicate_;
-  std::optional<filter::IdSet> ids_, exclude_;
+  NamedDocuments ids_, exclude_;
 };
 
 }  // namespace scrubjay::bindings

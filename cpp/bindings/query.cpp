@@ -73,7 +73,7 @@ std::unique_ptr<CompiledQuery> make_query(const py::object& ranking, const py::o
                                           const py::object& keywords, const py::object& ids,
                                           const py::object& exclude, const py::object& rankings,
                                           const py::object& entities, const py::object& links, bool spread) {
-  auto query = std::make_unique<CompiledQuery>();
+  auto query = std::make_unique<CompiledQuery>(ids, exclude);
   query->ranking = to_ranking(ranking);
   query->spread = spread;
   read_mode(mode, *query);
@@ -83,8 +83,6 @@ std::unique_ptr<CompiledQuery> make_query(const py::object& ranking, const py::o
     py::object keep;
     query->keywords = to_text(keywords, "keywords", keep);
   }
-  query->ids = to_id_set(ids, "ids");
-  query->exclude = to_id_set(exclude, "exclude");
   if (!rankings.is_none()) {
     const py::tuple lists = items_of(rankings, "rankings");
     for (size_t i = 0; i < lists.size(); ++i) {
@@ -107,8 +105,8 @@ void CompiledQuery::apply(engine::SearchRequest& request) const {
   request.recall = recall;
   request.spread = spread;
   request.ranking = ranking.get();
-  request.filter.ids = ids ? &*ids : nullptr;
-  request.filter.without_ids = exclude ? &*exclude : nullptr;
+  request.filter.only = ids.view();
+  request.filter.without = exclude.view();
   request.rankings = rankings;
   request.entities = entities;
   request.links = links ? &*links : nullptr;

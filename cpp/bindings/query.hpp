@@ -8,19 +8,23 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "filter.hpp"
 #include "ranking.hpp"
 
 namespace scrubjay::bindings {
 
 // Made once for a scrubjay.Query, and immutable. Owns what its views refer to.
 struct CompiledQuery {
+  CompiledQuery(const pybind11::object& only, const pybind11::object& without)
+      : ids(only, "ids"), exclude(without, "exclude") {}
+
   bool lexical = true, semantic = true;  // which arms may run
   size_t lexical_candidates = 0, vector_candidates = 0;
   double recall = 0.99;
   RankingPtr ranking;
   bool spread = false;
   std::optional<std::string> keywords;  // in place of the text, for the lexical arm
-  std::optional<filter::IdSet> ids, exclude;
+  NamedDocuments ids, exclude;
   std::vector<std::vector<engine::DocumentKey>> rankings;
   std::vector<pybind11::tuple> ranked;      // what the keys of the rankings refer to
   std::vector<filter::Predicate> entities;  // of names that were given

@@ -82,17 +82,15 @@ std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {
   return scopes;
 }
 
+engine::DocumentKey to_key(py::handle item, const std::string& place) {
+  if (!PyTuple_Check(item.ptr()) || PyTuple_GET_SIZE(item.ptr()) != 2) return {nullptr, to_id(item, place)};
+  return {&as_scope(PyTuple_GET_ITEM(item.ptr(), 0), (place + "[0]").c_str()),
+          to_id(PyTuple_GET_ITEM(item.ptr(), 1), place + "[1]")};
+}
+
 std::vector<engine::DocumentKey> to_keys(const py::tuple& items, const char* name) {
   std::vector<engine::DocumentKey> keys(items.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const py::handle item = items[i];
-    if (PyTuple_Check(item.ptr()) && PyTuple_GET_SIZE(item.ptr()) == 2) {
-      keys[i].scope = &as_scope(PyTuple_GET_ITEM(item.ptr(), 0), (at(name, i) + "[0]").c_str());
-      keys[i].id = to_id(PyTuple_GET_ITEM(item.ptr(), 1), at(name, i) + "[1]");
-    } else {
-      keys[i].id = to_id(item, at(name, i));
-    }
-  }
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = to_key(items[i], at(name, i));
   return keys;
 }
 

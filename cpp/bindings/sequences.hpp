@@ -41,7 +41,9 @@ class SeveralScopes {
 };
 
 [[nodiscard]] std::vector<ScopePtr> to_scopes(const pybind11::object& value, size_t n);
-// Each item an id or a pair (scope, id). They refer to the items, which the tuple keeps.
+// An id, or a pair (scope, id), to both of which the key refers. `place`: for error messages.
+[[nodiscard]] engine::DocumentKey to_key(pybind11::handle item, const std::string& place);
+// Those of all items, which the tuple keeps.
 [[nodiscard]] std::vector<engine::DocumentKey> to_keys(const pybind11::tuple& items, const char* name);
 
 }  // namespace scrubjay::bindings

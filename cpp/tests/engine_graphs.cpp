@@ -145,7 +145,7 @@ TEST(engine_finds_what_a_filter_leaves_of_a_graph) {
       }
     }
     const auto set = scrubjay::filter::IdSet::of_integers(given);
-    (i % 4 == 3 ? request.filter.without_ids : request.filter.ids) = &set;
+    (i % 4 == 3 ? request.filter.without.ids : request.filter.only.ids) = &set;
     const SearchResult found = v.engine->search(request);
     request.recall = 1.0;
     const SearchResult wanted = v.engine->search(request);

@@ -287,11 +287,19 @@ TEST(keys_in_a_filter_are_those_of_every_visible_scope) {
        {nullptr, Id::of(int64_t{32})},
        {kOther.get(), Id::of(int64_t{0})}}};
   for (const int64_t n_ids : {0, 1, 2, 3, 6, 12, 13, 40, 50, 51, 200, 400}) {
-    std::set<int64_t> ids;
-    for (int64_t i = 0; i < n_ids; ++i) ids.insert(i * (kMost / n_ids));
+    Named named, with_keys, keys;
+    for (int64_t i = 0; i < n_ids; ++i) {
+      const Id id = Id::of(i * (kMost / n_ids));
+      named.ids.insert(id.integer);
+      keys.keys.push_back({(i % 2 == 0 ? kTenant : kUser).get(), id});
+    }
+    with_keys.ids = named.ids;
+    with_keys.keys = {{kAgent.get(), Id::of(int64_t{16})}, {kUser.get(), Id::of(int64_t{3})}};
     for (const ScopeRef& from : {kTenant, kUser, kAgent, kBoth, kOther}) {
-      CHECK_EQ(difference_of_names(t.engine, t.model, *from, &ids, nullptr, rankings), "");
-      CHECK_EQ(difference_of_names(t.engine, t.model, *from, nullptr, &ids, rankings), "");
+      for (const Named* one : {&named, &with_keys, &keys}) {
+        CHECK_EQ(difference_of_names(t.engine, t.model, *from, one, nullptr, rankings), "");
+        CHECK_EQ(difference_of_names(t.engine, t.model, *from, nullptr, one, rankings), "");
+      }
     }
   }
 }
@@ -455,7 +463,7 @@ TEST(keys_that_are_excluded_stay_away_while_their_partition_is_erased) {
         request.scope = kUser.get();
         request.text = "tea";
         request.k = kIds;
-        request.filter.without_ids = &excluded;
+        request.filter.without.ids = &excluded;
         const SearchResult result = engine.search(request);
         CHECK(result.hits.empty() || result.hits.size() == kIds - 100);
         const base::EpochGuard guard;

@@ -446,21 +446,32 @@ class Model {
   return out.str();
 }
 
-// What ids name: a count and a search by rankings alone, under a filter of ids. Null: no such set.
+// Documents that are named by ids, in whichever scope, and by keys.
+struct Named {
+  std::set<int64_t> ids;
+  std::vector<DocumentKey> keys;
+
+  [[nodiscard]] bool contains(const Model::Key& key) const {
+    return ids.contains(key.id) || std::any_of(keys.begin(), keys.end(), [&](const DocumentKey& one) {
+             return Model::key_of(*one.scope, one.id.integer) == key;
+           });
+  }
+};
+
+// What ids and keys name: a count and a search by rankings alone, under a filter of those. Null: no such set.
 [[nodiscard]] inline std::string difference_of_names(const Engine& engine, const Model& model,
-                                                     const Scope& from, const std::set<int64_t>* ids,
-                                                     const std::set<int64_t>* without_ids,
+                                                     const Scope& from, const Named* only, const Named* without,
                                                      std::span<const std::vector<DocumentKey>> rankings) {
   const auto admits = [&](const Model::Key& key) {
-    return (!ids || ids->contains(key.id)) && (!without_ids || !without_ids->contains(key.id));
-  };
-  const auto set_of = [](const std::set<int64_t>& members) {
-    return filter::IdSet::of_integers(std::vector<int64_t>(members.begin(), members.end()));
+    return (!only || only->contains(key)) && (!without || !without->contains(key));
   };
   std::optional<filter::IdSet> wanted, unwanted;
-  if (ids) wanted.emplace(set_of(*ids));
-  if (without_ids) unwanted.emplace(set_of(*without_ids));
-  const DocumentFilter filter{nullptr, wanted ? &*wanted : nullptr, unwanted ? &*unwanted : nullptr};
+  const auto names_of = [](const Named* named, std::optional<filter::IdSet>& ids) {
+    if (!named) return DocumentNames{};
+    ids.emplace(filter::IdSet::of_integers(std::vector<int64_t>(named->ids.begin(), named->ids.end())));
+    return DocumentNames{&*ids, named->keys.empty() ? nullptr : &named->keys};
+  };
+  const DocumentFilter filter{nullptr, names_of(only, wanted), names_of(without, unwanted)};
 
   std::ostringstream out;
   size_t n_admitted = 0;

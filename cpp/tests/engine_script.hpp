@@ -265,14 +265,15 @@ class Script {
     return difference_of_content(engine_, model_);
   }
 
-  // Ids in a filter and in rankings.
+  // Ids and keys in a filter and in rankings.
   std::string names() {
-    const auto any_ids = [&] {
-      std::set<int64_t> ids;
-      for (uint32_t n = bytes_.below(6); n > 0; --n) ids.insert(bytes_.below(kMaxIds));
-      return ids;
+    const auto any_names = [&] {
+      Named named;
+      for (uint32_t n = bytes_.below(6); n > 0; --n) named.ids.insert(bytes_.below(kMaxIds));
+      for (uint32_t n = bytes_.below(4); n > 0; --n) named.keys.push_back(any_key());
+      return named;
     };
-    const std::set<int64_t> ids = any_ids(), without_ids = any_ids();
+    const Named only = any_names(), without = any_names();
     std::vector<std::vector<DocumentKey>> rankings(bytes_.below(3));
     for (std::vector<DocumentKey>& ranking : rankings) {
       for (uint32_t n = bytes_.below(8); n > 0; --n) {
@@ -281,8 +282,8 @@ class Script {
       }
     }
     const uint32_t sets = bytes_.below(4);
-    return difference_of_names(engine_, model_, *any_scope(), sets & 1 ? &ids : nullptr,
-                               sets & 2 ? &without_ids : nullptr, rankings);
+    return difference_of_names(engine_, model_, *any_scope(), sets & 1 ? &only : nullptr,
+                               sets & 2 ? &without : nullptr, rankings);
   }
 
   std::string search() {

@@ -306,14 +306,14 @@ class Soak {
         std::vector<int64_t> some(1 + random_() % 20);
         for (int64_t& id : some) id = static_cast<int64_t>(random_() % (kShared / 3));
         ids.emplace(filter::IdSet::of_integers(some));
-        (random_() % 2 ? request.filter.ids : request.filter.without_ids) = &*ids;
+        (random_() % 2 ? request.filter.only.ids : request.filter.without.ids) = &*ids;
       }
       const SearchResult result = engine_.search(request);
       soak_.check_result(result, request);
       if (ids) {
         const base::EpochGuard guard;
         for (const Hit& hit : result.hits)
-          CHECK_EQ(ids->contains(result.chunk_of(hit).id(hit.offset).integer), request.filter.ids != nullptr);
+          CHECK_EQ(ids->contains(result.chunk_of(hit).id(hit.offset).integer), request.filter.only.ids != nullptr);
       }
       held_.emplace_back(result);  // read again later, when its chunks may be long compacted away
       if (held_.size() < 16) return;

@@ -93,14 +93,20 @@ struct Written {
   uint64_t first_version = 0;
 };
 
-// Which of the visible documents may be found: those that the predicate admits, whose id is in `ids` and is
-// not in `without_ids`. Null: no such condition. Others are not candidates; the statistics of BM25 stay those
-// of all visible documents.
+// Documents that a caller names: by their ids, in whichever scope, and by their keys. Null: none in this way.
+struct DocumentNames {
+  const filter::IdSet* ids = nullptr;
+  const std::vector<DocumentKey>* keys = nullptr;  // each with its scope
+  [[nodiscard]] bool given() const noexcept { return ids || keys; }
+};
+
+// Which of the visible documents may be found: those that the predicate admits (null: all), that are among
+// `only`, if any names are given, and not among `without`. Others are not candidates; the statistics of BM25
+// stay those of all visible documents.
 struct DocumentFilter {
   const filter::Predicate* predicate = nullptr;
-  const filter::IdSet* ids = nullptr;
-  const filter::IdSet* without_ids = nullptr;
-  [[nodiscard]] bool any() const noexcept { return predicate || ids || without_ids; }
+  DocumentNames only = {}, without = {};
+  [[nodiscard]] bool any() const noexcept { return predicate || only.given() || without.given(); }
 };
 
 // Along which way of a link a document is reached: from who links to who is linked, against it, or both.
@@ -301,9 +307,10 @@ class Engine {
   [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
   [[nodiscard]] bool make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped);
   [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made);
-  void check_kind(const filter::IdSet* ids, const char* name) const;
+  void check_kind(const DocumentNames& names, const char* argument) const;
   void apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const;
   void find_members(const filter::IdSet& ids, SearchScratch& scratch) const;
+  void find_members(const std::vector<DocumentKey>& keys, SearchScratch& scratch) const;
 
   const EngineOptions options_;
   const text::Analyzer analyzer_;

@@ -5,6 +5,7 @@
 
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
+#include "engine/named_documents.hpp"
 #include "engine/search_scratch.hpp"
 #include "simd/kernels.hpp"
 
@@ -77,11 +78,13 @@ uint64_t SearchScratch::n_admitted() const noexcept {
   return n;
 }
 
-void Engine::check_kind(const filter::IdSet* ids, const char* name) const {
+void Engine::check_kind(const DocumentNames& names, const char* argument) const {
+  for (size_t i = 0; names.keys && i < names.keys->size(); ++i) check_kind((*names.keys)[i].id, argument, i);
+  const filter::IdSet* ids = names.ids;
   const IdKind kind = id_kind();
   if (!ids || ids->size() == 0 || kind == IdKind::unset || ids->holds_integers() == (kind == IdKind::integer))
     return;
-  throw base::WrongType(std::string(name) + ": expected " + (kind == IdKind::integer ? "int" : "str") +
+  throw base::WrongType(std::string(argument) + ": expected " + (kind == IdKind::integer ? "int" : "str") +
                         " like the ids of this engine, got " + (ids->holds_integers() ? "int" : "str"));
 }
 
@@ -101,11 +104,14 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
       for (uint32_t w = 0; w < scratch.admitted[c].hidden.n_words(); ++w) words_of(c)[w] = ~uint64_t{0};
     }
   }
-  for (const auto& [ids, keep] : {std::pair{filter.ids, true}, {filter.without_ids, false}}) {
-    if (!ids) continue;
-    check_kind(ids, keep ? "ids" : "exclude");
+  for (const auto& [names, keep] : {std::pair{filter.only, true}, {filter.without, false}}) {
+    if (!names.given()) continue;
+    check_kind(names, keep ? "ids" : "exclude");
     std::vector<base::Bitmap>& members = scratch.members;
-    find_members(*ids, scratch);
+    if (members.size() < n_chunks) members.resize(n_chunks);
+    for (size_t c = 0; c < n_chunks; ++c) members[c].reset(scratch.chunks[c].n_docs);
+    if (names.ids) find_members(*names.ids, scratch);
+    if (names.keys) find_members(*names.keys, scratch);
     for (size_t c = 0; c < n_chunks; ++c) {
       for (uint32_t w = 0; w < scratch.admitted[c].hidden.n_words(); ++w)
         words_of(c)[w] &= keep ? members[c].word(w) : ~members[c].word(w);
@@ -127,10 +133,9 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
   }
 }
 
-// Fills scratch.members with the documents of the set, partition by partition: id by id where the set is
-// small beside the partition, document by document where it is not.
+// Sets the documents of the set in scratch.members, which are clear, partition by partition: id by id where the
+// set is small beside the partition, document by document where it is not.
 void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) const {
-  if (scratch.members.size() < scratch.chunks.size()) scratch.members.resize(scratch.chunks.size());
   std::vector<Id> listed;  // once a partition wants them
   for (size_t p = 0; p < scratch.partitions.size(); ++p) {
     const VisiblePartition& visible = scratch.partitions[p];
@@ -140,7 +145,6 @@ void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) cons
     };
     uint64_t n_docs = 0;
     for (size_t c = visible.first_chunk; c < end; ++c) n_docs += scratch.chunks[c].n_docs;
-    clear();
     if (ids.size() <= n_docs / kLookUpCost && scratch.ids_follow(p)) {
       if (listed.empty() && ids.size() != 0) {
         listed.reserve(ids.size());
@@ -157,6 +161,19 @@ void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) cons
     for (size_t c = visible.first_chunk; c < end; ++c)
       add_members(scratch.chunks[c], ids, scratch.members[c].words());
   }
+}
+
+// Sets those that have one of the keys.
+void Engine::find_members(const std::vector<DocumentKey>& keys, SearchScratch& scratch) const {
+  NamedDocuments named(ids_, scratch);
+  std::vector<uint32_t> docs;
+  do {
+    docs.clear();
+    for (const DocumentKey& key : keys) {
+      if (const std::optional<uint32_t> doc = named.find(key)) docs.push_back(*doc);
+    }
+  } while (!named.settled(NamedDocuments::Rankings(&keys, 1)));
+  for (const uint32_t doc : docs) scratch.members[doc >> 16].set(doc & 0xffffu);
 }
 
 size_t Engine::count(const Scope& scope, const DocumentFilter& filter) const {
