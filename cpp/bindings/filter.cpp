@@ -224,9 +224,7 @@ engine::DocumentNames NamedDocuments::view() const noexcept {
 }
 
 FilterArguments::FilterArguments(const py::object& filter, const py::object& ids, const py::object& exclude)
-    : predicate_(to_predicate(filter)),
-      ids_(ids, "ids"),
-      exclude_(exclude, "exclude") {}
+    : predicate_(to_predicate(filter)), ids_(ids, "ids"), exclude_(exclude, "exclude") {}
 
 engine::DocumentFilter FilterArguments::view() const noexcept {
   return {predicate_.get(), ids_.view(), exclude_.view()};

@@ -460,7 +460,8 @@ struct Named {
 
 // What ids and keys name: a count and a search by rankings alone, under a filter of those. Null: no such set.
 [[nodiscard]] inline std::string difference_of_names(const Engine& engine, const Model& model,
-                                                     const Scope& from, const Named* only, const Named* without,
+                                                     const Scope& from, const Named* only,
+                                                     const Named* without,
                                                      std::span<const std::vector<DocumentKey>> rankings) {
   const auto admits = [&](const Model::Key& key) {
     return (!only || only->contains(key)) && (!without || !without->contains(key));

@@ -313,7 +313,8 @@ class Soak {
       if (ids) {
         const base::EpochGuard guard;
         for (const Hit& hit : result.hits)
-          CHECK_EQ(ids->contains(result.chunk_of(hit).id(hit.offset).integer), request.filter.only.ids != nullptr);
+          CHECK_EQ(ids->contains(result.chunk_of(hit).id(hit.offset).integer),
+                   request.filter.only.ids != nullptr);
       }
       held_.emplace_back(result);  // read again later, when its chunks may be long compacted away
       if (held_.size() < 16) return;

@@ -13,6 +13,7 @@ A filter is a mapping; all of its entries must hold. `search`, `search_batch` an
 ``{"field": {"$not": {...}}}``     the operators do not all hold
 ``$and`` ``$or``                   of a list of filters; of an empty one `$and` holds and `$or` does not
 ``$not``                           of one filter
+``$where``                         a function of a :class:`scrubjay.Record` that returns whether it is admitted (below)
 =================================  ====================================================================================
 
 Fields are the keys of `metadata`, and `created_at` and `expires_at`, where a memory's own times go before metadata of
@@ -29,6 +30,12 @@ what does not match `$eq` matches `$ne`.
 A filter is not a scope: documents that it does not admit are not candidates, but BM25's statistics (how many documents,
 how many hold a word, how long they are) stay those of everything that the scope sees, so a filter changes which
 memories are found and never what a found one scores.
+
+What no operator says, a function can: ``{"category": "keys", "$where": lambda record: ...}``, or the function alone as
+the filter. It stands at the top or in parts of `$and`, not under `$or` and `$not`. It is slow: every memory that the
+conditions beside it admit is read and shown to the function, without its vector, before anything is ranked. Name native
+conditions that leave little. `search`, `search_batch`, `list` and `count` take functions, nothing else does; what is
+written between the function's turn and the search is not found. What the function raises is raised.
 
 A filter is compiled natively at each call, which takes about a microsecond; :class:`scrubjay.Filter` keeps a compiled
 one.
@@ -48,6 +55,10 @@ one.
 [2, 3]
 >>> index.count(acme, filter={"uses": {"$exists": True}})
 2
+>>> found({"category": "keys", "$where": lambda record: record.metadata["uses"] % 2})
+[1, 2]
+>>> found(lambda record: len(record.text) < 12)
+[3]
 >>> index.search("key", scope=acme, filter={"uses": {"$gt": None}})
 Traceback (most recent call last):
 ...
@@ -56,18 +67,22 @@ TypeError: uses.$gt: expected a str, number, bool or datetime, got NoneType None
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from scrubjay._native import Filter
 
-__all__ = ["Filter", "FilterLike", "Ids", "both", "lasting", "visible_to"]
+__all__ = ["WHERE", "Filter", "FilterLike", "Ids", "both", "common", "lasting", "visible_to"]
 
-FilterLike = Mapping[str, Any] | Filter
+FilterLike = Mapping[str, Any] | Filter | Callable[[Any], Any]
 """What `filter` accepts."""
 
+WHERE = "$where"
+"""The operator whose operand is a function."""
+
 Ids = Iterable[Any]
-"""What `ids` and `exclude` accept: a set, list, integer array, pyroaring bitmap, or another iterable of ids."""
+"""What `ids` and `exclude` accept: a set, list, integer array, pyroaring bitmap, or another iterable of ids; of a
+search and a count also pairs (scope, id), each of which names one memory."""
 
 
 def visible_to(
@@ -113,6 +128,22 @@ def both(*filters: Mapping[str, Any] | None) -> dict[str, Any]:
     {'$and': [{'category': 'keys'}, {'uses': {'$gt': 2}}]}
     """
     return {"$and": [dict(filter) for filter in filters if filter is not None]}
+
+
+def common(some: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    """Return what both name: an id names the memories of every scope that have it, a pair (scope, id) one of them.
+
+    Args:
+        some, others: ids and pairs.
+
+    >>> from scrubjay import Scope
+    >>> acme = Scope("acme")
+    >>> common(["m1", (acme, "m2")], ["m1", "m2"]), common(["m1", "m2"], [(acme, "m1")])
+    (['m1', (Scope('acme'), 'm2')], [(Scope('acme'), 'm1')])
+    """
+    left, right = dict.fromkeys(some), dict.fromkeys(others)
+    inside = [one for one in left if one in right or (isinstance(one, tuple) and one[1] in right)]
+    return inside + [one for one in right if isinstance(one, tuple) and one[1] in left and one not in left]
 
 
 def lasting(ids: Ids | None) -> Ids | None:

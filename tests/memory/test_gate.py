@@ -85,7 +85,9 @@ def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memo
         for told in (f"Acme sells oak {number}", f"Acme sells ash {number}"):
             outcome = memory.propose(FactCandidate(told, "Acme", "sells"), scope=ACME, source="r1")
             assert not outcome.active
-        assert [r.text for r in memory.list(ACME) if r.status == "provisional"] == [f"Acme sells ash {number}"]
+        assert [r.text for r in memory.list(ACME) if r.status == "provisional"] == [
+            f"Acme sells ash {number}"
+        ]
 
 
 def test_no_candidate_has_a_status_or_names_a_scope() -> None:

@@ -106,11 +106,19 @@ id_forms = st.sampled_from(
 )
 
 
-@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, searches, id_sets, id_sets, id_forms)
+keys = st.lists(st.tuples(draw.scope_keys, st.integers(-1, 45)), max_size=4)
+
+
+@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, searches, id_sets, id_sets, id_forms, keys)
 @example(  # the id names both
     None,
     [Written(1, "jay", ("acme", None, None), ONE, None), Written(1, "jay", HOME, ONE, None)],
-    HOME, ({}, "jay", ONE, "hybrid", 5), {1}, None, set,
+    HOME, ({}, "jay", ONE, "hybrid", 5), {1}, None, set, [],
+)  # fmt: skip
+@example(  # a key names one of them
+    None,
+    [Written(1, "jay", ("acme", None, None), ONE, None), Written(1, "jay", HOME, ONE, None)],
+    HOME, ({}, "jay", ONE, "hybrid", 5), set(), None, set, [(HOME, 1)],
 )  # fmt: skip
 def test_sets_of_ids(
     kit: Kit,
@@ -121,14 +129,17 @@ def test_sets_of_ids(
     ids: Any,
     exclude: Any,
     form: Any,
+    keys: Any,
 ) -> None:
+    """Ids in every form, and beside them exact keys."""
     pair = filtered.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
     filter, text, vector, mode, k = search
     text, vector = given_to(mode, text, vector)
     for one in (filter, None):
-        given_sets = {
-            name: form(value) for name, value in (("ids", ids), ("exclude", exclude)) if value is not None
-        }
+        places = [(pair.scope(place), id) for place, id in keys]
+        some = {name: ids for name, ids in (("ids", ids), ("exclude", exclude)) if ids is not None}
+        named = {name: [*value, *places] if places else value for name, value in some.items()}
+        given_sets = {name: list(value) if places else form(value) for name, value in named.items()}
         options: dict[str, Any] = {
             "scope": pair.scope(key),
             "k": k,
@@ -136,9 +147,7 @@ def test_sets_of_ids(
             "explain": True,
         }
         result = pair.engine.search(text, vector=vector, query=Asked(mode=mode, **given_sets), **options)
-        expected = pair.model.search(
-            text, vector=vector, query=Asked(mode=mode, ids=ids, exclude=exclude), **options
-        )
+        expected = pair.model.search(text, vector=vector, query=Asked(mode=mode, **named), **options)
         judge.same_result(result, expected, explain=True)
 
 

@@ -42,16 +42,17 @@ def document_id(value: Any, settled: type | None, name: str = "id") -> str | int
     return checked
 
 
-def id_set(values: Any, settled: type | None, name: str) -> set[str | int]:
-    """Ids of one kind from any iterable of them."""
+def named(values: Any, settled: type | None, name: str) -> set[tuple[Key | None, str | int]]:
+    """Ids of one kind (None: in any scope) and keys, from any iterable of ids and pairs (scope, id)."""
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
         raise TypeError(f"{name}: expected an iterable of ids, got {type(values).__name__}")
-    checked = [document_id(value, None, f"{name}[{index}]") for index, value in enumerate(values)]
-    if len({type(id) for id in checked}) > 1:
+    checked = {ranking_entry(value, None, f"{name}[{index}]") for index, value in enumerate(values)}
+    if len({type(id) for home, id in checked if home is None}) > 1:
         raise TypeError(f"{name}: expected ids of one kind")
-    if checked and settled is not None and type(checked[0]) is not settled:
-        raise TypeError(f"{name}: expected {settled.__name__}, got {type(checked[0]).__name__}")
-    return set(checked)
+    for _, id in checked:
+        if settled is not None and type(id) is not settled:
+            raise TypeError(f"{name}: expected {settled.__name__}, got {type(id).__name__}")
+    return checked
 
 
 def ranking_entry(value: Any, settled: type | None, name: str) -> tuple[Key | None, str | int]:

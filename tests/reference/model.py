@@ -496,18 +496,18 @@ class ModelEngine:
         return None
 
     def _admitted(self, rows: Sequence[Row], filter: Any, ids: Any, exclude: Any) -> list[Row]:
-        """The rows that pass the filter, whose ids are among `ids` and not among `exclude`."""
+        """The rows that pass the filter, that `ids` names and `exclude` does not."""
         filters.admits(
             {} if filter is None else filter, {}
         )  # what is wrong with it is wrong without documents
-        wanted = None if ids is None else arguments.id_set(ids, self._id_type, "ids")
-        unwanted = arguments.id_set(() if exclude is None else exclude, self._id_type, "exclude")
+        wanted = None if ids is None else arguments.named(ids, self._id_type, "ids")
+        unwanted = arguments.named(() if exclude is None else exclude, self._id_type, "exclude")
         return [
             row
             for row in rows
             if (filter is None or filters.admits(filter, filters.attributes_of(row.document.payload)))
-            and (wanted is None or row.document.id in wanted)
-            and row.document.id not in unwanted
+            and (wanted is None or not {(None, row.document.id), row.document.key}.isdisjoint(wanted))
+            and {(None, row.document.id), row.document.key}.isdisjoint(unwanted)
         ]
 
     def _n_documents(self, rows: Sequence[Row]) -> int:

@@ -155,7 +155,10 @@ class Compiler {
       } else if (name == "$not") {
         all.children.push_back(negated(conditions(condition, where + ".$not", depth + 2)));
       } else {
-        refuse_value(where + ": expected a field, $and, $or or $not, got " + key.quoted());
+        refuse_value(where + ": expected a field, $and, $or or $not, got " + key.quoted() +
+                     (name == "$where"
+                          ? "; only a search, a list and a count take functions, at the top or in $and"
+                          : ""));
       }
     };
     if (!value.each_item(std::ref(add))) refuse_type(where, "a mapping of fields to conditions", value);

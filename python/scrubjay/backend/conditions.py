@@ -109,36 +109,24 @@ _TOGETHER = 256
 
 @dataclass(frozen=True)
 class Admitted:
-    """What a scope sees of its memories, narrowed by conditions: what a search or a listing takes, and its result.
-
-    An id names every visible document that has it. Where a scope and what is shared with it have one id, and only one
-    of the two meets the conditions, the index looks at both: ask for `n_twins` more, and pass the result to `of`.
+    """What a scope sees of its memories, narrowed by conditions: what a search or a listing takes.
 
     Attributes:
         filter: what the index checks itself.
-        ids: the ids that may be found; None: all.
-        keys: the exact (scope, id) that are admitted; None: all that `filter` and `ids` admit.
-        n_twins: how many documents more the index may look at.
+        ids: the ids and exact keys (scope, id) that may be found; None: all that `filter` admits.
     """
 
     filter: FilterLike | None = None
-    ids: Sequence[str | int] | None = None
-    keys: frozenset[Key] | None = None
-    n_twins: int = 0
+    ids: Sequence[str | int | Key] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
-        """`filter` and `ids` for :meth:`Index.list`."""
+        """`filter` and `ids` for :meth:`Index.list` and :meth:`Index.count`."""
         return {"filter": self.filter, "ids": self.ids}
 
     def asked(self, query: Query = USUAL) -> dict[str, Any]:
         """`filter` and `query` for :meth:`Index.search` and :meth:`Index.search_batch`."""
         return {"filter": self.filter, "query": narrowed(query, self.ids)}
-
-    def of(self, found: Iterable[T], k: int | None = None) -> list[T]:
-        """Return the first `k` of what was found that are admitted."""
-        keys = self.keys
-        return [one for one in found if keys is None or (one.scope, one.id) in keys][:k]
 
 
 EVERYTHING = Native({"$and": []})
@@ -161,12 +149,9 @@ def is_composite(field: str) -> dict[str, Any]:
     return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
 
-def only(index: Index, scope: Scope, records: Iterable[Record], filter: FilterLike | None = None) -> Admitted:
-    """Return the conditions for exactly these records, of those in `index` that `scope` sees and `filter` admits."""
-    keys = {(record.scope, record.id): None for record in records}
-    ids = list(dict.fromkeys(id for _, id in keys))
-    n_twins = index.count(scope, filter=filter, ids=ids) - len(keys) if ids else 0
-    return Admitted(filter, ids, frozenset(keys), max(0, n_twins))
+def only(records: Iterable[Record]) -> Admitted:
+    """Return the conditions for exactly these records."""
+    return Admitted(None, list(_by_key(records)))
 
 
 def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Admitted:
@@ -180,7 +165,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     >>> index.upsert("m2", "two", scope=acme, metadata={"city": "New York", "n": 1})
     >>> new = Test(is_text("city"), lambda record: "New" in record.metadata["city"])
     >>> admit(index, acme, All([Native({"n": 1}), new])).options
-    {'filter': {'$and': [{'n': 1}, {'city': {'$gte': ''}}]}, 'ids': ['m2']}
+    {'filter': None, 'ids': [(Scope('acme'), 'm2')]}
     >>> admit(index, acme, Not(Native({"n": 1}))).options
     {'filter': {'$not': {'n': 1}}, 'ids': None}
     """
@@ -196,24 +181,23 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     if isinstance(rest, Test):  # one listing has those to be tested
         native = rest.where if native is None else {"$and": [native, rest.where]}
         tested = index.list(scope, exact=exact, filter=native)
-        return only(index, scope, filter(rest.holds, tested), native)
+        return only(filter(rest.holds, tested))
     records = _by_key(index.list(scope, exact=exact, filter=native, ids=ids))
     met = _meeting(index, scope, rest, records)
-    return only(index, scope, [record for key, record in records.items() if key in met], native)
+    return only(record for key, record in records.items() if key in met)
 
 
 def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
     """Return what :func:`scrubjay.backend.admit` returns, for one search of several scopes.
 
-    Conditions that are not native cost a listing for each scope, and what is admitted is known by its key. Documents
-    that share an id with it are not counted in `n_twins`: ask for more as long as `of` leaves too few.
+    Conditions that are not native cost a listing for each scope.
 
     >>> index, jane, joe = Index(), Scope("acme", "jane"), Scope("acme", "joe")
     >>> index.upsert("m1", "one", scope=jane, metadata={"city": "York"})
     >>> index.upsert("m1", "two", scope=joe, metadata={"city": "New York"})
     >>> new = Test(is_text("city"), lambda record: "New" in record.metadata["city"])
-    >>> admit_all(index, [jane, joe], new).keys
-    frozenset({(Scope('acme', user='joe'), 'm1')})
+    >>> admit_all(index, [jane, joe], new).ids
+    [(Scope('acme', user='joe'), 'm1')]
     """
     native, rest = split(node)
     if rest is None:
@@ -225,11 +209,9 @@ def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
     keys: dict[Key, None] = {}
     for scope in scopes:
         admitted = admit(index, scope, node)
-        found = admitted.keys
-        if found is None and admitted.ids != []:
-            found = frozenset(_by_key(index.list(scope, **admitted.options)))
-        keys.update(dict.fromkeys(found or ()))
-    return Admitted(None, list(dict.fromkeys(id for _, id in keys)), frozenset(keys))
+        if admitted.ids != []:
+            keys.update(dict.fromkeys(_by_key(index.list(scope, **admitted.options))))
+    return Admitted(None, list(keys))
 
 
 def admit_each(

@@ -225,11 +225,7 @@ class Documents:
             admitted = Admitted() if node is None else admit(index, scope, node, exact=exact)
             if admitted.ids == []:
                 return []
-            n = None if limit is None else limit + admitted.n_twins
-            found = index.list(
-                scope, filter=admitted.filter, ids=admitted.ids, exact=exact, limit=n, order=order
-            )
-            return admitted.of(found, limit)
+            return index.list(scope, exact=exact, limit=limit, order=order, **admitted.options)
 
     def scroll(
         self,
@@ -313,9 +309,7 @@ class Documents:
         with self.errors:
             node = where_of(filter)
             admitted = Admitted() if node is None else admit(self.index, scope, node)
-            if admitted.keys is not None:
-                return len(admitted.keys)
-            return self.index.count(scope, filter=admitted.filter, ids=admitted.ids)
+            return self.index.count(scope, **admitted.options)
 
     def values(
         self, field: str, *, scope: Scope, filter: FilterLike | None = None, limit: int | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scrubjay.filters import common
 from scrubjay.fusion import Query
 
 __all__ = ["USUAL", "as_query", "narrowed"]
@@ -42,15 +43,17 @@ def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual
     )
 
 
-def narrowed(query: Query, ids: Sequence[str | int] | None) -> Query:
-    """Return the query restricted to these ids and its own; None leaves it unchanged.
+def narrowed(query: Query, ids: Sequence[Any] | None) -> Query:
+    """Return the query restricted to what these ids and keys name and its own name; None leaves it unchanged.
 
     >>> narrowed(Query(ids=["m1", "m2"]), ["m2", "m3"])
     Query(ids=['m2'])
+    >>> from scrubjay import Scope
+    >>> narrowed(Query(ids=["m1"]), [(Scope("acme"), "m1"), (Scope("acme"), "m2")]).ids
+    [(Scope('acme'), 'm1')]
     """
     if ids is None:
         return query
     if query.ids is not None:
-        own = set(query.ids)
-        ids = [id for id in ids if id in own]
+        ids = common(ids, query.ids)
     return query.replace(ids=ids)

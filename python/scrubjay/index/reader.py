@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.filters import FilterLike, Ids, lasting
 from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.residue import has_functions, keys_of, meeting, split
 from scrubjay.initialised import guarded
 from scrubjay.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.store.facets import Value
@@ -85,8 +86,9 @@ class Reader:
 
         Args:
             scope: who asks; sees what it sees in :meth:`Index.search`.
-            filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
-            ids: only memories with these ids, in whichever of the scopes; those that do not exist are passed over.
+            filter: conditions on metadata, created_at and expires_at, or a function (see :mod:`scrubjay.filters`).
+            ids: only memories with these ids, in whichever of the scopes, or with these exact keys (scope, id); those
+                that do not exist are passed over.
             exact: only memories of precisely this scope, not those shared with it.
             limit: how many at most; None: all.
             offset: how many to leave out first.
@@ -108,12 +110,17 @@ class Reader:
         >>> index.list(jane, filter={"category": "keys"})[0].text
         'The staging key'
         """
+        filter, functions = split(filter)
         wanted = listing_of(
             as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
         self._collection.expiry.remove_due()
-        found = self._collection.engine.listed(wanted, ids)
-        return [to_record(document) for document in found]
+        ids = lasting(ids)
+        if functions or (ids is not None and any(isinstance(one, tuple) for one in ids)):
+            found = meeting(self._collection, wanted.scope, filter, functions, ids, exact=exact, order=order)
+            return found[wanted.start : wanted.stop]
+        documents = self._collection.engine.listed(wanted, ids)
+        return [to_record(document) for document in documents]
 
     def scroll(
         self,
@@ -226,14 +233,18 @@ class Reader:
 
         Args:
             scope: whose memories; what is shared with it counts, too.
-            filter: conditions on metadata (:mod:`scrubjay.filters`).
+            filter: conditions on metadata, or a function (:mod:`scrubjay.filters`).
             ids, exclude: only these ids, all but these.
         """
         scope = None if scope is None else as_scope(scope)
         self._collection.expiry.remove_due()
         if filter is None and ids is None and exclude is None:
             return self._collection.engine.count(scope)
-        return self._collection.engine.count(scope, filter=filter, ids=lasting(ids), exclude=lasting(exclude))
+        wanted: Any = lasting(ids)
+        if filter is not None and scope is not None and has_functions(filter):
+            wanted = keys_of(self._collection, [scope], filter, wanted)
+            filter, _ = split(filter)
+        return self._collection.engine.count(scope, filter=filter, ids=wanted, exclude=lasting(exclude))
 
     def scopes(self, within: Scope | None) -> builtins.list[Scope]:
         """Return the exact scopes that hold memories, sorted.

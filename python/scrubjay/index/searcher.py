@@ -16,6 +16,7 @@ from scrubjay.fusion import Entities, Query
 from scrubjay.index.batch import USUAL, Batch, batch_of
 from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans, stale
 from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.residue import has_functions, keys_of, split
 from scrubjay.index.results import Hits
 from scrubjay.initialised import unset
 from scrubjay.records import Stamp, as_scopes, as_vector
@@ -81,7 +82,7 @@ class Searcher:
                 keywords are those of all that is searched. It costs what they hold, and some 2 us for each of them.
             k: how many hits at most.
             filter: conditions on metadata, created_at and expires_at, such as ``{"category": {"$in": ["keys",
-                "infra"]}}``; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
+                "infra"]}}``, or a slow function; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
             vector: (dim,) numbers in place of the text's embedding.
             query: all else that a search may be asked: mode, fusion, signals, candidates, recall, ids, rankings (see
                 :class:`scrubjay.Query`). Make it once and use it again.
@@ -126,10 +127,14 @@ class Searcher:
             collection.expiry.remove_due()
         if after is not None:
             _reach(collection, scope, after)
+        native = filter
+        if filter is not None and has_functions(filter):
+            native, _ = split(filter)
+            asked = asked.replace(ids=keys_of(collection, _each(scope), filter, asked.ids))
         # Rarely set; passing them costs a microsecond, so defaults are omitted.
         options: dict[str, Any] = {}
         if has_options:
-            options = {"query": _planned(asked, plan), "filter": filter, "explain": explain}
+            options = {"query": _planned(asked, plan), "filter": native, "explain": explain}
             if isinstance(asked.entities, Entities) and asked.entities.names is None:
                 options["entities"] = mentioned(text, asked.keywords)
         if ready is not None and ready.seen is not None:
@@ -227,7 +232,8 @@ class Searcher:
         after: Stamp | None,
     ) -> Hits:
         """Search at once where nothing would wait, otherwise on a thread; see :meth:`Index.asearch`."""
-        ready = self._ready(text, scope, vector, query) if after is None else None
+        waits = after is not None or (filter is not None and has_functions(filter))
+        ready = None if waits else self._ready(text, scope, vector, query)
         if ready is not None:
             hits = self.search(text, scope, k, filter, vector, query, explain, None, ready)
             # The corrected text may have to be embedded, which may take long.
@@ -297,10 +303,21 @@ class Searcher:
         :meth:`Index.search`.
         """
         batch = batch_of(texts, scope, vectors, query)
+        if filter is not None and has_functions(filter):
+            filter, batch = self._narrowed(filter, batch)
         while True:
             hits = self._batch(batch, k, filter, explain, threads)
             if hits is not None:
                 return hits
+
+    def _narrowed(self, filter: FilterLike, batch: Batch) -> tuple[FilterLike | None, Batch]:
+        """Return the native part of a filter with functions, and the searches with the documents that it admits."""
+        self._collection.expiry.remove_due()
+        queries = [
+            query.replace(ids=keys_of(self._collection, [batch.scope(row)], filter, query.ids))
+            for row, query in enumerate(batch.queries)
+        ]
+        return split(filter)[0], batch._replace(queries=queries)
 
     def _batch(
         self, batch: Batch, k: int, filter: FilterLike | None, explain: bool, threads: int | None

@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 
 from scrubjay._native import Scope
 from scrubjay.adapters.langchain.embeddings import already_made
-from scrubjay.backend import Admitted, Backend, as_query, awaited, only
+from scrubjay.backend import Backend, as_query, awaited
 from scrubjay.filters import Filter
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
@@ -87,26 +87,21 @@ class Searching:
         dim = Backend.of(index).dim
         if self._embeddings is not None and dim is not None:
             self._attach(dim)
-        if not callable(filter) or isinstance(filter, Filter):
-            admitted = Admitted(filter)
-        else:
-            records = index.list(self.scope, ids=asked.ids)
-            admitted = only(
-                index, self.scope, [record for record in records if filter(self._document_of(record))]
-            )
-        if admitted.ids == []:
-            return []
+        wanted = filter
+        if callable(filter) and not isinstance(filter, Filter):
+            wanted = lambda record: filter(self._document_of(record))  # noqa: E731
         hits = index.search(
             query,
             vector=vector,
             scope=self.scope,
-            k=k + admitted.n_twins,
+            k=k,
+            filter=wanted,
+            query=asked,
             explain=explain,
-            **admitted.asked(asked),
         )
         if self._embeddings is not None and hits.degraded and query is not None and len(index) > 0:
             logger.warning("search degraded to %s: %s", hits.mode, "; ".join(hits.degraded))
-        return admitted.of(hits, k) if admitted.n_twins else hits
+        return hits
 
     async def _question_embedded(self, query: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the vector of a search's question, made by the embeddings' own async method, where it needs one."""

@@ -279,13 +279,13 @@ class ScrubjayVectorStore(VectorStoreBase):
                 [query for _ in scopes for query in queries],
                 vectors=[vector for _ in scopes for vector in vectors],
                 scope=[scope for scope in scopes for _ in queries],
-                k=k + admitted.n_twins,
+                k=k,
                 explain=explain,
                 threads=1 if len(scopes) * len(queries) < _WORTH_THREADS else None,
                 **admitted.asked(asked),
             )
             for number, hits in enumerate(batch):
-                found[number % len(queries)] += admitted.of(hits, k)
+                found[number % len(queries)] += hits
         return found
 
     # ------------------------------------------------------------------ looking

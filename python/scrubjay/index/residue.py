@@ -1,0 +1,105 @@
+"""Functions in filters: what native code cannot check, tested record by record before anything is ranked.
+
+The native conditions beside a function are checked first, by a listing; of what they admit the function is asked, and
+the search looks at exactly the documents that it admits. So the order of results is that of any other filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from scrubjay._native import Filter, Scope
+from scrubjay.filters import WHERE, FilterLike, Ids, common
+from scrubjay.records import Record, to_record
+from scrubjay.store.listing import listing_of
+
+if TYPE_CHECKING:
+    from scrubjay.index.open_collection import OpenCollection
+
+__all__ = ["has_functions", "keys_of", "meeting", "split"]
+
+Key = tuple[Scope, str | int]
+Holds = Callable[[Record], Any]
+
+
+def has_functions(filter: Any) -> bool:
+    """Whether a filter is a function, or one stands in it where `split` looks for it.
+
+    >>> has_functions({"kind": "note"}), has_functions(bool), has_functions({"$and": [{"$where": bool}]})
+    (False, True, True)
+    """
+    if isinstance(filter, Filter):
+        return False
+    if not isinstance(filter, Mapping):
+        return callable(filter)
+    parts = filter.get("$and")
+    return WHERE in filter or (isinstance(parts, (list, tuple)) and any(map(has_functions, parts)))
+
+
+def split(filter: Any) -> tuple[FilterLike | None, list[Holds]]:
+    """Return the native conditions of a filter, and its functions; all of them must hold.
+
+    Raises:
+        TypeError: what is under `$where` is no function.
+
+    >>> split({"kind": "note", "$where": bool})
+    ({'kind': 'note'}, [<class 'bool'>])
+    """
+    if not has_functions(filter):
+        return filter, []
+    if not isinstance(filter, Mapping):
+        return None, [filter]
+    native = {name: value for name, value in filter.items() if name not in (WHERE, "$and")}
+    functions: list[Holds] = []
+    if WHERE in filter:
+        if not callable(filter[WHERE]):
+            raise TypeError(f"{WHERE}: expected a function of a record, got {type(filter[WHERE]).__name__}")
+        functions.append(filter[WHERE])
+    parts = []
+    for part in filter.get("$and", ()):
+        conditions, more = split(part)
+        functions += more
+        if conditions is not None:
+            parts.append(conditions)
+    if parts:
+        native["$and"] = parts
+    return native or None, functions
+
+
+def meeting(
+    collection: OpenCollection,
+    scope: Scope,
+    native: FilterLike | None,
+    functions: Sequence[Holds],
+    ids: Ids | None = None,
+    *,
+    exact: bool = False,
+    order: str = "newest",
+) -> list[Record]:
+    """Return the records that `scope` sees, that `ids` name (None: all), that the native conditions admit and that all
+    functions hold for."""
+    named = None if ids is None else set(ids)
+    plain = None if named is None else [one[1] if isinstance(one, tuple) else one for one in named]
+    documents = collection.engine.listed(listing_of(scope, filter=native, exact=exact, order=order), plain)
+    records = [to_record(document) for document in documents]
+    return [
+        record
+        for record in records
+        if (named is None or record.id in named or (record.scope, record.id) in named)
+        and all(holds(record) for holds in functions)
+    ]
+
+
+def keys_of(
+    collection: OpenCollection, scopes: Sequence[Scope], filter: FilterLike, ids: Ids | None
+) -> list[Key]:
+    """Return the keys of what a filter with functions admits of all that these scopes see, and of `ids` if they are
+    given."""
+    native, functions = split(filter)
+    keys = {
+        (record.scope, record.id): None
+        for scope in scopes
+        for record in meeting(collection, scope, native, functions)
+    }
+    return list(keys) if ids is None else common(keys, ids)
