@@ -202,6 +202,15 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
         assert len(memory.admin.changes(cursor)) == 2
 
 
+def test_a_stamp_is_that_of_what_memory_erased_too(url: str, memory: Memory) -> None:
+    """Memory erases the documents of the index beside its own: by a transaction of another collection."""
+    with Index.open(url, max_stale=60) as other:
+        memory.index.upsert(1, "oak", scope=JANE)
+        assert len(other.search("oak", scope=JANE, after=memory.index.admin.stamp(JANE))) == 1
+        memory.forget(JANE)
+        assert len(other.search("oak", scope=JANE, after=memory.index.admin.stamp(JANE))) == 0
+
+
 def test_what_is_known_by_heart_is_noticed_elsewhere(url: str, memory: Memory) -> None:
     with Memory.open(url, durability="normal", max_stale=0.4) as other:
         assert len(other.known(JANE)) == 0
