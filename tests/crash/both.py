@@ -211,6 +211,10 @@ class Child:
             self._said += part
         return True
 
+    def said(self) -> str:
+        """Return what was heard of it so far."""
+        return self._said.decode(errors="replace")
+
     def kill(self) -> list[str]:
         """End it and return its lines."""
         os.kill(self.id, signal.SIGKILL)

@@ -13,8 +13,11 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
@@ -58,11 +61,29 @@ class Cluster:
         """Start the server and wait until it answers."""
         options = f"-k {self.folder} -p {_PORT} -c listen_addresses='' -c max_connections=200"
         log = str(self.folder / "log")
-        self._run("pg_ctl", "-D", self._data, "-l", log, "-o", options, "-w", "-t", "60", "start")
+        try:
+            self._run("pg_ctl", "-D", self._data, "-l", log, "-o", options, "-w", "-t", "60", "start")
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}{Path(log).read_text()[-3000:]}") from None
 
     def stop(self, how: str = "fast") -> None:
         """Stop it: "fast" ends every connection, "immediate" is like a crash."""
         self._run("pg_ctl", "-D", self._data, "-m", how, "-w", "stop")
+
+    def kill(self) -> None:
+        """End every process of it by SIGKILL, as the kernel does that needs memory."""
+        note = Path(self._data) / "postmaster.pid"
+        first = int(note.read_text().split()[0])
+        os.kill(first, signal.SIGSTOP)  # it starts no more
+        everyone = [first, *_children(first)]
+        for process in reversed(everyone):  # who finds the first one gone ends by itself
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        while any(_runs(process) for process in everyone):
+            time.sleep(0.002)
+        # The number in these may stay taken, by a process that nobody has waited for.
+        for left in (note, self.folder / f".s.PGSQL.{_PORT}.lock"):
+            left.unlink(missing_ok=True)
 
     def fork_from_copy(self, copy: Path) -> None:
         """Let a stopped server go on from a copy of its folder, as a standby that was behind takes over."""
@@ -90,6 +111,23 @@ class Cluster:
     def url(self) -> str:
         """The address of its database."""
         return f"postgresql://tests@/postgres?host={quote(str(self.folder), safe='')}&port={_PORT}"
+
+
+def _children(parent: int) -> list[int]:
+    found = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [process for process in found if _status(process)[1:2] == [str(parent)]]
+
+
+def _runs(process: int) -> bool:
+    return _status(process)[:1] not in ([], ["Z"], ["X"])
+
+
+def _status(process: int) -> list[str]:
+    """Return the state of a process, the number of its parent, and more; nothing if it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _has_user(name: str) -> bool:

@@ -33,8 +33,8 @@ def _last_words(log: Path) -> Any:
 
 
 def _figures(state: Path, stage: str) -> Any:
-    if stage == "kills":
-        return [json.loads(path.read_text()) for path in sorted(state.glob("kills-*.json"))]
+    if stage in ("kills", "fleet"):
+        return [json.loads(path.read_text()) for path in sorted(state.glob(f"{stage}-*.json"))]
     if stage == "fuzz" and (state / "fuzz" / "tally.json").exists():
         return json.loads((state / "fuzz" / "tally.json").read_text())
     if stage == "coverage" and (state / "fuzz" / "coverage.json").exists():
@@ -50,6 +50,14 @@ def _text_of(stage: str, figures: Any) -> list[str]:
             f"seed {one['seed']}{' encrypted' if one['encrypted'] else ''}: "
             + ", ".join(f"{name} {one[name]:,}" for name in wanted)
             + f", {one['seconds'] / 3600:.2f} h, {len(one['failures'])} failures"
+            for one in figures
+        ]
+    if stage == "fleet" and isinstance(figures, list):
+        wanted = ("rounds", "services_killed", "acknowledged", "unknown", "said_to_be_old")
+        return [
+            f"seed {one['seed']}: "
+            + ", ".join(f"{name} {one[name]:,}" for name in wanted)
+            + f", reads {sum(one['reads'].values()):,}, {one['seconds'] / 3600:.2f} h, {len(one['failures'])} failures"
             for one in figures
         ]
     if stage == "fuzz" and isinstance(figures, dict):

@@ -19,9 +19,10 @@ from hypothesis.stateful import precondition, rule
 
 from scrubjay import Index, OwnedCollectionError, Scope, StoreBusyError
 from scrubjay.memory import Decay, Memory
+from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.protocol import RowRefusedError
-from tests.data.postgres import new_url
+from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
 from tests.memory.test_kills import OPERATIONS, fill
 from tests.memory.test_machine import MemoryMachine
@@ -132,6 +133,32 @@ def test_two_processes_lose_nothing_and_decide_each_supersession_once(url: str, 
     assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
+def test_processes_that_open_the_first_memory_at_once(url: str) -> None:
+    """Those that waited for the one that made the tables see them."""
+    Index.open(url, collection="memory").close()
+    waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND pid = ANY(%s)"
+    mine = "SELECT pid FROM pg_stat_activity WHERE application_name = 'opener'"
+    opened: list[Memory] = []
+    threads = [
+        threading.Thread(target=lambda: opened.append(Memory.open(f"{url}&application_name=opener")))
+        for _ in range(3)
+    ]
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(%s)", (schema._LOCK,))
+        for thread in threads:
+            thread.start()
+        last = time.monotonic() + 20
+        while len(connection.execute(waiting, ([n for (n,) in connection.execute(mine)],)).fetchall()) < 3:
+            assert time.monotonic() < last
+            time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 3
+    for one in opened:
+        assert lives(one, "Oslo", run=f"run {id(one)}").status in ("written", "deduplicated")
+        one.close()
+
+
 def test_tenants_do_not_wait_for_each_other(url: str, memory: Memory) -> None:
     with Memory.open(url, durability="normal", busy_timeout=0.3) as other:
         with memory._parts.context.changing("holding acme", of=["acme"]):
@@ -173,6 +200,15 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
         told = [str(event.scope) for event in memory.admin.changes(first.cursor)]
         assert told == [str(GLOBEX_JANE), str(JANE)]
         assert len(memory.admin.changes(cursor)) == 2
+
+
+def test_a_stamp_is_that_of_what_memory_erased_too(url: str, memory: Memory) -> None:
+    """Memory erases the documents of the index beside its own: by a transaction of another collection."""
+    with Index.open(url, max_stale=60) as other:
+        memory.index.upsert(1, "oak", scope=JANE)
+        assert len(other.search("oak", scope=JANE, after=memory.index.admin.stamp(JANE))) == 1
+        memory.forget(JANE)
+        assert len(other.search("oak", scope=JANE, after=memory.index.admin.stamp(JANE))) == 0
 
 
 def test_what_is_known_by_heart_is_noticed_elsewhere(url: str, memory: Memory) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Index, PassageVectors, Query, Scope, StoreFormatError, embedders
+from scrubjay import EmbedderError, Index, PassageVectors, Query, Scope, StoreFormatError, embedders
+from scrubjay.backend import Backend
 from scrubjay.embedders import Truncated, WordLlama
+from scrubjay.payload import encode, is_pending
 from scrubjay.store import schema
 from tests.data.keys import provider
 from tests.data.postgres import new_url
@@ -190,6 +192,36 @@ def test_what_is_pending_is_embedded_in_passages(open_index: Open) -> None:
         for record in records
     ]
     assert shapes == [(3, 26), (1, 26), (26,)]
+
+
+def test_layers_above_embed_as_the_index_does(open_index: Open) -> None:
+    toy = Toy()
+    index = open_index(embedder=toy)
+    backend = Backend.of(index)
+    said = [{}, {"context": "zz"}, {"passages": [(0, 9), (31, 40)]}, {"passages": False}]
+    payloads = [encode(None, None, **one) for one in said]
+    for place, fields in enumerate(said):
+        index.upsert(f"m{place}", TEXT, scope=JANE, **fields)
+    texts, toy.texts = toy.texts, []
+    whole = index.get_many([f"m{place}" for place in range(4)], scope=JANE)
+    embedded = backend.embed([TEXT] * 4, payloads)
+    assert toy.texts == texts and len(texts) == 3 + 3 + 2 + 1
+    assert backend.embed(["1", TEXT])[0] is None  # it finds nothing
+    marked, payloads_after = backend.embed_or_mark([TEXT] * 4, payloads)
+    assert payloads_after == payloads
+    for record, *others in zip(whole, embedded, marked, strict=True):
+        for other in others:
+            assert type(other) is type(record.vector)
+            if isinstance(other, PassageVectors):
+                np.testing.assert_allclose(other.rows, record.vector.rows, rtol=1e-3)
+                np.testing.assert_array_equal(other.spans, record.vector.spans)
+    with pytest.raises(ValueError, match="zip"):
+        backend.embed([TEXT], payloads)
+    toy.fails = True
+    nothing, pending = backend.embed_or_mark([TEXT], [None])
+    assert nothing == [None] and is_pending(pending[0])
+    with pytest.raises(EmbedderError):
+        backend.embed([TEXT])
 
 
 def test_another_model(open_index: Open) -> None:

@@ -139,6 +139,25 @@ class TestAway:
                 index.search("oak", scope=JANE, after=ahead)
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("the database system is in recovery mode", StoreUnavailableError),
+        ("the database system is starting up", StoreUnavailableError),
+        ("the database system is shutting down", StoreUnavailableError),
+        ("the database system is not yet accepting connections", StoreUnavailableError),
+        ('database "memories" does not exist', StoreError),
+        ('role "app" does not exist', StoreError),
+    ],
+)
+def test_what_the_server_says_to_who_connects(said: str, kind: type[StoreError]) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    from scrubjay.store.postgres.errors import meaning
+
+    refused = psycopg.OperationalError(f'connection to server on socket "/tmp/s" failed: FATAL:  {said}\n')
+    assert type(meaning(refused, "postgresql:///memories", "connecting")) is kind
+
+
 class TestStamps:
     def test_a_search_after_a_stamp_has_seen_the_write(self, url: str) -> None:
         with Index.open(url, max_stale=60) as reader, Index.open(url, max_stale=60) as writer:

@@ -28,6 +28,7 @@ from scrubjay.index import Hits, Index
 from scrubjay.index.open_collection import OpenCollection, make_root
 from scrubjay.index.owners import check_unowned
 from scrubjay.initialised import guarded
+from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import with_pending
 from scrubjay.progress import open_progress
 from scrubjay.records import Record, Row, as_scope, to_record
@@ -290,24 +291,40 @@ class Backend:
 
     # ------------------------------------------------------------------ writing
 
-    def embed(self, texts: Sequence[str], *, batch_size: int = 256) -> list[NDArray[np.float32] | None]:
-        """Return what the index's embedder makes of texts that are to be written; None where it finds nothing, or
+    def embed(
+        self,
+        texts: Sequence[str],
+        payloads: Sequence[bytes | None] | None = None,
+        *,
+        batch_size: int = 256,
+    ) -> list[DocumentVector | None]:
+        """Return what the index's embedder makes of documents that are to be written; None where it finds nothing, or
         where there is no embedder.
+
+        A long text gets the vectors of its passages (:class:`scrubjay.PassageVectors`), as it gets them from
+        :meth:`scrubjay.Index.upsert` and from a later backfill.
 
         Args:
             texts: of the documents.
+            payloads: of the same documents, in their order: what they say of contexts and passages counts. None: they
+                say nothing.
             batch_size: texts a call of the embedder.
 
         Raises:
             EmbedderError: the embedder failed.
+
+        >>> from scrubjay import Index
+        >>> Backend.of(Index(dim=2)).embed(["Prefers trains to planes."])
+        [None]
         """
         self._collection.check_open()
         silent = open_progress(False, total=0, what="", unit="")
-        return self._collection.semantics.documents(texts, batch_size, silent)
+        semantics = self._collection.semantics
+        return semantics.reembedded(_documents(texts, payloads), batch_size, silent)
 
     def embed_or_mark(
         self, texts: Sequence[str], payloads: Sequence[bytes | None], *, batch_size: int = 256
-    ) -> tuple[list[NDArray[np.float32] | None], list[bytes | None]]:
+    ) -> tuple[list[DocumentVector | None], list[bytes | None]]:
         """Return vectors as :meth:`embed` does, and the payloads, marked as pending where the embedder does not answer:
         what is written with them is embedded later, in the background or by `index.admin.backfill()`.
 
@@ -322,7 +339,8 @@ class Backend:
         """
         self._collection.check_open()
         silent = open_progress(False, total=0, what="", unit="")
-        vectors, n_tried = self._collection.semantics.embed(texts, batch_size, silent)
+        semantics = self._collection.semantics
+        vectors, n_tried = semantics.embed_documents(_documents(texts, payloads), batch_size, silent)
         return vectors, [*payloads[:n_tried], *map(with_pending, payloads[n_tried:])]
 
     @contextmanager
@@ -386,6 +404,13 @@ class Backend:
     def _check_owner(self, doing: str) -> None:
         if not self._is_owner:
             check_unowned(self._collection, doing)
+
+
+def _documents(
+    texts: Sequence[str], payloads: Sequence[bytes | None] | None
+) -> list[tuple[str, bytes | None]]:
+    """Return pairs of text and payload."""
+    return list(zip(texts, [None] * len(texts) if payloads is None else payloads, strict=True))
 
 
 def _text_range(users: Any) -> tuple[str, str]:

@@ -116,35 +116,23 @@ class Semantics:
                 )
         self._take(embedder)
 
-    def documents(
-        self, texts: Sequence[str | bytes], batch_size: int, progress: Progress
-    ) -> list[Vectors | None]:
-        """Embed `texts` in batches; None for a text in which the embedder finds nothing (the zero vector).
-
-        Raises:
-            EmbedderError: the embedder failed; its own exception is the cause.
-        """
-        return self._embed(texts, batch_size, progress, "raise").vectors
-
-    def embed(self, texts: Sequence[str | bytes], batch_size: int, progress: Progress) -> Embedded:
-        """Embed `texts` that are to be written. Those after the first failure are pending, with the policy "pending",
-        and so is every text if vectors of a model are stored and no embedder is at hand.
+    def embed_documents(
+        self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
+    ) -> EmbeddedDocuments:
+        """Embed documents that are to be written, pairs of text and payload: a long text in passages, if the embedder
+        reads them so; None for one in which it finds nothing (the zero vector). Those after the first failure are
+        pending, with the policy "pending", and so is every one if vectors of a model are stored and no embedder is at
+        hand.
 
         Raises:
             EmbedderError: the embedder failed, with the policy "raise"; or it returned something else than vectors.
         """
-        return self._embed(texts, batch_size, progress, self.on_error)
-
-    def embed_documents(
-        self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
-    ) -> EmbeddedDocuments:
-        """The same for documents, pairs of text and payload: a long text in passages, if the embedder reads them so."""
         return self._embed_documents(documents, batch_size, progress, self.on_error)
 
     def reembedded(
         self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
     ) -> list[DocumentVector | None]:
-        """The same for documents that are there.
+        """The same whatever the policy: none is pending.
 
         Raises:
             EmbedderError: the embedder failed; its own exception is the cause.

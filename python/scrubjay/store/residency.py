@@ -93,7 +93,7 @@ class Residency(Filling):
         """
         if self._keyed and not self._readable(scope):
             return (), self._n_departures
-        glance = self._store.glance()
+        glance = self._store.glance()  # as _look(), without a call
         if glance != self._glance:
             self.mark_changed()
             self._glance = glance  # only now: another thread may rely on what is marked
@@ -123,10 +123,7 @@ class Residency(Filling):
         """
         if self._keyed:
             scopes = [scope for scope in scopes if self._readable(scope)]
-        glance = self._store.glance()
-        if glance != self._glance:
-            self.mark_changed()
-            self._glance = glance  # only now, as above
+        self._look()
         while True:
             stamp = self._n_departures  # before looking, as above
             seen = self._views_of(scopes)
@@ -146,6 +143,13 @@ class Residency(Filling):
         for scope in scopes:
             found.update(dict.fromkeys(self._views.get(scope) or self._make_view(scope)))
         return tuple(found)
+
+    def _look(self) -> None:
+        """Mark what was written to since the last look."""
+        glance = self._store.glance()
+        if glance != self._glance:
+            self.mark_changed()
+            self._glance = glance  # only now: another thread may rely on what is marked
 
     def view_now(self, scope: Scope) -> View | None:
         """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
@@ -305,7 +309,9 @@ class Residency(Filling):
         return seconds, is_late
 
     def stamp(self, scope: Scope) -> int:
-        """Return the version of exactly this scope, as far as this process knows: at least that of its own writes."""
+        """Return the version of exactly this scope, as far as this process knows: at least that of its own writes, also
+        by other collections."""
+        self._look()
         return self.partition(scope).version
 
     def reach(self, scope: Scope, version: int) -> None:

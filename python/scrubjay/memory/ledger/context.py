@@ -150,7 +150,8 @@ class MemoryContext:
     # ------------------------------------------------------------------ what is asked of outside
 
     def embed_texts(self, texts: Sequence[str]) -> list[Embedded]:
-        """Embed texts that are to be written. An embedder that does not answer stops no write: they are pending then.
+        """Embed texts that are to be written, long ones in passages, as a backfill or `reembed` would. An embedder that
+        does not answer stops no write: they are pending then.
 
         Raises:
             EmbedderError: it failed, and the index was opened with `on_embedder_error="raise"`; or what it returned is

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import with_entities
@@ -21,6 +19,7 @@ from scrubjay.memory.ledger.making import loaded, sensitivity_of
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.ledger.statements import begin_of_episode, detail_in, has_documents, holds_of
 from scrubjay.memory.model.decoding import as_moment
+from scrubjay.passage_vectors import DocumentVector
 from scrubjay.store.together import Change
 from scrubjay.turns import as_turn
 
@@ -48,9 +47,10 @@ _EVENT = "event "
 
 
 class Embedded(NamedTuple):
-    """What the embedder made of a text: a vector, nothing (None), or no answer yet (`pending`)."""
+    """What the embedder made of a text: a vector, one for each passage of a long text, nothing (None), or no answer yet
+    (`pending`)."""
 
-    vector: NDArray[Any] | None
+    vector: DocumentVector | None
     pending: bool = False
 
 

@@ -89,6 +89,12 @@ class RecalledHit:
         """A fact's content, an episode's summary, a note's text."""
         return self.hit.text
 
+    @property
+    def passage(self) -> tuple[int, int] | None:
+        """Where the passage that is nearest to the question by meaning is in the text (see
+        :attr:`scrubjay.Hit.passage`); None if the text was embedded whole, or the search had no vector."""
+        return self.hit.passage
+
     def snippet(self, width: int = DEFAULT_WIDTH) -> Snippet:
         """Return the part of the text that answers the question, of at most `width` characters (see
         :meth:`scrubjay.Hit.snippet`)."""

@@ -49,12 +49,13 @@ _MEANING: dict[str, tuple[type[StoreError], str]] = {
 
 # What libpq says of a connection that it could not make, where there is no SQLSTATE.
 _SAID: tuple[tuple[str, str], ...] = (
+    ("the database system is ", "57"),  # starting up, shutting down, in recovery mode
     ("password authentication failed", "28"),
     ("no password supplied", "28"),
     ("no pg_hba.conf entry", "28"),
     ("authentication failed", "28"),
     ("role ", "28"),
-    ("database ", "3D000"),
+    ('database "', "3D000"),
     ("too many clients", "53300"),
     ("remaining connection slots", "53300"),
 )

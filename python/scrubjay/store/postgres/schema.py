@@ -8,7 +8,7 @@ PostgreSQL cannot hold every character that a document may.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -175,7 +175,7 @@ def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
 
 
 def make_layer(
-    connection: Any, name: str, statements: Iterable[str], format: int, *, read_only: bool, place: str
+    connection: Any, name: str, statements: Sequence[str], format: int, *, read_only: bool, place: str
 ) -> int:
     """Make the tables of a layer above if there are none; return their format.
 
@@ -189,20 +189,27 @@ def make_layer(
         raise StoreFormatError(
             f"path: expected the tables of a {name}, got none; open it once for writing: {place}"
         )
+    try:
+        return _make_layer(connection, name, statements, format)
+    except psycopg_module().errors.DuplicateTable:  # as in _bring_up_to_date
+        return _make_layer(connection, name, statements, format)
+
+
+def _make_layer(connection: Any, name: str, statements: Sequence[str], format: int) -> int:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _layer_format(connection, name)  # another process may have been first
-        if found is None:
-            for statement in statements:
-                connection.execute(statement)
-            connection.execute(
-                f"CREATE TABLE sj_{name}_schema(one int PRIMARY KEY CHECK (one = 1), format int NOT NULL)"
-            )
-            connection.execute(f"INSERT INTO sj_{name}_schema VALUES (1, %s)", (format,))
-            for table in protect(connection):
-                show_to_everybody(connection, table)
-            found = format
-    return found
+        if found is not None:
+            return found
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute(
+            f"CREATE TABLE sj_{name}_schema(one int PRIMARY KEY CHECK (one = 1), format int NOT NULL)"
+        )
+        connection.execute(f"INSERT INTO sj_{name}_schema VALUES (1, %s)", (format,))
+        for table in protect(connection):
+            show_to_everybody(connection, table)
+        return format
 
 
 def _layer_format(connection: Any, name: str) -> int | None:

@@ -1,0 +1,122 @@
+"""Do services that share a database keep what they acknowledged, and read what their level promises, when they and the
+server are killed? (SCRUBJAY_FLEET_ROUNDS for more rounds.)"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.crash.fleet_history import Call, History, Key, Seen, Stamped
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = int(os.environ.get("SCRUBJAY_FLEET_ROUNDS", "6"))
+PLACE = ("document", "acme..")
+ONE, TWO = Key(*PLACE, "1"), Key(*PLACE, "2")
+
+
+def test_a_fleet_survives_kills() -> None:
+    """In a process of its own: it forks."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.crash.fleet", "--rounds", str(ROUNDS), "--seed", "7"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200 + ROUNDS * 30,
+    )
+    if finished.returncode == 77:
+        pytest.skip(finished.stdout.strip())
+    assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
+    tally = json.loads(finished.stdout)
+    assert tally["rounds"] == ROUNDS and tally["failures"] == []
+    assert tally["acknowledged"] > ROUNDS and sum(tally["kills"].values()) == ROUNDS
+    assert tally["reads"]["bounded"] > ROUNDS and tally["reads"]["rows"] == ROUNDS
+
+
+# ---------------------------------------------------------------------- the judge
+
+
+def upsert(
+    who: str, begin: float, ack: float | None, writes: Mapping[Key, str | None], kind: str = "upsert"
+) -> Call:
+    return Call(who, 1, kind, begin, ack, dict(writes))
+
+
+def seen(
+    values: Mapping[Key, str],
+    *,
+    who: str = "b",
+    begin: float = 10,
+    since: float | None = 10,
+    stamp: Stamped | None = None,
+) -> Seen:
+    return Seen(who, "bounded", begin, begin + 0.1, frozenset([PLACE]), values, since, stamp)
+
+
+def told(calls: list[Call], reader: Seen, before: Mapping[Key, str] | None = None) -> list[str]:
+    history = History(before or {}, calls, {(ONE, "long ago")})
+    history.sight([reader])
+    return [one.partition(":")[0] for one in history.disagreements(reader)]
+
+
+def test_what_was_acknowledged_is_there() -> None:
+    calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
+    assert told(calls, seen({ONE: "x", TWO: "y"})) == []
+    assert told(calls, seen({})) == ["lost", "lost"]
+    assert told(calls, seen({}, since=1.5)) == []  # acknowledged after what the level promises
+    assert told(calls, seen({}, since=None)) == []  # it said that it may be old
+
+
+def test_own_writes_are_seen_at_once_and_those_of_a_stamp() -> None:
+    calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
+    assert told(calls, seen({}, who="a", since=0)) == ["lost", "lost"]
+    assert told(calls, seen({}, since=0, stamp=Stamped("a", "acme..", 1, 3))) == ["lost", "lost"]
+    assert told(calls, seen({}, since=0, stamp=Stamped("c", "acme..", 3, 4))) == ["lost", "lost"]
+    assert told(calls, seen({}, since=0, stamp=Stamped("c", "acme..", 1.5, 4))) == []  # they overlap
+    assert told(calls, seen({}, since=0, stamp=Stamped("a", "globex..", 1, 3))) == []
+
+
+def test_a_call_is_whole_or_not_there() -> None:
+    unknown = [upsert("a", 1, None, {ONE: "x", TWO: "y"})]
+    assert told(unknown, seen({})) == []
+    assert told(unknown, seen({ONE: "x", TWO: "y"})) == []
+    assert "half-written" in told(unknown, seen({ONE: "x"}, since=0))
+    over = [*unknown, upsert("c", 3, 4, {TWO: None}, "delete")]
+    assert told(over, seen({ONE: "x"}, since=0)) == []  # deleted since
+    half_deleted = [upsert("a", 3, None, {ONE: None, TWO: None}, "delete")]
+    assert told(half_deleted, seen({ONE: "x"}), {ONE: "x", TWO: "y"}) == ["half-written"]
+
+
+def test_nobody_finds_what_nobody_wrote_or_wrote_later() -> None:
+    calls = [upsert("a", 11, 12, {ONE: "x"})]
+    assert told(calls, seen({ONE: "x"})) == ["phantom"]
+    assert told(calls, seen({ONE: "z"})) == ["phantom"]
+    assert told(calls, seen({ONE: "long ago"})) == ["lost"]
+    assert told(calls, seen({ONE: "long ago"}, since=None)) == []
+
+
+def test_what_was_erased_stays_erased() -> None:
+    erased = Call("a", 2, "erase", 3, 4, {}, frozenset([PLACE]))
+    calls = [upsert("a", 1, 2, {ONE: "x"}), erased]
+    assert told(calls, seen({})) == []
+    assert told(calls, seen({ONE: "x"})) == ["lost"]
+    assert told([*calls, upsert("c", 3.5, 5, {ONE: "z"})], seen({ONE: "z"})) == []
+
+
+def test_calls_that_overlap_have_any_order() -> None:
+    calls = [upsert("a", 1, 4, {ONE: "x", TWO: "x"}), upsert("c", 2, 3, {ONE: "z", TWO: "z"})]
+    assert told(calls, seen({ONE: "x", TWO: "x"})) == [] == told(calls, seen({ONE: "z", TWO: "z"}))
+
+
+def test_what_somebody_saw_is_there_from_then_on() -> None:
+    unknown = upsert("a", 1, None, {ONE: "x"})
+    early, late = seen({ONE: "x"}, begin=5, since=5), seen({}, begin=10, since=10)
+    history = History({}, [unknown])
+    assert history.sight([late, early]) == 1
+    assert [*history.disagreements(early)] == [] and len([*history.disagreements(late)]) == 1
