@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,21 @@ def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memo
         assert [r.text for r in memory.list(ACME) if r.status == "provisional"] == [
             f"Acme sells ash {number}"
         ]
+
+
+@pytest.mark.parametrize("subject", ["", "Jane"])
+@pytest.mark.parametrize(("ttl", "again"), [(2, None), (2, 6)])
+def test_what_is_said_again_for_longer_holds_for_longer(
+    memory: Memory, clock: Clock, subject: str, ttl: int, again: int | None
+) -> None:
+    said = FactCandidate("Jane is in Rome", subject, "is", ttl=ttl)
+    first = memory.propose(said, scope=JANE, source="r1")
+    assert memory.propose(replace(said, ttl=again), scope=JANE, source="r2").status == "deduplicated"
+    clock.now += 3_000_000
+    assert texts(memory, "Rome", JANE) == ["Jane is in Rome"]
+    assert [record.id for record in memory.list(JANE)] == [first.id]
+    clock.now += 4_000_000
+    assert texts(memory, "Rome", JANE) == ([] if again else ["Jane is in Rome"])
 
 
 def test_no_candidate_has_a_status_or_names_a_scope() -> None:

@@ -253,7 +253,10 @@ class Facts:
                 if (fresh.affirmed, fresh.topic, fresh.expires_at, fresh.value_hash) != (
                     held.affirmed, held.topic, held.expires_at, held.value_hash,
                 ):  # fmt: skip
-                    self._slots.project(change, names_of(scope_in(fresh)), one.topics or (fresh.topic,), None)
+                    if one.topics:
+                        self._slots.project(change, names_of(scope_in(fresh)), one.topics, None)
+                    else:
+                        self._slots.project_around(change, fresh, None, None)
         fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
         active = is_in_force(fresh, change.now)
         return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
