@@ -10,8 +10,9 @@ import asyncio
 import inspect
 import itertools
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -657,10 +658,30 @@ def caller(subject: str, member: str) -> Callable[[World, Any], Any]:
     return call
 
 
+class _Loops(threading.local):
+    """How a thread runs coroutines: each in an event loop of its own, or all in one that stays."""
+
+    kept: asyncio.AbstractEventLoop | None = None
+
+    def run(self, coroutine: Any) -> Any:
+        return asyncio.run(coroutine) if self.kept is None else self.kept.run_until_complete(coroutine)
+
+
+_loops = _Loops()
+
+
+def keep_loop() -> None:
+    """Let this thread run all coroutines in one event loop, whose only worker thread is started now."""
+    _loops.kept = asyncio.new_event_loop()
+    workers = ThreadPoolExecutor(1)
+    workers.submit(int).result()
+    _loops.kept.set_default_executor(workers)
+
+
 def finished(value: Any) -> Any:
     """Await, enter or wait for what a method returned, where that is how it is used."""
     if inspect.iscoroutine(value):
-        return asyncio.run(value)
+        return _loops.run(value)
     if isinstance(value, Future):
         return value.result(timeout=10)
     if isinstance(value, AbstractContextManager) and type(value).__name__ == "_GeneratorContextManager":

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import scrubjay
 from tests.lifetimes import api, hostile
-from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, World, caller
+from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, World, caller, keep_loop
 
 logging.getLogger("scrubjay").addHandler(logging.NullHandler())  # what is logged is no failure
 
@@ -207,8 +207,17 @@ def _exit(case: Case, world: World) -> None:
     """The interpreter exits while daemon threads call the method in a loop."""
     made = MAKERS[case.subject](world)
     call = _call(case, world, made)
+
+    def loop() -> None:
+        if sys.version_info < (
+            3,
+            12,
+        ):  # frees, while it exits, the state of a thread that starts just then (gh-104690)
+            keep_loop()
+        _loop(call, threading.Event())
+
     for _ in range(3):
-        threading.Thread(target=_loop, args=(call, threading.Event()), daemon=True).start()
+        threading.Thread(target=loop, daemon=True).start()
     time.sleep(0.04)
     report()
 
