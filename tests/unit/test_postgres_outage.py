@@ -189,6 +189,55 @@ class TestStamps:
                     Stamp.read(wrong)
 
 
+class TestFreshness:
+    """What a result says of its age is true though the feed hears more while the search is under way."""
+
+    @staticmethod
+    def meanwhile(index: Index, monkeypatch: pytest.MonkeyPatch, do: Any) -> Any:
+        """Have something done after the engine has searched; return the feed."""
+        engine: Any = Backend.of(index).engine
+        search = engine.search
+
+        def then(*arguments: Any, **options: Any) -> Any:
+            found = search(*arguments, **options)
+            do()
+            return found
+
+        monkeypatch.setattr(type(engine), "search", lambda self, *a, **o: then(*a, **o))
+        return engine.store._feed
+
+    def test_what_was_heard_after_the_look_is_not_claimed(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Index.open(url, max_stale=60) as index, Index.open(url) as other:
+            index.upsert(1, "oak", scope=JANE)
+
+            def write() -> None:
+                other.upsert(2, "oak", scope=JANE)
+                time.sleep(0.05)
+                feed.poll()
+
+            feed = self.meanwhile(index, monkeypatch, write)
+            hits = index.search("oak", scope=JANE)
+            assert hits.ids.tolist() == [1] and hits.freshness >= 0.05
+
+    def test_a_search_that_could_not_ask_says_so_though_the_server_is_back(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Index.open(url, max_stale=0) as index:
+            index.upsert(1, "oak", scope=JANE)
+
+            def answer() -> None:
+                feed._turn.release()
+                feed.poll()
+
+            feed = self.meanwhile(index, monkeypatch, answer)
+            feed._turn.acquire()  # its own thread finds nothing out
+            feed.is_away = True
+            hits = index.search("oak", scope=JANE)
+            assert not feed.is_away and any(reason.startswith("stale: ") for reason in hits.degraded)
+
+
 class Writers:
     """Threads that write batches of three, of which all or none may be there, and know which were acknowledged."""
 
