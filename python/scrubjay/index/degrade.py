@@ -73,12 +73,9 @@ def incomplete(plan: Plan, n_pending: int) -> Plan:
     return plan._replace(degraded=(*plan.degraded, reason))
 
 
-def stale(plan: Plan, seconds: float) -> Plan:
-    """Add that what others wrote may be missing for longer than was promised."""
-    reason = (
-        f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
-    )
-    return plan._replace(degraded=(*plan.degraded, reason))
+def stale(seconds: float) -> str:
+    """Return the reason of a search that what others wrote may be missing for longer than was promised."""
+    return f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
 
 
 def make_plans(

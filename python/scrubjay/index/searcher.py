@@ -171,7 +171,6 @@ class Searcher:
         native = collection.semantics.native if vector is None else None
         if (
             (native is None and type(vector) is not np.ndarray)
-            or residency.may_be_stale
             or residency.n_damaged
             or collection.backfill.any
             or collection.expiry.pending
@@ -184,7 +183,12 @@ class Searcher:
             return None
         if residency.generation != generation or residency.n_damaged:
             return None
-        return Hits(result, (), False, 0.0, text, self._reading)
+        seconds = 0.0
+        degraded: tuple[str, ...] = ()
+        if residency.may_be_stale:
+            seconds, is_late = residency.freshness(_each(scope))
+            degraded = (stale(seconds),) if is_late else ()
+        return Hits(result, degraded, False, seconds, text, self._reading)
 
     def _plan(
         self, text: str | bytes | None, vector: ArrayLike | None, asked: Query, ready: _Ready | None
@@ -217,7 +221,7 @@ class Searcher:
             plan = incomplete(plan, _count_pending(collection, _each(scope)))
         if residency.may_be_stale:
             seconds, is_late = residency.freshness(_each(scope))
-            plan = stale(plan, seconds) if is_late else plan
+            plan = plan._replace(degraded=(*plan.degraded, stale(seconds))) if is_late else plan
         return Hits(result, plan.degraded, explain, seconds, question, self._reading)
 
     async def asearch(
