@@ -467,6 +467,15 @@ class PostgresReader:
 
     def image(self, key: Any) -> tuple[int, list[bytes]] | None:
         """Return (version, chunks) of a scope's image; None if there is none, or a part is missing."""
+        found = self._image(key)
+        return None if found is None else (found[0], [bytes(chunk) for chunk in found[1]])
+
+    @contextmanager
+    def image_views(self, key: Any) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
+        """Give what :meth:`image` returns, without a copy."""
+        yield self._image(key)
+
+    def _image(self, key: Any) -> tuple[int, Sequence[bytes | memoryview]] | None:
         if not key:
             return None
         found = self.ask(
@@ -479,13 +488,7 @@ class PostgresReader:
         if not found or any(row[:3] != (i, len(found), found[0][2]) for i, row in enumerate(found)):
             return None
         version: int = found[0][2]
-        chunks = unmarked(key.scope, version, [row[3] for row in found])
-        return version, [bytes(chunk) for chunk in chunks]
-
-    @contextmanager
-    def image_views(self, key: Any) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns."""
-        yield self.image(key)
+        return version, unmarked(key.scope, version, [row[3] for row in found])
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
         """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
