@@ -51,7 +51,7 @@ SCOPES = [
 ]
 USERS = [scope for scope in SCOPES if scope.user is not None and scope.agent is None]
 _PAUSE_SECONDS = 0.02  # after the server did not answer
-_BUDGET_BYTES = 60_000  # so that partitions come and go
+_BUDGET_BYTES = 12_000  # so that partitions come and go: one takes 2,500
 _LIVES = "Jane lives in oak "
 _NOTE = "The oak note "
 
