@@ -18,8 +18,10 @@ from google.genai import types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrubjay import Scope
 from scrubjay.adapters.google_adk import ScrubjayMemoryService
 from scrubjay.embedders import Function
+from scrubjay.turns import FIELDS
 
 
 def event(text: str | None, id: str, author: str = "user") -> Event:
@@ -66,6 +68,50 @@ def test_a_session_that_is_added_again_replaces_itself() -> None:
     asyncio.run(service.add_session_to_memory(session(event("alpha two", "e2"), event("alpha three", "e3"))))
     asyncio.run(service.add_session_to_memory(session(event("alpha four", "e1"), id="s2")))
     assert sorted(found(service, "alpha")) == ["e1", "e2", "e3"]
+
+
+def turns(service: ScrubjayMemoryService, user: str = "jane") -> dict[str, Any]:
+    """Which turn each memory is, by its id."""
+    there = service._index.list(Scope("app", user), limit=None)
+    return {str(record.id): tuple((record.metadata or {}).get(name) for name in FIELDS) for record in there}
+
+
+def test_events_say_which_turns_of_their_session_they_are() -> None:
+    service = ScrubjayMemoryService()
+    first = [event("Which mug is yours?", "e1", "agent"), event(None, "e2"), event("The blue one.", "e3")]
+    asyncio.run(service.add_session_to_memory(session(*first)))
+    assert turns(service) == {"e1": ("s1", 0, "agent"), "e3": ("s1", 1, "user")}
+    later = [event("The blue one.", "e3"), event("Noted.", "e4", "agent"), event("Thanks.", "e5")]
+    options: dict[str, Any] = {"app_name": "app", "user_id": "jane"}
+    asyncio.run(service.add_events_to_memory(events=later, session_id="s1", **options))
+    expected = {
+        "e1": ("s1", 0, "agent"),
+        "e3": ("s1", 1, "user"),
+        "e4": ("s1", 2, "agent"),
+        "e5": ("s1", 3, "user"),
+    }
+    assert turns(service) == expected
+    versions = {r.id: r.version for r in service._index.list(Scope("app", "jane"))}
+    asyncio.run(service.add_session_to_memory(session(*first, *later[1:])))
+    assert turns(service) == expected
+    assert versions == {r.id: r.version for r in service._index.list(Scope("app", "jane"))}  # nothing new
+    asyncio.run(service.add_session_to_memory(session(*later)))
+    assert turns(service) == {"e3": ("s1", 0, "user"), "e4": ("s1", 1, "agent"), "e5": ("s1", 2, "user")}
+    asyncio.run(service.add_events_to_memory(events=[event("Alone.", "e6")], **options))
+    asyncio.run(
+        service.add_memory(memories=[MemoryEntry(content=event("By hand.", "e7").content)], **options)
+    )
+    assert [turn for turn in turns(service).values() if turn[0] is None] == [(None, None, None)] * 2
+
+
+def test_an_answer_is_found_by_its_question() -> None:
+    service = ScrubjayMemoryService(max_results=2)
+    others = [event(text, f"o{n}") for n, text in enumerate(["A red mug.", "A grey mug.", "A big mug."] * 5)]
+    for number, other in enumerate(others):
+        asyncio.run(service.add_session_to_memory(session(other, id=f"t{number}")))
+    said = [event("Which coffee mug is yours?", "e1", "agent"), event("A blue mug.", "e2")]
+    asyncio.run(service.add_session_to_memory(session(*said)))
+    assert found(service, "which coffee mug is Jane's?") == ["e1", "e2"]
 
 
 def test_a_deleted_memory_does_not_come_back() -> None:

@@ -15,8 +15,9 @@ from haystack import component
 from haystack.dataclasses import ChatMessage
 from haystack.errors import FilterError
 
-from scrubjay import Index
+from scrubjay import Index, Scope
 from scrubjay.adapters.haystack import ScrubjayMemoryStore
+from scrubjay.turns import FIELDS
 from tests.adapters.hostile import NAMES, TWINS
 from tests.adapters.killed import acknowledged_until_killed
 
@@ -49,6 +50,41 @@ def test_memories_come_back_as_messages_of_the_system(store: ScrubjayMemoryStore
     (message,) = store.search_memories(query="sk-stg-0041", include_memory_metadata=True, **JANE)
     about = message.meta["retrieved_memory_metadata"]
     assert about["role"] == "user" and about["score"] > 0 and about["memory_id"]
+
+
+def turns(store: ScrubjayMemoryStore) -> list[Any]:
+    """Which turns the memories of Jane are, in the order of writing."""
+    there = reversed(store._documents.list(scope=Scope("acme", "jane"), exact=True, limit=None))
+    return [tuple((record.metadata or {}).get(name) for name in FIELDS) for record in there]
+
+
+def test_messages_of_a_run_say_which_turns_they_are(store: ScrubjayMemoryStore) -> None:
+    run: dict[str, Any] = {**JANE, "run_id": "r1"}
+    said = [
+        ChatMessage.from_system("Be kind."),
+        ChatMessage.from_assistant("Which mug is yours?"),
+        ChatMessage.from_user("The blue one.", name="Jane"),
+    ]
+    store.add_memories(messages=said, **run)
+    first = [(None, None, None), ("r1", 0, "assistant"), ("r1", 1, "Jane")]
+    assert turns(store) == first
+    said += [ChatMessage.from_user("Mine.", meta={"run": "r1", "position": "seat 7"})]
+    store.add_memories(messages=said, **run)  # the agent adds a conversation anew
+    store.add_memories(messages=[*said, ChatMessage.from_assistant("Noted.")], **run)
+    mine, noted = turns(store)[3:]
+    assert turns(store)[:3] == first and mine == ("r1", "seat 7", None) and noted[2] == "assistant"
+    (message,) = store.search_memories(query="mine", **run, top_k=1)
+    assert message.meta == {"run": "r1", "position": "seat 7"}
+    store.add_memories(messages=[ChatMessage.from_user("Without a run.")], **JANE)
+    assert turns(store)[-1] == (None, None, None)
+
+
+def test_an_answer_is_found_by_its_question(store: ScrubjayMemoryStore) -> None:
+    for number, text in enumerate(["A red mug.", "A grey mug.", "A big mug."] * 5):
+        store.add_memories(messages=[ChatMessage.from_user(text)], **JANE, run_id=f"t{number}")
+    said = [ChatMessage.from_assistant("Which coffee mug is yours?"), ChatMessage.from_user("A blue mug.")]
+    store.add_memories(messages=said, **JANE, run_id="r1")
+    assert found(store, "which coffee mug is Jane's?", top_k=2) == [message.text for message in said]
 
 
 def test_200_identifiers_are_each_first(store: ScrubjayMemoryStore) -> None:

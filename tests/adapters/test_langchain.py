@@ -514,3 +514,75 @@ def test_async_searches_take_the_question_by_name() -> None:
         return [[document.id for document in one] for one in found]
 
     assert asyncio.run(ids()) == [["a"], ["a"], ["a"]]
+
+
+LONG = "aaaa aaaa aaaa aaaa aaaa aaaa. bbbb bbbb bbbb bbbb bbbb bbbb. cccc cccc cccc cccc cccc cccc."
+
+
+class Letters(Embeddings):
+    """Counts three letters; what it was given is in `texts`."""
+
+    model = "letters"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.texts += texts
+        return [[text.count(letter) + 0.01 for letter in "abc"] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.embed_documents(texts)
+
+
+class Reading(Letters):
+    """Says itself how long its passages are."""
+
+    passage_chars = 60
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("says_so", [False, True])
+def test_long_documents_are_embedded_in_passages_by_ones_own_embeddings(
+    is_async: bool, says_so: bool, tmp_path: Path
+) -> None:
+    embeddings = Reading() if says_so else Letters()
+    chars = {} if says_so else {"passage_chars": 60}
+    path = tmp_path / "documents.scrubjay"
+    with ScrubjayVectorStore(embeddings, path=path, query=NEAR, **chars) as store:
+        documents = [Document(LONG, id="long"), Document("bab", id="short"), Document("bab", id="again")]
+        if is_async:
+            asyncio.run(store.aadd_documents(documents, batch_size=2))
+        else:
+            store.add_documents(documents, batch_size=2)
+        spans = [(0, 30), (31, 61), (62, 92)]
+        assert embeddings.texts == [*(LONG[start:end] for start, end in spans), "bab", "bab"]
+        (hit,) = store.hits("ccc", 1)
+        assert (hit.id, hit.passage) == ("long", spans[2])
+        # as the index itself embeds it, now and later
+        (written,) = store._documents.get_many(["long"], scope=store.scope)
+        store.index.upsert("native", LONG, scope=store.scope)
+        assert (
+            store.index.get("native", scope=store.scope).vector.rows.tolist() == written.vector.rows.tolist()
+        )
+    whole = Letters()
+    with ScrubjayVectorStore(whole, path=tmp_path / "whole.scrubjay", query=NEAR) as store:
+        store.add_documents([Document(LONG, id="long")])
+        assert whole.texts == [LONG] and store.hits("ccc", 1)[0].passage is None
+
+
+def test_how_long_texts_are_read_is_checked() -> None:
+    with pytest.raises(ValueError, match="passage_chars: expected 50 or more, got 5"):
+        ScrubjayVectorStore(Letters(), passage_chars=5)
+    with pytest.raises(TypeError, match="whole_chars: expected passage_chars, too"):
+        ScrubjayVectorStore(Letters(), whole_chars=500)
+    with pytest.raises(TypeError, match="an embedder of Scrubjay has its own"):
+        ScrubjayVectorStore(ScrubjayEmbeddings(), passage_chars=500)
+    embeddings = Reading()
+    embeddings.embed_documents = lambda texts: [[1.0, 2.0]]  # type: ignore[method-assign]
+    store = ScrubjayVectorStore(embeddings)
+    with pytest.raises(scrubjay.EmbedderError, match="expected 3 vectors for as many texts, got 1"):
+        store.add_documents([Document(LONG)])

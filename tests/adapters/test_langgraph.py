@@ -31,6 +31,7 @@ from langgraph.store.base import (
 from scrubjay import EmbedderError, EmbedderMismatchError, Index, Query, Scope
 from scrubjay.adapters.langgraph import ScrubjayStore
 from scrubjay.adapters.langgraph.items import value_of
+from scrubjay.adapters.langgraph.namespaces import home_of
 from scrubjay.adapters.langgraph.writes import refresh
 from scrubjay.embedders import Function
 
@@ -341,6 +342,39 @@ def test_an_event_loop_awaits_embeddings(where: Path | None) -> None:
         found = asyncio.run(use(store))
     assert found[0].key == "m3"
     assert {"documents", "query"}.isdisjoint(embeddings.calls)
+
+
+LONG = "aaaa aaaa aaaa aaaa aaaa aaaa. bbbb bbbb bbbb bbbb bbbb bbbb. cccc cccc cccc cccc cccc cccc."
+
+
+class Reading(Counting):
+    """Says that it reads passages of 60 characters well."""
+
+    passage_chars = 60
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_long_texts_are_embedded_in_passages(where: Path | None, is_async: bool) -> None:
+    embeddings = Reading()
+    given: list[str] = []
+    count = embeddings.embed_documents
+
+    def recorded(texts: list[str]) -> list[list[float]]:
+        given.extend(texts)
+        return count(texts)
+
+    embeddings.embed_documents = recorded  # type: ignore[method-assign]
+    with ScrubjayStore(where, index={"dims": 3, "embed": embeddings, "fields": ["text"]}) as store:
+        put = PutOp(JANE, "m1", {"text": LONG})
+        if is_async:
+            asyncio.run(store.abatch([put]))
+            assert not given and "documents" not in embeddings.calls  # awaited, passage by passage
+        else:
+            store.batch([put])
+            assert given == [LONG[:30], LONG[31:61], LONG[62:]]
+        (record,) = store._index.scroll(scope=home_of(store._tenant, JANE), vectors=True)
+        assert record.vector.spans.tolist() == [[0, 30], [31, 61], [62, 92]]
+        assert record.vector.rows.argmax(axis=1).tolist() == [0, 1, 2]
 
 
 async def aletters(texts: list[str]) -> list[list[float]]:

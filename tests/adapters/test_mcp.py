@@ -20,6 +20,7 @@ mcp = pytest.importorskip("mcp")
 from scrubjay import Index, Scope  # noqa: E402
 from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
 from scrubjay.backend.scoped import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
+from scrubjay.memory import FactCandidate, Memory  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 COMMAND = ["-m", "scrubjay", "mcp"]
@@ -124,6 +125,31 @@ def test_a_client_uses_every_tool(tmp_path: Path) -> None:
 
     talk(path, first, embedder="default")
     talk(path, later, mode="legacy")
+
+
+@pytest.mark.parametrize("with_memory", [False, True])
+def test_of_a_long_text_the_part_that_answers_is_shown(tmp_path: Path, with_memory: bool) -> None:
+    path = tmp_path / "memories.scrubjay"
+    halls = [
+        f"Section {i} is about the upkeep of pumps, valves and pipes in hall {i % 7}." for i in range(540)
+    ]
+    middle = "If the nightly backups fail three times in a row, page Ada before touching the replica."
+    long = " ".join([*halls[:270], middle, *halls[270:]])
+    with Index.open(path, "default") as index:
+        index.upsert("manual", long, scope=JANE)
+        index.upsert("short", "Hall 3 was swept.", scope=JANE)
+        if with_memory:
+            Memory(index).propose(FactCandidate("Hall 4 was swept.", "hall 4", "was"), scope=JANE, source="r")
+
+    async def search(client: Any) -> None:
+        question = "whom do we inform when saving our data goes wrong again and again?"
+        asked = {"query": question, "settings": {"mode": "vector"}}
+        best, *others = (await ask(client, "search_memories", **asked))["memories"]
+        assert best["id"] == "manual" and best["truncated"] and middle not in best["text"]
+        assert middle in long[slice(*best["passage"])] and "page Ada" in best["snippet"]
+        assert others and all((one["passage"], one["snippet"]) == (None, None) for one in others)
+
+    talk(path, search, embedder="default")
 
 
 def test_tools_say_what_they_may_destroy() -> None:

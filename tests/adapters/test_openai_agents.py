@@ -21,6 +21,7 @@ from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from scrubjay import Index
 from scrubjay.adapters.openai_agents import ScrubjaySession
+from scrubjay.turns import FIELDS
 
 ITEMS = st.fixed_dictionaries(
     {
@@ -50,6 +51,50 @@ def test_operations_agree_with_the_sdks_own_session(steps: list[Any]) -> None:
         stock.close()
 
     asyncio.run(play())
+
+
+def test_messages_say_which_turns_of_the_session_they_are(tmp_path: Path) -> None:
+    def turns(session: ScrubjaySession) -> list[Any]:
+        there = reversed(session._documents.list(scope=session._scope, exact=True, limit=None))
+        return [tuple((record.metadata or {}).get(name) for name in FIELDS) for record in there]
+
+    async def play(session: ScrubjaySession) -> None:
+        mug = {"role": "user", "content": "Which mug is mine?"}
+        call = {"type": "function_call", "name": "find", "arguments": '{"what": "mug"}', "call_id": "c1"}
+        output = {"type": "function_call_output", "call_id": "c1", "output": "blue"}
+        answer = {"role": "assistant", "content": [{"type": "output_text", "text": "The blue one."}]}
+        await session.add_items([{"role": "system", "content": "Be kind."}, mug, call])
+        await session.add_items([output, answer])
+        none = (None, None, None)
+        expected = [none, ("chat", 0, "user"), none, none, ("chat", 1, "assistant")]
+        assert turns(session) == expected
+        assert await session.pop_item() == answer
+        await session.add_items(
+            [answer, {"role": "user", "content": ""}, {"role": "user", "content": "Thanks"}]
+        )
+        assert turns(session) == [*expected, none, ("chat", 2, "user")]
+        assert len(await session.get_items()) == 7 and (await session.get_items())[1] == mug
+        await session.clear_session()
+        await session.add_items([mug])
+        assert turns(session) == [("chat", 0, "user")]
+
+    with_file = ScrubjaySession("chat", tmp_path / "a.scrubjay")
+    for session in (ScrubjaySession("chat"), with_file):
+        asyncio.run(play(session))
+        session.close()
+
+
+def test_an_answer_is_found_by_its_question() -> None:
+    async def play() -> list[Any]:
+        session = ScrubjaySession("chat")
+        for text in ["A red mug.", "A grey mug.", "A big mug."] * 5:
+            await session.add_items([{"role": "user", "content": text}])
+        for text in ("Fine, thanks.", "Which coffee mug is yours?"):
+            await session.add_items([{"role": "assistant", "content": text}])
+        await session.add_items([{"role": "user", "content": "A blue mug."}])
+        return [item["content"] for item in await session.search("which coffee mug is Jane's?", 2)]
+
+    assert asyncio.run(play()) == ["Which coffee mug is yours?", "A blue mug."]
 
 
 class Echo(Model):

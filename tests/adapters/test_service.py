@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 testing = pytest.importorskip("fastapi.testclient")
 
-from scrubjay import Index, Scope, embedders  # noqa: E402
+from scrubjay import Index, PassageVectors, Scope, embedders  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models, search_models  # noqa: E402
 from scrubjay.index.wording import Wording  # noqa: E402
 
@@ -273,6 +273,67 @@ def test_snippets_are_not_cut_where_all_requests_wait(
     assert len(on_loop) >= 4 and not any(on_loop)
 
 
+UPKEEP = [f"Section {i} is about the upkeep of pumps, valves and pipes in hall {i % 7}." for i in range(540)]
+MIDDLE = "If the nightly backups fail three times in a row, page Ada before touching the replica."
+LONG = " ".join([*UPKEEP[:270], MIDDLE, *UPKEEP[270:]])
+ASKED = "whom do we inform when saving our data goes wrong again and again?"
+
+
+def test_the_best_passage_of_a_long_text_is_named_and_shown(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    halls = [{"id": f"n{number}", "text": f"Hall {number} was swept."} for number in range(10)]
+    jane.good("POST", "/v1/memories", {"memories": [{"id": "manual", "text": LONG}, *halls]})
+    asked = {"text": ASKED, "mode": "vector", "k": 3, "snippet": True}
+    best, *others = jane.good("POST", "/v1/search", asked)["hits"]
+    assert best["id"] == "manual" and MIDDLE in LONG[slice(*best["passage"])]
+    assert "page Ada" in "".join(piece["text"] for piece in best["snippet"]["pieces"])
+    assert all("passage" not in hit for hit in others)
+    explained = jane.good("POST", "/v1/explain", {"text": ASKED, "mode": "vector", "k": 1})
+    for hit in (explained["hits"][0], explained["vector"][0]):
+        assert hit["passage"] == best["passage"]
+        assert "page Ada" in "".join(piece["text"] for piece in hit["snippet"]["pieces"])
+    jane.good("PATCH", "/v1/memories/manual", {"passages": False})
+    assert all("passage" not in hit for hit in jane.good("POST", "/v1/search", asked)["hits"])
+
+
+def test_passages_are_said_at_a_write_and_changed(index: Index, callers: dict[str, Caller]) -> None:
+    jane, text = callers["jane"], "The pumps are old. Backups run at night. Ada likes tea."
+    spans = [[0, 18], [19, 40]]
+
+    def held(id: str = "m1") -> Any:
+        vector = index.get(id, scope=JANE).vector  # type: ignore[union-attr]
+        return vector.spans.tolist() if isinstance(vector, PassageVectors) else None
+
+    def passage(text: str = "when are data saved?") -> Any:
+        (hit,) = jane.good("POST", "/v1/search", {"text": text, "mode": "vector", "ids": ["m1"]})["hits"]
+        return hit.get("passage")
+
+    jane.good("PUT", "/v1/memories/m1", {"text": text, "passages": spans})
+    assert held() == spans and passage() == [19, 40]
+    jane.good("PATCH", "/v1/memories/m1", {"metadata": {"n": 1}})
+    assert held() == spans
+    jane.good("PATCH", "/v1/memories/m1", {"context": "A manual"})  # embedded anew, where the caller said
+    assert held() == spans and passage() == [19, 40]
+    jane.good("PATCH", "/v1/memories/m1", {"passages": [[41, 55]]})
+    assert held() == [[41, 55]] and passage() == [41, 55]
+    jane.good("PATCH", "/v1/memories/m1", {"passages": None})
+    assert held() is None and passage() is None
+    jane.good("PATCH", "/v1/memories/m1", {"passages": spans, "text": f"{text} She pays by card."})
+    assert held() == spans
+    jane.good("PATCH", "/v1/memories/m1", {"text": "Another text."})
+    assert held() is None
+    jane.good("PUT", "/v1/memories/m1", {"text": LONG, "passages": False})
+    jane.good("PATCH", "/v1/memories/m1", {"metadata": {"n": 1}})
+    jane.good("PATCH", "/v1/memories/m1", {"context": "A manual"})
+    assert held() is None
+    vectors = [[1.0] + [0.0] * 255, [0.0] * 255 + [1.0]]
+    memory = {"id": "m2", "text": text, "vector": vectors, "passages": spans}
+    jane.good("POST", "/v1/memories", {"memories": [memory, {"id": "m3", "text": text, "vector": vectors}]})
+    assert held("m2") == spans and held("m3") == [[0, 0], [0, 0]]
+    (hit, other) = jane.good("POST", "/v1/search", {"vector": vectors[1], "ids": ["m2", "m3"]})["hits"]
+    assert hit["passage"] == spans[1] and "passage" not in other
+
+
 def test_ids_may_be_any_text(callers: dict[str, Caller]) -> None:
     jane = callers["jane"]
     for id in (
@@ -511,6 +572,34 @@ BAD_BODIES: list[tuple[str, str, Any, str]] = [
     ),
     ("POST", "/v1/memories", {"memories": [{"text": "x"}] * 1001}, "at most 1000"),
     ("PUT", "/v1/memories/m1", {"text": "x", "vector": [0.0] * 256}, "vector"),
+    (
+        "PUT",
+        "/v1/memories/m1",
+        {"text": "x", "vector": [0.0, "a"]},
+        "vector.1: Input should be a valid number",
+    ),
+    ("PUT", "/v1/memories/m1", {"text": "x", "vector": [[0.0], []]}, "vector.1: List should have at least 1"),
+    (
+        "PUT",
+        "/v1/memories/m1",
+        {"text": "x", "vector": [[1.0] * 256] * 2, "passages": [[0, 1]]},
+        "vector: expected",
+    ),
+    (
+        "PUT",
+        "/v1/memories/m1",
+        {"text": "x", "passages": [[0, 2]]},
+        "passages[0]: expected 0 <= start < end <= 1",
+    ),
+    ("PUT", "/v1/memories/m1", {"text": "x", "passages": []}, "passages: expected 1 to"),
+    ("PUT", "/v1/memories/m1", {"text": "x", "passages": True}, "passages:"),
+    ("PUT", "/v1/memories/m1", {"text": "x", "passages": [[0]]}, "passages.0:"),
+    (
+        "POST",
+        "/v1/memories",
+        {"memories": [{"text": "x", "passages": [[0, 1.5]]}]},
+        "memories.0.passages.0.1",
+    ),
     ("PUT", "/v1/memories/m1", {"text": "x", "ttl": 1, "expires_at": 5}, "ttl"),
     ("PUT", "/v1/memories/m1", {"text": "x", "id": "m2"}, "id:"),
     ("PATCH", "/v1/memories/m1", {}, "something to change"),

@@ -155,6 +155,17 @@ def test_recall_finds_notes_and_takes_a_query(index: Index, caller: Caller) -> N
     assert tiers == {"high"}
 
 
+def test_recall_names_the_best_passage(index: Index, caller: Caller) -> None:
+    halls = [f"Section {i} is about the upkeep of pumps and pipes in hall {i % 7}." for i in range(270)]
+    middle = "If the nightly backups fail three times in a row, page Ada."
+    summary = " ".join([*halls[:135], middle, *halls[135:]])
+    caller.propose({"summary": summary, "outcome": "done"}, {"summary": "Swept hall 3", "outcome": "done"})
+    asked = {"text": "whom do we inform when saving data goes wrong?", "query": {"mode": "vector"}}
+    best, other = caller.post("/recall", **asked)["hits"]
+    assert best["text"] == summary and middle in summary[slice(*best["passage"])]
+    assert other["passage"] is None
+
+
 def test_a_prompt_is_that_of_python(index: Index, caller: Caller) -> None:
     caller.propose(OSLO, {"key": "tone", "text": "Answer briefly."})
     turns = [{"role": "user", "content": "Where should the parcel go?"}]

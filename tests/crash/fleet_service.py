@@ -50,7 +50,8 @@ SCOPES = [
     Scope("globex", user="jane"),
 ]
 USERS = [scope for scope in SCOPES if scope.user is not None and scope.agent is None]
-_BUDGET_BYTES = 60_000  # so that partitions come and go
+_PAUSE_SECONDS = 0.02  # after the server did not answer
+_BUDGET_BYTES = 12_000  # so that partitions come and go: one takes 2,500
 _LIVES = "Jane lives in oak "
 _NOTE = "The oak note "
 
@@ -184,6 +185,7 @@ class Service:
             said = do()
         except StoreError as error:
             self._note("failed", self._number, time.monotonic(), f"{type(error).__name__}: {error}")
+            time.sleep(_PAUSE_SECONDS)
             return
         self._note("ack", self._number, time.monotonic(), said if kind == "propose" else [])
         if scope is not None and self._rng.random() < 0.5:
@@ -295,6 +297,7 @@ class Service:
                 values, found = seen_values(index, self._memory, scope, "document", **options)
         except StoreUnavailableError as error:
             self._note("unread", begin, time.monotonic(), level, str(error))
+            time.sleep(_PAUSE_SECONDS)
             return
         end = time.monotonic()
         failed = [reason for reason in found.degraded if "_failed: " in reason]  # a retriever says so instead

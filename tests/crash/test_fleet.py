@@ -39,6 +39,50 @@ def test_a_fleet_survives_kills() -> None:
     assert tally["reads"]["bounded"] > ROUNDS and tally["reads"]["rows"] == ROUNDS
 
 
+_WORSE = """
+import sys, tempfile
+from pathlib import Path
+from scrubjay.store.postgres.feed import Feed
+from tests.crash import fleet
+from tests.crash.fleet_service import Service
+from tests.data.postgres import new_cluster
+
+def losing(self, honest=Service._upsert):
+    kind, writes, wipes, do, scope = honest(self)
+    return kind, writes, wipes, (lambda: None) if self._number % 3 == 0 else do, scope
+
+def deaf(self, rows, generations, honest=Feed._tell):
+    honest(self, [(rows[0][0], None, "", "", "", 0)], generations)
+
+if sys.argv[1] == "losing":
+    Service._upsert = losing
+else:
+    Feed._tell = deaf
+server = new_cluster()
+if isinstance(server, str):
+    print(server)
+    sys.exit(77)
+with tempfile.TemporaryDirectory() as folder:
+    print(fleet.main(8, 3, Path(folder), server).failures)  # ends with the first failure
+"""
+
+
+@pytest.mark.parametrize(("what", "said"), [("losing", "lost: the rows"), ("deaf", "(bounded) found")])
+def test_the_driver_sees_a_worse_library(what: str, said: str) -> None:
+    """One that loses an acknowledged write, one that never hears what others wrote."""
+    finished = subprocess.run(
+        [sys.executable, "-c", _WORSE, what],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    if finished.returncode == 77:
+        pytest.skip(finished.stdout.strip())
+    assert said in finished.stdout, finished.stdout[-3000:] + finished.stderr[-3000:]
+
+
 # ---------------------------------------------------------------------- the judge
 
 

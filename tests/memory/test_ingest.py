@@ -102,6 +102,30 @@ def test_a_file_that_cannot_be_read_today_keeps_its_facts(memory: Memory, notes:
     assert list(done.skipped) == ["keys.txt"] and done.revoked == 0 and contents(memory) == before
 
 
+def test_what_is_passed_over_is_named_with_the_reason(memory: Memory, notes: Path) -> None:
+    read = memory.ingest(notes, scope=JANE)
+    assert read.skipped == {}
+    (notes / "plan.pdf").write_bytes(b"%PDF-1.7")
+    (notes / "deep").mkdir()
+    (notes / "deep" / "data.CSV").write_text("a,b")
+    (notes / "latin.md").write_bytes(b"caf\xe9")
+    (notes / ".hidden").write_text("x")
+    again = memory.ingest(notes, scope=JANE)
+    assert {file: why.split(" (")[0] for file, why in again.skipped.items()} == {
+        "deep/data.CSV": "is neither Markdown nor plain text",
+        "latin.md": "is no UTF-8",
+        "plan.pdf": "is neither Markdown nor plain text",
+    }
+    assert (again.files, again.unchanged, again.revoked) == (read.files, read.written, 0)
+    (notes / "plan.pdf").rename(notes / "plan.md")
+    assert memory.ingest(notes, scope=JANE).written == 1
+    outside = notes.parent / "outside.md"
+    (notes / "plan.md").rename(outside)
+    (notes / "plan.md").symlink_to(outside)
+    gone = memory.ingest(notes, scope=JANE)  # it is no note of this folder any more
+    assert gone.revoked == 1 and gone.skipped["plan.md"] == "is a link to a file outside of the folder"
+
+
 def test_other_memories_and_other_folders_are_left_alone(memory: Memory, notes: Path, tmp_path: Path) -> None:
     memory.propose(FactCandidate("Said in a conversation."), scope=JANE, source="r0")
     memory.ingest(notes, scope=JANE)

@@ -238,6 +238,36 @@ def test_another_model(open_index: Open) -> None:
     assert index.admin.check().clean
 
 
+def test_stats_count_what_is_held_not_what_is_in_memory(open_index: Open) -> None:
+    kind = open_index.kind  # type: ignore[attr-defined]
+    index = open_index(embedder=Toy())
+    index.upsert("passages", TEXT, scope=JANE)
+    index.upsert("whole", "aaa", scope=JANE)
+    index.upsert("none", "123", scope=JANE)  # in which the embedder finds nothing
+    index.upsert("other", "bbb", scope=Scope("acme"))
+    other = index.collection("more", embedder=Toy())
+    other.upsert("x", "ccc", scope=JANE)
+    assert index.admin.stats()["vectors"] == 3 and other.admin.stats()["vectors"] == 1
+    if kind == "memory":
+        return
+    index.close()
+    index = open_index(embedder=Toy())
+    stats = index.admin.stats()
+    assert (stats["documents"], stats["vectors"], stats["partitions"]) == (4, 3, 2)
+    assert (stats["resident_documents"], stats["resident_vectors"], stats["resident_partitions"]) == (0, 0, 0)
+    index.search("aa", scope=Scope("acme"))
+    stats = index.admin.stats()
+    assert (stats["vectors"], stats["resident_vectors"]) == (3, 1)
+    index.delete("whole", scope=JANE)
+    assert index.admin.stats()["vectors"] == 2
+    Backend.of(index).use_clock(lambda: 4_000_000_000_000_000)
+    assert index.admin.stats()["vectors"] == 2  # what has not expired
+    index.upsert("soon", "aaa", scope=JANE, expires_at=4_000_000_001)
+    assert index.admin.stats()["vectors"] == 3
+    Backend.of(index).use_clock(lambda: 4_000_000_002_000_000)
+    assert (index.admin.stats()["documents"], index.admin.stats()["vectors"]) == (3, 2)
+
+
 def test_export_and_copy(open_index: Open, tmp_path: Path) -> None:
     if open_index.kind == "memory":  # type: ignore[attr-defined]
         pytest.skip("a file's")

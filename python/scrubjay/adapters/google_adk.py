@@ -26,6 +26,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
+from scrubjay.turns import as_turn
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -51,7 +52,9 @@ class ScrubjayMemoryService(BaseMemoryService):
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
     A memory's id is that of its event, or the one it was given, and its scope is Scope(app_name, user_id). Events
-    without a text are not kept. A deleted memory does not come back when its session is added again.
+    without a text are not kept. A deleted memory does not come back when its session is added again. Events of a
+    session say which turn of it they are (`run`, `position`, `speaker`), so that an answer is found by its question
+    (:class:`scrubjay.Neighbours`).
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class ScrubjayMemoryService(BaseMemoryService):
         """
         scope = Scope(app_name, user_id)
         rows = _rows_of(events, session_id or _NO_SESSION, custom_metadata)
-        await asyncio.to_thread(self._write, scope, rows)
+        await asyncio.to_thread(self._write, scope, rows, follows=session_id)
 
     async def add_memory(
         self,
@@ -153,8 +156,20 @@ class ScrubjayMemoryService(BaseMemoryService):
         place = self._lease.place(self._index)
         return f"<scrubjay.adapters.google_adk.ScrubjayMemoryService {place}, {self._max_results} at most>"
 
-    def _write(self, scope: Scope, rows: list[dict[str, Any]], replaces: str | None = None) -> None:
+    def _write(
+        self,
+        scope: Scope,
+        rows: list[dict[str, Any]],
+        replaces: str | None = None,
+        follows: str | None = None,
+    ) -> None:
+        """Write rows that are all of a session (`replaces`), that come after what is there of one (`follows`), or
+        stand alone."""
         with self._lease.turn:
+            if replaces is not None:
+                rows = [_turn(row, position) for position, row in enumerate(rows)]
+            elif follows is not None:
+                rows = self._following(scope, rows, follows)
             ids = [row["id"] for row in rows]
             deleted = {record.id for record in self._deleted.list(scope, exact=True, ids=ids)}
             kept = {row["id"]: row for row in rows if row["id"] not in deleted}
@@ -168,6 +183,20 @@ class ScrubjayMemoryService(BaseMemoryService):
                 there_now = self._index.list(scope, exact=True, filter={"session": replaces})
                 gone = [record.id for record in there_now if record.id not in kept]
                 self._index.delete_many(gone, scope=scope, reason="session without this event")
+
+    def _following(self, scope: Scope, rows: list[dict[str, Any]], session: str) -> list[dict[str, Any]]:
+        """Return rows with their turns: after those that are there; one that is there keeps its own."""
+        there = self._index.list(
+            scope, exact=True, filter={"session": session, "position": {"$exists": True}}
+        )
+        known = {record.id: (record.metadata or {})["position"] for record in there}
+        position = max(known.values(), default=-1)
+        turns = []
+        for row in rows:
+            if row["id"] not in known:
+                known[row["id"]] = position = position + 1
+            turns.append(_turn(row, known[row["id"]]))
+        return turns
 
     def _delete(self, scope: Scope, memory_id: str) -> None:
         with self._lease.turn:
@@ -186,6 +215,12 @@ def _rows_of(
         if row is not None:
             rows.append({**row, "created_at": event.timestamp})
     return rows
+
+
+def _turn(row: dict[str, Any], position: int) -> dict[str, Any]:
+    """Return a row that says which turn of its session it is."""
+    metadata = row["metadata"]
+    return {**row, "metadata": {**as_turn(metadata["session"], position, metadata["author"]), **metadata}}
 
 
 def _row(

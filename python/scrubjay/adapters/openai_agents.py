@@ -24,6 +24,7 @@ from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
+from scrubjay.turns import as_turn
 
 try:
     from agents.memory.session import SessionABC
@@ -33,6 +34,7 @@ except ImportError:
 __all__ = ["ScrubjaySession"]
 
 _IS_ITEM = {"item": {"$exists": True}}  # others may have written to the collection, too
+_IS_TURN = {**_IS_ITEM, "position": {"$exists": True}}
 
 
 class ScrubjaySession(SessionABC):
@@ -47,6 +49,9 @@ class ScrubjaySession(SessionABC):
         query: how searches rank; None: ``scrubjay.Query()``.
         collection: of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
+
+    What users and assistants say has its turn in its metadata (`run`, `position`, `speaker`), so that an answer is
+    found by its question (:class:`scrubjay.Neighbours`).
 
     Raises:
         TypeError, ValueError: an id or name is not a str, or empty.
@@ -97,7 +102,21 @@ class ScrubjaySession(SessionABC):
             {"id": uuid.uuid4().hex, "text": _text_of(item), "metadata": {"item": item}} for item in items
         ]
         if rows:
-            await asyncio.to_thread(self._documents.upsert_many, rows, scope=self._scope)
+            await asyncio.to_thread(self._add, rows)
+
+    def _add(self, rows: list[dict[str, Any]]) -> None:
+        with self._documents.turn:
+            spoken = [row for row in rows if _speaker_of(row)]
+            position = self._next_position() if spoken else 0
+            for number, row in enumerate(spoken, start=position):
+                row["metadata"] |= as_turn(self.session_id, number, _speaker_of(row))
+            self._documents.upsert_many(rows, scope=self._scope)
+
+    def _next_position(self) -> int:
+        """Return the position of the next turn: behind the last one that was written."""
+        last = self._documents.list(scope=self._scope, exact=True, filter=_IS_TURN, limit=1)
+        position = (last[0].metadata or {})["position"] if last else -1
+        return position + 1 if isinstance(position, int) else 0
 
     async def pop_item(self) -> Any | None:
         """Remove the latest item and return it, or None. No other caller gets the same one."""
@@ -139,6 +158,13 @@ class ScrubjaySession(SessionABC):
         user = "nobody" if self._scope.user == NOBODY else f"user {self._scope.user!r}"
         whose = f"{self.session_id!r} of {user} of {self._scope.tenant!r}"
         return f"<scrubjay.adapters.openai_agents.ScrubjaySession {whose}: {self._documents.place}>"
+
+
+def _speaker_of(row: Mapping[str, Any]) -> str | None:
+    """Return who says an item: a user or an assistant; None of what is no message, or has no text."""
+    item = row["metadata"]["item"]
+    role = item.get("role") if isinstance(item, Mapping) else None
+    return role if role in ("user", "assistant") and row["text"].strip() else None
 
 
 def _text_of(item: Any) -> str:

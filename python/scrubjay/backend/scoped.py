@@ -17,11 +17,14 @@ from scrubjay.backend.seam import Backend
 from scrubjay.errors import Error
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
+from scrubjay.passage_vectors import PassageVectors
+from scrubjay.payload import passages_of
 from scrubjay.records import Record
 
 __all__ = ["ReadOnlyMemoryError", "ScopedMemories", "UnknownMemoryError"]
 
 _N_LOCKS = 64
+_EMBEDDED = {"text", "context", "passages"}  # changes after which the vector is another
 
 
 class UnknownMemoryError(Error, KeyError):
@@ -77,10 +80,11 @@ class ScopedMemories:
             return self.index.upsert_many(rows, scope=scope, progress=False)
 
     def update(self, scope: Scope, id: str, changes: Mapping[str, Any]) -> Record:
-        """Change some fields of a memory of this scope (text, context, metadata, vector, created_at, expires_at);
-        return it.
+        """Change some fields of a memory of this scope (text, context, passages, metadata, vector, created_at,
+        expires_at); return it.
 
-        A new text or context without a vector is embedded again.
+        A new text or context, or other passages, without a vector is embedded again. Passages that its writer named are
+        those of the text: a new text has none of them.
 
         Args:
             scope: exactly this one.
@@ -98,11 +102,23 @@ class ScopedMemories:
                 "created_at": old.created_at,
                 "expires_at": old.expires_at,
                 "context": old.context,
-                "vector": None if changes.keys() & {"text", "context"} else old.vector,
+                "vector": None if changes.keys() & _EMBEDDED else old.vector,
                 **changes,
             }
+            if not changes.keys() & {"text", "passages", "vector"}:
+                fields |= self._passages(scope, id, fields["vector"])
             self.index.upsert(id, scope=scope, **fields)
             return self._own(scope, id)  # unless it expired, or another process deleted it at once
+
+    def _passages(self, scope: Scope, id: str, vector: Any) -> dict[str, Any]:
+        """Return what the writer of a memory said of its passages, as fields of a write."""
+        document = Backend.of(self.index).engine.get(id, scope=scope)
+        said = None if document is None else passages_of(document.payload)
+        if said is None:
+            return {}
+        if said and isinstance(vector, PassageVectors) and vector.spans.tolist() != [[*one] for one in said]:
+            return {"passages": said, "vector": None}  # in some of them the embedder found nothing
+        return {"passages": said or False}
 
     def delete(self, scope: Scope, id: str) -> None:
         """Delete the memory `id` of this scope.

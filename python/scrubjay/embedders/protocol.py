@@ -21,6 +21,7 @@ __all__ = [
     "checked_vector",
     "embed_queries",
     "model_identity",
+    "read_well",
 ]
 
 Vectors = NDArray[np.float32]
@@ -86,6 +87,28 @@ def checked_chars(passage_chars: Any, whole_chars: Any) -> tuple[int | None, int
         if value < 50:
             raise ValueError(f"{name}: expected 50 or more, got {value}")
     return passage_chars, whole_chars
+
+
+def read_well(
+    embeddings: Any, passage_chars: int | None = None, whole_chars: int | None = None
+) -> tuple[int | None, int | None]:
+    """Return `passage_chars` and `whole_chars` of an embedder over another library's: as given, otherwise as it says.
+
+    Raises:
+        TypeError, ValueError: one of them is not a number from 50 up, or `whole_chars` is given alone.
+
+    >>> read_well(object()), read_well(object(), 700), read_well(object(), 700, 2_000)
+    ((None, None), (700, 700), (700, 2000))
+    """
+    if passage_chars is None:
+        passage_chars = getattr(embeddings, "passage_chars", None)
+    if whole_chars is None:
+        whole_chars = getattr(embeddings, "whole_chars", passage_chars)
+    if passage_chars is None:
+        if whole_chars is not None:
+            raise TypeError("whole_chars: expected passage_chars, too, got None")
+        return None, None
+    return checked_chars(passage_chars, whole_chars)
 
 
 def embed_queries(embedder: Embedder, texts: list[str]) -> Vectors:

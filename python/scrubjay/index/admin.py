@@ -68,6 +68,9 @@ class Admin:
     def stats(self) -> dict[str, int | float | str | None]:
         """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache.
 
+        Of a file or database `documents`, `vectors` and `partitions` are what it holds, `resident_documents` and so on
+        what of it is in memory. A document counts once among the vectors, whatever number of passages it has.
+
         `pending` memories were written while the embedder did not answer (:meth:`backfill`).
         """
         engine, semantics = self._collection.engine, self._collection.semantics

@@ -424,7 +424,8 @@ class Hit(HitView):
 
     def to_dict(self, *, snippet: int | None = None) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained,
-        `pending` if it is, and a snippet (:meth:`Snippet.to_dict`) of `snippet` characters if that is given."""
+        `pending` if it is, `passage` ([first character, the one after the last]) if it has one, and a snippet
+        (:meth:`Snippet.to_dict`) of `snippet` characters if that is given."""
         created_at = self.created_at
         scope = self.scope
         fields: dict[str, Any] = {
@@ -437,6 +438,9 @@ class Hit(HitView):
             "metadata": self.metadata,
             "created_at": None if created_at is None else created_at.isoformat(),
         }
+        passage = self.passage
+        if passage is not None:
+            fields["passage"] = list(passage)
         if snippet is not None:
             fields["snippet"] = self.snippet(checked_width(snippet, "snippet")).to_dict()
         if self.pending:

@@ -432,12 +432,15 @@ class DurableEngine(WritingEngine):
         return self.store.living_scopes(within, now=self.clock(), users=users)
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
-        """Return the native engine's counts (of what is in memory) and the store's."""
+        """Return the native engine's counts (of what is in memory) and the store's: of documents, vectors and
+        partitions what the store holds, `resident_...` what of it is in memory."""
         self.check_open()
         stats: dict[str, int | float | str] = dict(self.native.stats(scope))
         stats["resident_documents"] = stats["documents"]
+        stats["resident_vectors"] = stats["vectors"]
         stats["resident_partitions"] = stats["partitions"]
         stats["documents"] = self.count(scope)
+        stats["vectors"] = self.store.vector_count(now=self.clock())
         stats["partitions"] = len(self.store.scopes())
         stats["file_bytes"] = self.store.size_bytes()
         return stats

@@ -505,6 +505,17 @@ class ReadingStore:
                 n += state.documents - int(n_expired)
             return n
 
+    def vector_count(self, *, now: int) -> int:
+        """Return how many unexpired documents have a vector, or vectors of their passages."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            (n,) = self._reader.execute(
+                f"SELECT (SELECT coalesce(sum(vectors), 0) FROM {t.scope}) - "
+                f"(SELECT count(*) FROM {t.document} d JOIN {t.vector} v ON v.seq = d.seq WHERE d.expires_at <= ?)",
+                (now,),
+            ).fetchone()
+            return integer(n, "scopes' counts of vectors")
+
     def next_expiry(self, key: int, *, now: int) -> int | None:
         """Return when the next document of a scope expires."""
         t = self.tables

@@ -248,6 +248,10 @@ class Store(Protocol):
         """Return how many unexpired documents the exact scopes have together; None: all scopes."""
         ...
 
+    def vector_count(self, *, now: int) -> int:
+        """Return how many unexpired documents have a vector, or vectors of their passages."""
+        ...
+
     # ------------------------------------------------------------------ documents
 
     def snapshot(self) -> AbstractContextManager[None]:

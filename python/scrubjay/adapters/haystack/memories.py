@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack import Document, default_from_dict, default_to_dict
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, ChatRole
 
 from scrubjay._native import Scope
 from scrubjay.adapters.haystack.filters import translate
@@ -19,9 +19,11 @@ from scrubjay.embedders.spec import from_spec
 from scrubjay.errors import Error
 from scrubjay.index import Index
 from scrubjay.records import Record
+from scrubjay.turns import FIELDS, as_turn
 
 __all__ = ["ScrubjayMemoryStore"]
 
+_SPEAKERS = (ChatRole.USER, ChatRole.ASSISTANT)
 _AGENT, _RUN, _ROLE, _META = "agent_id", "run_id", "role", "meta"
 
 
@@ -36,7 +38,9 @@ class ScrubjayMemoryStore:
         index: an open index in place of `path`; a store over an index in memory cannot be serialised.
 
     A user sees what is exactly that user's; `agent_id` and `run_id` narrow it further. The same message of the same
-    user, agent and run is one memory, since the agent adds a conversation anew after each of its runs.
+    user, agent and run is one memory, since the agent adds a conversation anew after each of its runs. What users and
+    assistants say in a run has its turn in its metadata (`run`, `position`, `speaker`), so that an answer is found by
+    its question (:class:`scrubjay.Neighbours`), unless the meta of the message has one of these names.
 
     Raises:
         ValueError: a call names neither user, agent nor run.
@@ -111,6 +115,7 @@ class ScrubjayMemoryStore:
         """
         scope, of = self._scope(user_id, agent_id, run_id)
         rows: dict[str, dict[str, Any]] = {}
+        spoken: dict[str, str] = {}
         for position, message in enumerate(messages):
             if not isinstance(message, ChatMessage):
                 raise TypeError(f"messages[{position}]: expected a ChatMessage, got {type(message).__name__}")
@@ -123,12 +128,30 @@ class ScrubjayMemoryStore:
             own = dict(message.meta)
             metadata = {**own, _META: {"keys": list(own)}, _ROLE: message.role.value, **of}
             rows[id] = {"id": id, "text": message.text, "scope": scope, "metadata": metadata}
+            if message.role in _SPEAKERS and not own.keys() & set(FIELDS):
+                spoken[id] = message.name or message.role.value
         with self._documents.turn:
             there = self._documents.get_many(list(rows), scope=scope)
             new = [row for row, found in zip(rows.values(), there, strict=True) if found is None]
             if new:
+                self._number(new, spoken, run_id, scope)
                 self._documents.upsert_many(new)
         return [{"memory_id": id, "memory": row["text"]} for id, row in rows.items()]
+
+    def _number(
+        self, rows: list[dict[str, Any]], spoken: dict[str, str], run_id: str | None, scope: Scope
+    ) -> None:
+        """Say of new messages, whose speakers are in `spoken` by id, which turns of their run they are: the next."""
+        if not run_id or not spoken:
+            return
+        is_turn = Native({"run": run_id, "position": {"$exists": True}, _RUN: run_id})
+        last = self._documents.list(scope=scope, exact=True, filter=is_turn, limit=1)  # the newest
+        found = (last[0].metadata or {})["position"] if last else -1
+        position = found + 1 if isinstance(found, int) else 0  # it may be the meta of a message
+        for row in rows:
+            if row["id"] in spoken:
+                row["metadata"] |= as_turn(run_id, position, spoken[row["id"]])
+                position += 1
 
     def search_memories(
         self,

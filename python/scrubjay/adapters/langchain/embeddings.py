@@ -45,23 +45,39 @@ class ScrubjayEmbeddings(Embeddings):
 class FromLangChain:
     """LangChain's embeddings as an embedder. What was :func:`already_made` is not embedded again.
 
+    Args:
+        embeddings: LangChain's.
+        dim: of their vectors.
+        name: of the model.
+        passage_chars, whole_chars: of longer texts than `whole_chars` characters passages of at most `passage_chars`
+            are embedded, as of :class:`scrubjay.embedders.WordLlama`; None: all texts are embedded whole.
+
     >>> from langchain_core.embeddings import DeterministicFakeEmbedding
     >>> embedder = FromLangChain(DeterministicFakeEmbedding(size=6), 6, "fake")
     >>> embedder.embed_query("trains").shape
     (6,)
     """
 
-    def __init__(self, embeddings: Embeddings, dim: int, name: str) -> None:
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        dim: int,
+        name: str,
+        passage_chars: int | None = None,
+        whole_chars: int | None = None,
+    ) -> None:
         self.name = name
         self.dim = dim
+        self.passage_chars = passage_chars
+        self.whole_chars = whole_chars
         self._embeddings = embeddings
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
         """Return float32 (n, dim)."""
         made = _made.get()
-        if made is not None:
-            return as_vectors([made[text] for text in texts])
-        return as_vectors(self._embeddings.embed_documents(list(texts)))
+        if made is None or any(text not in made for text in texts):
+            return as_vectors(self._embeddings.embed_documents(list(texts)))
+        return as_vectors([made[text] for text in texts])
 
     def embed_query(self, text: str) -> Any:
         """Return float32 (dim,)."""

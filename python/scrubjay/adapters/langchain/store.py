@@ -22,10 +22,11 @@ from scrubjay.adapters.langchain.embeddings import (
 )
 from scrubjay.adapters.langchain.searching import Searching
 from scrubjay.backend import Documents, awaited, path_or_index
-from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.protocol import Embedder, read_well
 from scrubjay.errors import EmbedderError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
+from scrubjay.index.passages import parts_of
 from scrubjay.records import Record
 
 __all__ = ["ScrubjayVectorStore"]
@@ -48,6 +49,9 @@ class ScrubjayVectorStore(Searching, VectorStore):
         metric, dtype, analyzer: of a new collection (see :class:`scrubjay.Index`).
         model: the name that the file remembers for the embeddings; by default the class and its `model`. Vectors of
             another model are refused.
+        passage_chars, whole_chars: a document of more than `whole_chars` characters is embedded in passages of at most
+            `passage_chars`, each with a vector of its own (see :class:`scrubjay.embedders.WordLlama`). None: what
+            LangChain's embeddings say in attributes of these names, otherwise whole.
         options: of :meth:`scrubjay.Index.open`, such as `durability`.
 
     All methods may be called from any thread; their async twins embed with the embeddings' own async methods and do not
@@ -78,6 +82,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
         dtype: str | None = None,
         analyzer: str | None = None,
         model: str | None = None,
+        passage_chars: int | None = None,
+        whole_chars: int | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(scope, Scope):
@@ -92,6 +98,9 @@ class ScrubjayVectorStore(Searching, VectorStore):
         if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
             self._embeddings = embedding
             self._model = model or model_name(embedding)
+            self._chars = read_well(embedding, passage_chars, whole_chars)
+        elif passage_chars is not None or whole_chars is not None:
+            raise TypeError("passage_chars, whole_chars: expected None, an embedder of Scrubjay has its own")
         elif embedding is not None and not isinstance(embedding, (ScrubjayEmbeddings, Embedder)):
             raise TypeError(
                 f"embedding: expected LangChain's Embeddings or an embedder of Scrubjay, got {type(embedding).__name__}"
@@ -241,15 +250,13 @@ class ScrubjayVectorStore(Searching, VectorStore):
             In each case nothing was written.
         """
         named = _named(documents, ids)
-        vectors = None
-        if self._embeddings is not None:
-            texts = [document.page_content for _, document in named]
-            vectors = [
-                vector
-                for part in _parts(texts, batch_size)
-                for vector in self._embeddings.embed_documents(part)
-            ]
-        return self._write(named, vectors)
+        if self._embeddings is None:
+            return self._write(named, None)
+        texts = self._texts(named)
+        vectors = [
+            vector for part in _parts(texts, batch_size) for vector in self._embeddings.embed_documents(part)
+        ]
+        return self._write(named, (texts, vectors))
 
     async def aadd_documents(
         self,
@@ -265,24 +272,34 @@ class ScrubjayVectorStore(Searching, VectorStore):
             ids, batch_size: as for :meth:`add_texts`.
         """
         named = _named(documents, ids)
-        vectors = None
-        if self._embeddings is not None:
-            texts = [document.page_content for _, document in named]
-            vectors = []
-            for part in _parts(texts, batch_size):
-                vectors += await self._embeddings.aembed_documents(part)
-        return await asyncio.to_thread(self._write, named, vectors)
+        if self._embeddings is None:
+            return await asyncio.to_thread(self._write, named, None)
+        texts, vectors = self._texts(named), []
+        for part in _parts(texts, batch_size):
+            vectors += await self._embeddings.aembed_documents(part)
+        return await asyncio.to_thread(self._write, named, (texts, vectors))
 
-    def _write(self, named: list[tuple[str, Document]], vectors: list[Any] | None) -> list[str]:
+    def _texts(self, named: list[tuple[str, Document]]) -> list[str]:
+        """Return what the index will ask its embedder for: the texts, long ones in passages."""
+        return [
+            text
+            for _, document in named
+            for text in parts_of(document.page_content, None, *self._chars).texts
+        ]
+
+    def _write(
+        self, named: list[tuple[str, Document]], embedded: tuple[list[str], list[Any]] | None
+    ) -> list[str]:
         if not named:
             return []
         made: dict[str, Any] = {}
-        if vectors is not None:
-            if len(vectors) != len(named):
+        if embedded is not None:
+            texts, vectors = embedded
+            if len(vectors) != len(texts):
                 raise EmbedderError(
-                    f"embedding: expected {len(named)} vectors for as many texts, got {len(vectors)}"
+                    f"embedding: expected {len(texts)} vectors for as many texts, got {len(vectors)}"
                 )
-            made = dict(zip((document.page_content for _, document in named), vectors, strict=True))
+            made = dict(zip(texts, vectors, strict=True))
             dim = np.asarray(vectors[0]).size
             if dim == 0:
                 raise EmbedderError("embedding: expected vectors of numbers, got an empty one")
@@ -321,18 +338,24 @@ class ScrubjayVectorStore(Searching, VectorStore):
         """Have the index embed with this model; equal ones are not exchanged, since that forgets cached queries."""
         index = self.index
         own = index.embedder
-        if own is None or own.name != embedder.name or own.dim != embedder.dim:
+        if own is None or _known_by(own) != _known_by(embedder):
             index.embedder = embedder
 
     def _attach(self, dim: int) -> None:
         if self._embeddings is not None:
-            self._use(FromLangChain(self._embeddings, dim, self._model))
+            self._use(FromLangChain(self._embeddings, dim, self._model, *self._chars))
 
     def _document(self, hit: Hit) -> Document:
         return Document(id=str(hit.id), page_content=hit.text, metadata=hit.metadata)
 
     def _document_of(self, record: Record) -> Document:
         return Document(id=str(record.id), page_content=record.text, metadata=dict(record.metadata or {}))
+
+
+def _known_by(embedder: Embedder) -> tuple[Any, ...]:
+    """Return what tells one embedder from another: its model, and how it reads long texts."""
+    chars = [getattr(embedder, name, None) for name in ("passage_chars", "whole_chars")]
+    return (embedder.name, embedder.dim, *chars)
 
 
 def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any] | None] | None) -> list[Document]:

@@ -11,12 +11,14 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from langgraph.store.base import ensure_embeddings
 
-from scrubjay.embedders.protocol import Embedder, Vectors
+from scrubjay.embedders.protocol import Embedder, Vectors, read_well
+from scrubjay.index.passages import parts_of
 
 __all__ = ["Embedding", "embedder_of", "using"]
 
@@ -53,6 +55,9 @@ class Embedding:
         embed: what IndexConfig's `embed` may be.
         dims: the length of the vectors; None: found by embedding a word.
 
+    If `embed` has an attribute `passage_chars`, longer texts than that (or than its `whole_chars`) are embedded in
+    passages, as of :class:`scrubjay.embedders.WordLlama`.
+
     >>> Embedding(lambda texts: [[float(len(text)), 1.0] for text in texts], None).embed_query("abc")
     array([3., 1.], dtype=float32)
     """
@@ -65,6 +70,7 @@ class Embedding:
         )
         kind = type(embed).__name__ if hasattr(embed, "embed_documents") else "function"
         self.name = f"langgraph:{kind}" if model is None else f"langgraph:{kind}:{model}"
+        self.passage_chars, self.whole_chars = read_well(embed)
         self.dim = len(self._documents(["dimension"])[0]) if dims is None else int(dims)
 
     def embed_documents(self, texts: list[str]) -> Vectors:
@@ -85,7 +91,8 @@ class Embedding:
 
     async def prepare(self, documents: Iterable[str], queries: Iterable[str]) -> dict[tuple[str, str], Any]:
         """Embed texts without blocking the event loop; a failure is stored as its exception."""
-        texts, questions = list(dict.fromkeys(documents)), list(dict.fromkeys(queries))
+        parts = [parts_of(text, None, self.passage_chars, self.whole_chars).texts for text in documents]
+        texts, questions = list(dict.fromkeys(chain.from_iterable(parts))), list(dict.fromkeys(queries))
         calls: list[Any] = [self.embeddings.aembed_query(text) for text in questions]
         if texts:
             calls.append(self.embeddings.aembed_documents(texts))

@@ -281,6 +281,8 @@ class MemoryServer:
             "kind": hit.kind if isinstance(hit, RecalledHit) else "note",
             "text": text[:SHOWN_TEXT],
             "truncated": len(text) > SHOWN_TEXT,
+            "passage": None if hit.passage is None else list(hit.passage),
+            "snippet": hit.snippet().text if len(text) > SHOWN_TEXT else None,
             "score": hit.score,
             "metadata": hit.metadata,
             "created_at": _iso(created_at),

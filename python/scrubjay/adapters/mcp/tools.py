@@ -160,6 +160,13 @@ class Found(BaseModel):
     kind: Annotated[str, Field(description="note, fact or episode")] = "note"
     text: str
     truncated: Annotated[bool, Field(description="there is more of the text: get_memory has it")]
+    passage: Annotated[
+        list[int] | None,
+        Field(
+            description="where the part that is nearest in meaning is in a long text (first character, end)"
+        ),
+    ] = None
+    snippet: Annotated[str | None, Field(description="of a truncated text the part that answers")] = None
     score: Annotated[float, Field(description="comparable within one search only")]
     metadata: dict[str, Any]
     created_at: str | None

@@ -329,6 +329,13 @@ class RecalledOut(BaseModel):
     relevance: Annotated[str, Field(description="how much speaks for it: high, standard, low or none")]
     tier: Annotated[str, Field(description="the same as relevance")]
     identifier: Annotated[bool, Field(description="whether it holds a rare identifier of the question")]
+    passage: Annotated[
+        list[int] | None,
+        Field(
+            description="where the passage that is nearest to the question by meaning is in the text; null: it was "
+            "embedded whole"
+        ),
+    ]
     metadata: dict[str, Any]
     created_at: str | None
     scope: models.ScopeOut

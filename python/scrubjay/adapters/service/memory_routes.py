@@ -410,6 +410,7 @@ def _hit(hit: RecalledHit) -> dict[str, Any]:
         "relevance": hit.relevance,
         "tier": hit.tier,
         "identifier": hit.identifier,
+        "passage": plain(hit.passage),
         "metadata": hit.metadata,
         "created_at": plain(hit.hit.created_at),
         "scope": plain(hit.scope),

@@ -12,7 +12,7 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from scrubjay.records import Record
 
@@ -54,6 +54,7 @@ __all__ = [
 MAX_K = 1000  # whatever the limits of a service are
 MAX_BATCH = 10_000
 MAX_WARM = 100  # scopes
+MAX_PASSAGES = 16_384
 
 
 def encodable(value: Any) -> Any:
@@ -69,6 +70,13 @@ def encodable(value: Any) -> Any:
     return value
 
 
+def _vectors_kind(value: Any) -> str:
+    """Return which of the alternatives a vector is, so that an error is told of that one."""
+    return (
+        "list[vector]" if isinstance(value, list) and value and isinstance(value[0], list) else "list[number]"
+    )
+
+
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Id = Annotated[str, Field(min_length=1, max_length=512)]
 Text = Annotated[str, Field(max_length=200_000)]
@@ -82,6 +90,20 @@ Context = Annotated[
 Object = Annotated[dict[str, Any], AfterValidator(encodable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=4096)]
+Span = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_length=2)]
+Passages = Annotated[
+    list[Span] | Literal[False],
+    Field(
+        description="where they are in the text, [first character, the one after the last] of each: each gets a vector "
+        "of its own; false: the text has one vector, however long it is; left out: long texts are cut"
+    ),
+]
+Vectors = Annotated[
+    Annotated[Vector, Tag("list[number]")]
+    | Annotated[list[Vector], Field(min_length=1, max_length=MAX_PASSAGES), Tag("list[vector]")],
+    Discriminator(_vectors_kind),
+    Field(description="in place of the embedding: of the text, or one for each passage"),
+]
 Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]
 Ids = Annotated[list[Id], Field(max_length=10_000)]
 Filter = Annotated[
@@ -117,7 +139,8 @@ class PutIn(Request):
     created_at: Time | None = None
     expires_at: Time | None = None
     ttl: Number | None = None
-    vector: Vector | None = None
+    vector: Vectors | None = None
+    passages: Passages | None = None
     scope: ScopeIn | None = None
 
 
@@ -131,7 +154,8 @@ class MemoryIn(Request):
     created_at: Time | None = None
     expires_at: Time | None = None
     ttl: Number | None = None
-    vector: Vector | None = None
+    vector: Vectors | None = None
+    passages: Passages | None = None
 
 
 class UpsertIn(Request):
@@ -149,7 +173,8 @@ class Changes(Request):
     metadata: Object | None = None
     created_at: Time | None = None
     expires_at: Time | None = None
-    vector: Vector | None = None
+    vector: Vectors | None = None
+    passages: Passages | None = None
     scope: ScopeIn | None = None
 
 

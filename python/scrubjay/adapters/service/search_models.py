@@ -298,6 +298,15 @@ class HitOut(BaseModel):
     score: Annotated[float, Field(description="comparable within one answer only")]
     lexical_rank: int | None
     vector_rank: int | None
+    passage: Annotated[
+        list[int] | None,
+        Field(
+            description="where the passage that is nearest to the question by meaning is in the text, [first "
+            "character, the one after the last]; there if the text was embedded in passages",
+            min_length=2,
+            max_length=2,
+        ),
+    ] = None
     snippet: Annotated[Snippet | None, Field(description="if the request asked for it")] = None
     bm25: float | None = None
     similarity: float | None = None

@@ -43,7 +43,7 @@ class Ingested:
     rejected: list[tuple[str, str]] = field(default_factory=list)
     """(place, reason) of what the gate refused."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Files that could not be read, with the reason."""
+    """Files that were passed over, with the reason: of another kind, or not to be read. Hidden ones are not named."""
     files: int = 0
 
 
@@ -64,7 +64,7 @@ def ingest(
     if not name or "/" in name:
         raise ValueError(f"name: expected 1 to 200 characters without a slash, got {name!r}")
     notes = read_notes(folder)
-    report = Ingested(skipped=notes.skipped)
+    report = Ingested(skipped=dict(sorted({**notes.skipped, **notes.others}.items())))
     # One run for all files: a passage that stands in two of them was not observed twice.
     run = f"notes:{name}"
     known: dict[str, list[Fact]] = {file: [] for file in notes.by_file}

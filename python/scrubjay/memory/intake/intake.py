@@ -102,7 +102,8 @@ class Intake:
             name: tells folders apart that one scope ingests; by default the folder's own name.
 
         Each file is one transaction (files between which a passage moved share one). A file that cannot be read today
-        keeps what it gave. Raises as :meth:`distil` does; files before that one are in.
+        keeps what it gave. What is passed over, such as a file that is neither Markdown nor text, is named in `skipped`
+        of the report, with the reason. Raises as :meth:`distil` does; files before that one are in.
         """
         checked_scope(scope)
         return ingest(self._context, self._gate, folder, scope, extractor, name)

@@ -34,17 +34,19 @@ class Note:
 
 @dataclass
 class Notes:
-    """The notes of a folder by file, and the files that were passed over, with the reason."""
+    """The notes of a folder by file, and the files that were passed over, with the reason: what could not be read today
+    (`skipped`), and what is no note of this folder (`others`)."""
 
     by_file: dict[str, list[Note]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
 
 
 def read_notes(folder: str | Path) -> Notes:
     """Read the notes of a folder and of the folders in it, files in alphabetical order; or one file.
 
-    Hidden files and folders are skipped, and so is the target of a link outside of the folder. A file that is not
-    UTF-8 is skipped and reported.
+    Hidden files and folders are left out. A file of another kind, a link to a file outside of the folder, and a file
+    that is not UTF-8 are passed over and reported.
 
     Raises:
         FileNotFoundError: there is no such folder.
@@ -54,8 +56,11 @@ def read_notes(folder: str | Path) -> Notes:
     if not root.exists():
         raise FileNotFoundError(f"folder: expected a folder or a file, there is none: {root}")
     notes = Notes()
-    for path in _files(root):
+    for path, why in _files(root):
         name = path.name if path == root else path.relative_to(root).as_posix()
+        if why is not None:
+            notes.others[name.encode(errors="replace").decode()] = why
+            continue
         if len(name) > MAX_PATH_CHARS:
             notes.skipped[name.encode(errors="replace").decode()] = (
                 f"has a path of more than {MAX_PATH_CHARS} characters"
@@ -100,15 +105,18 @@ def _pieces(passage: Passage) -> Iterator[Passage]:
         yield passage._replace(body=body, first_line=start, last_line=number - 1)
 
 
-def _files(root: Path) -> Iterator[Path]:
+def _files(root: Path) -> Iterator[tuple[Path, str | None]]:
+    """Yield the files of a folder, or one file, and why a file is no note; None: it is one."""
     if root.is_file():
-        yield root
+        yield root, None
         return
     inside = root.resolve()
     for path in sorted(root.rglob("*")):
-        if path.suffix.lower() not in SUFFIXES or not path.is_file():
+        if any(part.startswith(".") for part in path.relative_to(root).parts) or not path.is_file():
             continue
-        if any(part.startswith(".") for part in path.relative_to(root).parts):
-            continue
-        if path.resolve().is_relative_to(inside):
-            yield path
+        if not path.resolve().is_relative_to(inside):
+            yield path, "is a link to a file outside of the folder"
+        elif path.suffix.lower() not in SUFFIXES:
+            yield path, f"is neither Markdown nor plain text ({', '.join(SUFFIXES)})"
+        else:
+            yield path, None

@@ -42,7 +42,9 @@ def prepare(store: Any, tables: Sequence[str], format: int) -> None:
         raise UnsupportedError("Memory", store.place)
     from scrubjay.store.postgres.dialect import Layer, made  # needs the extra
 
-    if not store.has_layer("memory_fact") and store.count(None, now=0):
+    # Asked again at last: another process may have made the tables meanwhile, and written documents of a memory.
+    has = store.has_layer
+    if not has("memory_fact") and store.count(None, now=0) and not has("memory_fact"):
         raise StoreFormatError(
             f"path: expected the collection {store.collection!r} to be empty, it is where memory keeps its documents: "
             f"{store.place}"

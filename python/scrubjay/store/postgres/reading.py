@@ -268,6 +268,16 @@ class PostgresReader:
             n += int(part)
         return n
 
+    def vector_count(self, *, now: int) -> int:
+        """Return how many unexpired documents have a vector, or vectors of their passages."""
+        (total,) = self.ask(
+            "SELECT (SELECT coalesce(sum(vectors), 0)::bigint FROM sj_scope WHERE collection = %s) - "
+            "(SELECT count(vector) FROM sj_document WHERE collection = %s AND expires_at <= %s)",
+            (self.number, self.number, now),
+            home=EVERY_HOME,
+        )[0]
+        return int(total)
+
     # ------------------------------------------------------------------ documents
 
     def _row(self, scope: Scope) -> Any:
