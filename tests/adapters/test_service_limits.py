@@ -21,6 +21,7 @@ testing = pytest.importorskip("fastapi.testclient")
 from scrubjay import Index, Scope  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app  # noqa: E402
 from scrubjay.adapters.service.limits import Rates  # noqa: E402
+from scrubjay.adapters.service.metrics import Metrics  # noqa: E402
 
 ACME = Scope("acme")
 
@@ -239,8 +240,26 @@ def test_metrics_count_what_happened_and_name_nobody() -> None:
     assert lines['scrubjay_refused_total{reason="size"}'] == "1.0"
     assert lines['scrubjay_search_seconds_count{mode="lexical"}'] == "1.0"
     assert lines['scrubjay_degraded_total{reason="no_embedder"}'] == "1.0"
+    assert not any("loads" in name or "feed" in name for name in lines)  # of an index in memory
     assert lines["scrubjay_documents"] == "1.0" and lines["scrubjay_requests_in_flight"] == "1.0"
     assert "secret" not in text.lower() and "acme" not in text
+
+
+def test_metrics_of_a_file_say_what_was_read(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Index.open(tmp_path / "a.scrubjay") as index:
+            index.upsert(1, "oak", scope=Scope("acme"))
+            index.search("oak", scope=Scope("acme"))
+            text = Metrics(index).render().decode()
+    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    loads = {name: value for name, value in lines.items() if name.startswith("scrubjay_loads_total")}
+    assert loads == {
+        'scrubjay_loads_total{source="image"}': "0.0",
+        'scrubjay_loads_total{source="rows"}': "1.0",
+        'scrubjay_loads_total{source="changes"}': "0.0",
+    }
+    assert lines["scrubjay_evictions_total"] == "0.0" and float(lines["scrubjay_load_seconds_total"]) > 0
+    assert "scrubjay_feed_lag_seconds" not in lines  # there is no feed
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,10 @@ class Admin:
         Of a file or database `documents`, `vectors` and `partitions` are what it holds, `resident_documents` and so on
         what of it is in memory. A document counts once among the vectors, whatever number of passages it has.
 
+        `loads_from_image`, `loads_from_rows` and `loads_of_changes` say how often this process read a partition of this
+        collection, `load_seconds` how long that took in all, `evictions` how many partitions of all collections made
+        room (`memory_budget`), and `feed_lag_seconds`, over a database, how long ago the feed was heard.
+
         `pending` memories were written while the embedder did not answer (:meth:`backfill`).
         """
         engine, semantics = self._collection.engine, self._collection.semantics

@@ -31,6 +31,7 @@ class Budget:
             None if n_bytes is None else n_bytes - min(n_bytes // _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES)
         )
         self.used_bytes = 0
+        self.n_evictions = 0
         self._n_freed = 0
         self._queue: deque[tuple[int, Partition]] = deque()
         self._lock = threading.Lock()  # of the fields above
@@ -79,6 +80,7 @@ class Budget:
                     pass
                 elif partition.home.let_go(partition):
                     with self._lock:
+                        self.n_evictions += 1
                         partition.queued = partition.memory_bytes != 0
                         if not partition.queued:
                             continue

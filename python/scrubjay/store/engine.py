@@ -433,7 +433,8 @@ class DurableEngine(WritingEngine):
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's: of documents, vectors and
-        partitions what the store holds, `resident_...` what of it is in memory."""
+        partitions what the store holds, `resident_...` what of it is in memory; how partitions were read into
+        memory, how many were evicted; over a database for how long the feed was not heard."""
         self.check_open()
         stats: dict[str, int | float | str] = dict(self.native.stats(scope))
         stats["resident_documents"] = stats["documents"]
@@ -443,6 +444,10 @@ class DurableEngine(WritingEngine):
         stats["vectors"] = self.store.vector_count(now=self.clock())
         stats["partitions"] = len(self.store.scopes())
         stats["file_bytes"] = self.store.size_bytes()
+        stats |= self.residency.loads.stats()
+        stats["evictions"] = self.residency.budget.n_evictions
+        if self.residency.may_be_stale:
+            stats["feed_lag_seconds"], _ = self.residency.freshness(())
         return stats
 
     def files(self) -> list[Path]:

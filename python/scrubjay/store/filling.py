@@ -18,6 +18,7 @@ from scrubjay.store.budget import Budget
 from scrubjay.store.digests import ScopeDigest
 from scrubjay.store.encryption import Box
 from scrubjay.store.housekeeping import Housekeeper
+from scrubjay.store.loads import Loads
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, RowId, ScopeState, StoredRow
 from scrubjay.store.seam import Store
@@ -52,6 +53,7 @@ class Filling:
     engine: Engine
     budget: Budget
     housekeeper: Housekeeper
+    loads: Loads
     drop: Callable[[Partition], None]
     partition: Callable[[Scope], Partition]
     disturb: Callable[[Partition], None]
@@ -62,8 +64,8 @@ class Filling:
     n_damaged = 0  # rows that could not be read whole, in all: 0 saves a look at each partition
 
     def _read(self, partition: Partition) -> None:
-        now = self._clock()
-        version = partition.version
+        now, begun = self._clock(), time.monotonic()
+        version, source = partition.version, "changes"
         with self._store.snapshot():
             state, expired, next_expiry = self._store.look(partition.scope, now=now)
             is_known = state is not None
@@ -72,7 +74,7 @@ class Filling:
             digest = None
             if not partition.resident or partition.applied < state.horizon:
                 digest = self._store.digest(partition.scope, state)
-                self._read_whole(partition, state, digest, now)
+                source = self._read_whole(partition, state, digest, now)
             if partition.applied < state.version:
                 try:
                     self._catch_up(partition, state, digest, now)
@@ -80,9 +82,11 @@ class Filling:
                     if digest is None:
                         raise
                     self._read_rows(partition, state, now)  # which may agree with their digest after all
+                    source = "rows"
             self._forget(partition, expired)
             partition.next_expiry = next_expiry or NEVER
         self.measure(partition)
+        self.loads.add(source, time.monotonic() - begun)
         with self._lock:
             if not is_known and partition.version == version:
                 partition.version = partition.applied  # the name of the scope was erased
@@ -95,10 +99,13 @@ class Filling:
             # What this process is committing it will apply itself.
             partition.ready = partition.version <= max(partition.applied, partition.in_flight)
 
-    def _read_whole(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> None:
+    def _read_whole(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> str:
+        """Return what it was read from: its "image", or its "rows"."""
         self.drop(partition)
-        if not state.documents or not self._read_image(partition, state, digest):
-            self._read_rows(partition, state, now)
+        if state.documents and self._read_image(partition, state, digest):
+            return "image"
+        self._read_rows(partition, state, now)
+        return "rows"
 
     def _read_rows(self, partition: Partition, state: ScopeState, now: int) -> None:
         self.drop(partition)

@@ -22,6 +22,7 @@ from scrubjay.locks import is_mine
 from scrubjay.store.budget import Budget
 from scrubjay.store.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.housekeeping import Housekeeper
+from scrubjay.store.loads import Loads
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, ScopeState, Written
 from scrubjay.store.seam import Store
@@ -57,6 +58,7 @@ class Residency(Filling):
         self.engine = engine
         self.budget = budget
         self.housekeeper = Housekeeper(self)
+        self.loads = Loads()
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()  # the tables below, `seen`, and versions

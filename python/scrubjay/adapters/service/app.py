@@ -243,6 +243,8 @@ class Service:
             hits, took_ns = arguments_checked(work)
         self._remember(scope, took_ns)
         self.metrics.search_seconds.labels(hits.mode).observe(took_ns / 1e9)
+        if self.index.path is None and hits.freshness:
+            self.metrics.age_seconds.observe(hits.freshness)
         for reason in hits.degraded:
             self.metrics.degraded.labels(reason.partition(":")[0]).inc()
         width = search_models.snippet_width(given.snippet)

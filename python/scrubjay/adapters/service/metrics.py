@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from scrubjay._native import show_config_dict
 from scrubjay.errors import Error
@@ -15,6 +15,7 @@ from scrubjay.index import Index
 __all__ = ["Metrics"]
 
 _SEARCH_SECONDS = (2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5)
+_AGE_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 30)
 _REQUEST_SECONDS = (5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -49,6 +50,13 @@ class Metrics:
             buckets=_SEARCH_SECONDS, **options,
         )  # fmt: skip
         """Seconds of searches by the mode that ran."""
+        self.age_seconds = Histogram(
+            "scrubjay_search_age_seconds",
+            "For how long writes of other processes may be missing in an answer; over a database.",
+            buckets=_AGE_SECONDS,
+            **options,
+        )
+        """Freshness of the answers of searches."""
         self.degraded = Counter(
             "scrubjay_degraded",
             "Searches that ran with less than was asked for, by reason.",
@@ -82,6 +90,12 @@ class _IndexCollector:
         "resident_documents": "Memories that are in this process.",
         "memory_bytes": "What the index takes in this process.",
         "file_bytes": "What the files of the index take.",
+        "feed_lag_seconds": "How long ago the database last said what others wrote.",
+    }
+    _SOURCES: ClassVar = {
+        "image": "loads_from_image",
+        "rows": "loads_from_rows",
+        "changes": "loads_of_changes",
     }
 
     def __init__(self, index: Index) -> None:
@@ -95,6 +109,19 @@ class _IndexCollector:
         for name, help in self._SHOWN.items():
             if name in stats:
                 yield GaugeMetricFamily(f"scrubjay_{name}", help, value=float(stats[name] or 0))
+        if "load_seconds" not in stats:  # an index in memory
+            return
+        loads = CounterMetricFamily(
+            "scrubjay_loads",
+            "Partitions that were read into memory, by what they were read from.",
+            labels=["source"],
+        )
+        for source, name in self._SOURCES.items():
+            loads.add_metric([source], float(stats[name] or 0))
+        yield loads
+        took, room = float(stats["load_seconds"] or 0), float(stats["evictions"] or 0)
+        yield CounterMetricFamily("scrubjay_load_seconds", "What those took in all.", value=took)
+        yield CounterMetricFamily("scrubjay_evictions", "Partitions that made room for others.", value=room)
 
     def describe(self) -> Iterable[Any]:
         return ()
