@@ -70,6 +70,19 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default="https://api.openai.com/v1",
         help="of that endpoint (default: https://api.openai.com/v1)",
     )
+    serve.add_argument(
+        "--memory-budget",
+        type=positive,
+        metavar="MB",
+        help="for memories in this process; users who are not asked about make room (default: any amount)",
+    )
+    serve.add_argument(
+        "--max-stale",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="over a database: how old a view of what others wrote may be (default: 1)",
+    )
     _add_limits(serve)
     add_served(serve, tenant=None)
 

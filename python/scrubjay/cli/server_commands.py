@@ -98,8 +98,13 @@ def _index(arguments: argparse.Namespace) -> Iterator[Index]:
                 embedder = from_spec("default" if arguments.embedder == "auto" else arguments.embedder)
                 index = make_file(Path(folder) / "demo.scrubjay", embedder)
             else:
+                budget = getattr(arguments, "memory_budget", None)
                 index = Index.open(
-                    arguments.index, arguments.embedder, collection=arguments.collection or None
+                    arguments.index,
+                    arguments.embedder,
+                    collection=arguments.collection or None,
+                    memory_budget=None if budget is None else budget << 20,
+                    max_stale=getattr(arguments, "max_stale", 1.0),
                 )
         with index:
             yield index

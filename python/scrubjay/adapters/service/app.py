@@ -32,7 +32,7 @@ from scrubjay.adapters.service.models import memory_fields
 from scrubjay.adapters.service.page_files import PAGE_FILES, PageFile
 from scrubjay.adapters.service.page_routes import PageRoutes
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
-from scrubjay.errors import Error
+from scrubjay.errors import Error, StoreUnavailableError
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import Extractor
 
@@ -355,13 +355,18 @@ class Service:
         return Json({"status": "ok"})
 
     async def ready(self, tokens: Tokens | None) -> Response:
-        """Say whether memories can be read and callers be told apart."""
+        """Say whether memories can be read and callers be told apart. While a database does not answer, "stale": what
+        is in memory is searched on, so a balancer that sent requests elsewhere would lose answers."""
         try:
-            await self.off_loop(len, self.index)
             if tokens is not None:
                 tokens.find("")
+            await self.off_loop(Backend.of(self.index).first_scopes, None, None, 1)  # costs little of many
+        except StoreUnavailableError:
+            if self.index.path is None:
+                return Json({"status": "stale"})
+            return _unready()
         except Error:
-            return failure(503, "unavailable", "the store or the tokens cannot be read", {"retry-after": "1"})
+            return _unready()
         return Json({"status": "ok"})
 
     async def scrape(self, request: Request) -> Response:
@@ -413,6 +418,10 @@ def _timed(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, 
     start = time.perf_counter_ns()
     found = call(*arguments, **options)
     return found, time.perf_counter_ns() - start
+
+
+def _unready() -> Response:
+    return failure(503, "unavailable", "the store or the tokens cannot be read", {"retry-after": "1"})
 
 
 def _endpoint(file: PageFile) -> Callable[[], Any]:

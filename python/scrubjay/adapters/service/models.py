@@ -266,7 +266,10 @@ class Erased(BaseModel):
 class Status(BaseModel):
     """How the service is."""
 
-    status: Literal["ok"]
+    status: Annotated[
+        Literal["ok", "stale"],
+        Field(description="stale: a database does not answer; what is in memory is searched on"),
+    ]
 
 
 class WhoAmI(BaseModel):
