@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from benchmarks import fleet_sizing
 from benchmarks.fleet_sizing import REQUESTS, WARM_MS, Setting, simulated
 
