@@ -151,7 +151,8 @@ class Fleet:
             self._n_started += 1
             who = f"w{self._n_started}"
             url = f"{self._url}&application_name={who}"
-            self._services.append(Process(Orders(url, who, slot, self._folder, self.tally.seed)))
+            orders = Orders(url, who, slot, self._folder, self.tally.seed, os.getpid())
+            self._services.append(Process(orders))
         for one in self._services:
             one.tell("work")
         if wait:
