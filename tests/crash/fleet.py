@@ -117,7 +117,10 @@ class Fleet:
         (kill,) = rng.choices(list(_KILLS), weights=list(_KILLS.values()))
         self._start_services(wait=kill != "opening")
         time.sleep(rng.random() * (0.1 if kill == "opening" else LONGEST_SECONDS))
-        killed = self._kill(kill)
+        victim = rng.choice(self._services)
+        if kill != "opening" and rng.random() < 0.7:
+            self._wait_for_a_write(victim)
+        killed = self._kill(kill, victim)
         time.sleep(rng.random() * LONGEST_SECONDS)
         for one in self._services:
             one.tell(f"rest:{tally.rounds}")
@@ -151,7 +154,8 @@ class Fleet:
             self._n_started += 1
             who = f"w{self._n_started}"
             url = f"{self._url}&application_name={who}"
-            self._services.append(Process(Orders(url, who, slot, self._folder, self.tally.seed)))
+            orders = Orders(url, who, slot, self._folder, self.tally.seed, os.getpid())
+            self._services.append(Process(orders))
         for one in self._services:
             one.tell("work")
         if wait:
@@ -166,8 +170,18 @@ class Fleet:
     def _has_written(self, one: Process) -> bool:
         return any(line[0] == "ack" for line in self._lines(one.orders.who))
 
-    def _kill(self, kill: str) -> list[str]:
-        """Return who was killed of the services."""
+    def _wait_for_a_write(self, one: Process) -> None:
+        """Wait until a service is in the middle of a write, or for a second: a kill then is more likely to matter."""
+        path = self._folder / f"journal-{one.orders.who}"
+        last = time.monotonic() + 1
+        while time.monotonic() < last:
+            if path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2].startswith(b'["begin"'):
+                time.sleep(self._rng.random() * self._rng.choice([0.002, 0.01, 0.05]))
+                return
+            time.sleep(0.0005)
+
+    def _kill(self, kill: str, victim: Process) -> list[str]:
+        """Return who was killed of the services; the victim, if any."""
         rng = self._rng
         n_services = {
             "service": 1,
@@ -175,7 +189,8 @@ class Fleet:
             "several": rng.randint(2, N_SERVICES),
             "both": rng.randint(1, 3),
         }
-        chosen = rng.sample(self._services, n_services.get(kill, 0))
+        others = [one for one in self._services if one is not victim]
+        chosen = [victim, *rng.sample(others, n_services[kill] - 1)] if kill in n_services else []
         server_first = rng.random() < 0.5
         self._services = [one for one in self._services if one not in chosen]
         if kill == "backend":

@@ -65,6 +65,7 @@ class Orders:
     slot: int
     folder: Path
     seed: int
+    driver: int  # the process that started it, with which it ends
 
 
 def named(scope: Scope) -> str:
@@ -325,7 +326,7 @@ def serve(orders: Orders, commands: int, say: Callable[[str], None]) -> None:
     # The thread that writes images is to be killed at its work as well.
     housekeeping._PAUSE_SECONDS = residency._REST_SECONDS = 0.02
     service = Service(orders)
-    for word in _words(commands):
+    for word in _words(commands, orders.driver):
         if word == "work":
             service.step()
             continue
@@ -334,10 +335,10 @@ def serve(orders: Orders, commands: int, say: Callable[[str], None]) -> None:
         say(word)
 
 
-def _words(commands: int) -> Iterator[str]:
+def _words(commands: int, driver: int) -> Iterator[str]:
     """Yield what is to be done next: "work" again and again until something else is said."""
-    driver, waiting, works = os.getppid(), "", False
-    while os.getppid() == driver:  # else it is gone
+    waiting, works = "", False
+    while os.getppid() == driver:
         if not select.select([commands], [], [], 0 if works else 1)[0]:
             if works:
                 yield "work"

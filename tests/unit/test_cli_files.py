@@ -207,6 +207,24 @@ def test_writing_shows_how_far_it_is(
     assert sum(seen[1:-1]) == 2300 and len(seen) > 4
 
 
+def test_a_search_names_and_shows_the_best_passage(tmp_path: Path, capsys: Any) -> None:
+    halls = [
+        f"Section {i} is about the upkeep of pumps, valves and pipes in hall {i % 7}." for i in range(540)
+    ]
+    middle = "If the nightly backups fail three times in a row, page Ada before touching the replica."
+    long = " ".join([*halls[:270], middle, *halls[270:]])
+    source = tmp_path / "a.jsonl"
+    rows = [{"id": "manual", "text": long}, {"id": "short", "text": "Hall 3 was swept."}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ["search", "whom do we inform when saving our data goes wrong again and again?", source]
+    code, out, _ = run(capsys, *asked, "--json")
+    hits = {hit["id"]: hit for hit in json.loads(out)["hits"]}
+    assert code == 0 and middle in long[slice(*hits["manual"]["passage"])]
+    assert "passage" not in hits.get("short", {})
+    code, out, _ = run(capsys, *asked)
+    assert code == 0 and "page Ada" in out
+
+
 def test_an_index_is_made_filled_searched_and_described(notes: Path, tmp_path: Path, capsys: Any) -> None:
     target = tmp_path / "n.scrubjay"
     assert run(capsys, "index", notes, "--out", target, "--no-progress")[0] == 0

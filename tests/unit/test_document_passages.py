@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -94,6 +95,12 @@ def test_a_sentence_amid_36_kb_is_found_by_meaning_under_one_id(open_index: Open
     assert "page Ada" in hits[0].snippet().text
     assert hits[0].snippet().start == LONG.index(hits[0].snippet().text)
     assert pickle.loads(pickle.dumps(hits))[0].passage == (start, end)
+    shown = json.loads(json.dumps(hits.to_dicts(snippet=240)))
+    assert shown[0]["passage"] == [start, end]
+    assert "page Ada" in "".join(piece["text"] for piece in shown[0]["snippet"]["pieces"])
+    assert [hit["id"] for hit in shown if "passage" in hit] == [
+        hit.id for hit in hits if hit.passage is not None
+    ]
     # one vector for the whole text: what the sentence means is lost
     index.upsert("manual", LONG, scope=JANE, passages=False)
     blurred = index.search(ASKED, scope=JANE, query=VECTOR)

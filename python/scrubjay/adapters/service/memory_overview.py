@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory import Memory
-from scrubjay.memory.exchange.plain import plain
-from scrubjay.memory.model.records import Episode, Fact, Policy, Record
+from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.overview import Overview
 
 __all__ = ["blocks_of", "overview", "replayed"]
 
@@ -18,29 +16,20 @@ __all__ = ["blocks_of", "overview", "replayed"]
 def overview(memory: Memory, scope: Scope, limit: int) -> dict[str, Any]:
     """Return how many records a scope sees of each kind and status, and when they changed.
 
-    Costs what listing all records of the scope, and all of their changes, costs.
+    The database counts; of rows it reads about as many as it gives.
 
     Args:
         memory: whose records.
         scope: who asks.
         limit: how many times of each list, the newest.
     """
-    counts: dict[str, dict[str, int]] = {}
-    changed: list[datetime] = []
-    for record in memory.list(scope, hidden=True):
-        statuses = counts.setdefault(record.kind, {})
-        statuses[record.status] = statuses.get(record.status, 0) + 1
-        changed += _edges(record)
-    known = memory.known(scope)
-    in_force = {"policy": len(known.policies), "preference": len(known.preferences), "fact": 0, "episode": 0}
-    for record in memory.list(scope, kinds=("fact", "episode")):
-        in_force[record.kind] += record.status != "provisional"  # listed, but not in force
+    found = Overview.of(memory).summary(scope, limit)
     return {
-        "counts": counts,
-        "in_force": in_force,
-        "runs": len(memory.runs(scope)),
-        "changed": _newest(changed, limit),
-        "learned": _newest(_told(memory, scope), limit),
+        "counts": found.counts,
+        "in_force": found.in_force,
+        "runs": found.runs,
+        "changed": [as_moment(at).isoformat() for at in found.changed],
+        "learned": [as_moment(at).isoformat() for at in found.learned],
     }
 
 
@@ -82,32 +71,3 @@ def replayed(memory: Memory, scope: Scope, run: str, after: int, limit: int) -> 
 def blocks_of(made: Assembled) -> list[dict[str, Any]]:
     """Return the parts of a prompt with the ids of the records in each."""
     return [{"name": block.name, "text": block.text, "ids": list(block.ids)} for block in made.blocks]
-
-
-def _edges(record: Record) -> Iterator[datetime]:
-    """The times at which a record begins and ceases to be in force."""
-    if isinstance(record, Fact):
-        for begin, end in record.holds:
-            yield begin
-            if end is not None:
-                yield end
-    elif isinstance(record, Policy):
-        yield record.effective_from
-        if record.effective_until is not None:
-            yield record.effective_until
-    else:
-        done = record.completed_at if isinstance(record, Episode) else None
-        yield record.created_at if done is None else done
-
-
-def _told(memory: Memory, scope: Scope) -> Iterator[datetime]:
-    """The times at which the memory was told something of the records that a scope sees."""
-    seen = 0
-    while events := memory.feed.changes(seen, scope=scope):
-        yield from (event.at for event in events)
-        seen = events[-1].cursor
-
-
-def _newest(times: Iterable[datetime], limit: int) -> list[str]:
-    """The last of some times, each once, ascending, in ISO 8601."""
-    return [str(plain(time)) for time in sorted(set(times))[-limit:]]

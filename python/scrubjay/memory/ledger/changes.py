@@ -128,6 +128,26 @@ class Changes:
             events = (self._event(row) for row in found[:limit])
             return [event for event in events if event is not None]
 
+    def times(self, sight: Sight, limit: int) -> list[int]:
+        """Return when the newest changes in sight happened, in microseconds since 1970, each time once, ascending."""
+        context = self._context
+        _, settled = _newest(context, sight)  # before the snapshot
+        found: set[int] = set()
+        with context.snapshot() as connection:
+            for condition, names in sight.parts():
+                if names and names[0] and not context.is_readable(Scope(names[0])):
+                    continue
+                until = "" if settled is None else "number < ? AND "
+                found.update(
+                    integer(at, "a time of memory_log")
+                    for (at,) in connection.execute(
+                        f"SELECT DISTINCT at FROM memory_log WHERE {condition}{until}number > 0 "
+                        "ORDER BY at DESC LIMIT ?",
+                        (*names, *(() if settled is None else (settled,)), limit),
+                    ).fetchall()
+                )
+        return sorted(found)[-limit:]
+
     def follow(self, function: Hook, sight: Sight) -> Callable[[], None]:
         """Call a function with each change in sight from now on; return what ends it."""
         if not callable(function):

@@ -31,6 +31,7 @@ __all__ = [
     "holds_at",
     "holds_of",
     "ids_of",
+    "intervals_in",
     "is_in_force",
     "known_rows",
     "next_edge",
@@ -59,6 +60,15 @@ def holds_of(row: FactRow) -> tuple[Interval, ...]:
         over = row.status == "superseded" and row.created_at < row.updated_at
         return ((row.created_at, row.updated_at),) if over else ()
     return decoded("fact.holds", row.id, partial(_intervals, row.holds))
+
+
+def intervals_in(kept: str) -> tuple[Interval, ...]:
+    """Return when a fact holds, as :func:`encoded_intervals` keeps it.
+
+    Raises:
+        CorruptIndexError: it is not what was written.
+    """
+    return decoded("fact.holds", None, partial(_intervals, kept))
 
 
 @lru_cache(maxsize=4096)  # a record that is read asks several times

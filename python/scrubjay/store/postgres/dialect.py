@@ -59,6 +59,7 @@ _WORDS = (
     (re.compile(r"\buser\b"), "usr"),
     (re.compile(r"\bmemory_(?=\w)"), "sj_memory_"),
     (re.compile(r"\bifnull\("), "coalesce("),
+    (re.compile(r"\binstr\("), "strpos("),
     (re.compile(r"\bmin\(count\("), "least(count("),  # SQLite's min() of two values
     (re.compile(r"(?<![\w)] )\+(?=[a-z])"), ""),  # what keeps SQLite from an index
     (re.compile(r"\bIS (?=%\(p\d+\)s)"), "IS NOT DISTINCT FROM "),

@@ -1,0 +1,185 @@
+"""A memory in figures: counted by the database, so that what is read is as much as what is shown.
+
+Nothing that is sealed is asked for. When a fact holds is JSON in its row (:func:`encoded_intervals`): its first and
+last edge are taken from that text by SQL; of rows with gaps between their edges, which are few, that text is read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.memory.ledger.changes import Sight
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.schema import KINDS
+from scrubjay.memory.ledger.statements import intervals_in
+from scrubjay.memory.model.records import Known
+from scrubjay.store.listing import checked_count
+from scrubjay.store.reading import names_of
+
+__all__ = ["Overview", "Summary"]
+
+_IN_SCOPE = "tenant = ? AND user = ? AND agent = ?"
+_NEVER = "holds IS NULL OR holds = '[]'"
+_FIRST = f"CASE WHEN {_NEVER} THEN NULL ELSE CAST(substr(holds, 3, instr(holds, ',') - 3) AS BIGINT) END"
+_BEFORE_LAST = "length(rtrim(holds, '0123456789-]'))"
+_LAST = (
+    f"CASE WHEN {_NEVER} OR substr(holds, length(holds) - 5, 6) = 'null]]' THEN NULL ELSE "
+    f"CAST(substr(holds, {_BEFORE_LAST} + 1, length(holds) - {_BEFORE_LAST} - 2) AS BIGINT) END"
+)
+"""When a fact begins to hold, and when it ceases to; NULL: never."""
+_HAS_GAPS = "instr(ifnull(holds, ''), '],[') > 0"
+# A row of format 1 has no such text (:func:`scrubjay.memory.ledger.statements.holds_of`).
+_WAS_SUPERSEDED = "holds IS NULL AND status = 'superseded' AND created_at < updated_at"
+_STATUS = (
+    f"CASE WHEN status <> 'active' THEN status WHEN {_LAST} <= ? THEN 'ended' WHEN {_FIRST} > ? THEN 'planned' "
+    "ELSE 'active' END"
+)
+_IN_FORCE = "status = 'active' AND (expires_at IS NULL OR expires_at > ?)"
+_HOLDS = f"(holds IS NULL OR ({_FIRST} <= ? AND ifnull({_LAST}, ?) > ?))"
+_EDGES: dict[str, tuple[tuple[str, str], ...]] = {
+    "policy": (("effective_from", ""), ("effective_until", "")),
+    "preference": (("created_at", ""),),
+    "episode": (("ifnull(completed_at, created_at)", ""),),
+    "fact": (
+        (_FIRST, ""),
+        (_LAST, ""),
+        ("created_at", f" AND ((holds IS NULL AND status = 'active') OR ({_WAS_SUPERSEDED}))"),
+        ("updated_at", f" AND {_WAS_SUPERSEDED}"),
+    ),
+}
+"""Kind -> when its records begin or cease to be so, and of which rows that is asked."""
+
+
+class Summary(NamedTuple):
+    """A memory in figures, and when it changed; times in microseconds since 1970, ascending."""
+
+    counts: dict[str, dict[str, int]]
+    """Kind -> status -> how many records, of all statuses."""
+    in_force: dict[str, int]
+    """Kind -> how many records are in force."""
+    runs: int
+    changed: list[int]
+    """When something began or ceased to be so."""
+    learned: list[int]
+    """When the memory was told something."""
+
+
+class Overview:
+    """Counts what scopes see.
+
+    Args:
+        context: of the memory.
+        known: returns the policies and preferences in force of a scope.
+    """
+
+    def __init__(self, context: MemoryContext, known: Callable[[Scope], Known]) -> None:
+        self._context = context
+        self._known = known
+
+    @classmethod
+    def of(cls, memory: Any) -> Overview:
+        """Return that of a :class:`scrubjay.memory.Memory`."""
+        return cls(memory._parts.context, memory.known)
+
+    def summary(self, scope: Scope, limit: int) -> Summary:
+        """Return how many records a scope sees of each kind and status, and when they changed.
+
+        Args:
+            scope: who asks; runs are those of exactly this scope.
+            limit: how many times of each list, the newest.
+
+        Raises:
+            EncryptionError: the tenant's key cannot be had. What one that was destroyed sealed is as if erased.
+        """
+        checked_scope(scope)
+        checked_count(limit, "limit", at_least=1)
+        is_readable = self._context.is_readable(scope)
+        known = self._known(scope)
+        now = self._context.clock()
+        owners = [*_owners(scope)] if is_readable else [("policy", "tenant = ''", ())]
+        counts: dict[str, dict[str, int]] = {}
+        changed: set[int] = set()
+        in_force = {
+            "policy": len(known.policies),
+            "preference": len(known.preferences),
+            "fact": 0,
+            "episode": 0,
+        }
+        with self._context.snapshot() as connection:
+            for kind, owner, names in owners:
+                for status, n in _counted(connection, kind, owner, names, now):
+                    of_kind = counts.setdefault(kind, {})
+                    of_kind[status] = of_kind.get(status, 0) + n
+                if kind in ("fact", "episode"):
+                    in_force[kind] += _n_in_force(connection, kind, owner, names, now)
+                changed.update(_edges(connection, kind, owner, names, limit))
+            n_runs = 0
+            if is_readable:
+                asked = f"SELECT count(*) FROM memory_run WHERE {_IN_SCOPE}"
+                (n_runs,) = connection.execute(asked, names_of(scope)).fetchone()
+        learned = self._context.changes.times(Sight(scope), limit)
+        return Summary(counts, in_force, n_runs, sorted(changed)[-limit:], learned)
+
+
+def _owners(scope: Scope) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield kinds, and conditions for their rows that a scope sees, each for other rows; kinds in their order."""
+    seen = [names_of(one) for one in scope.visible()]
+    for kind in KINDS:
+        for tenant, user, agent in seen:
+            if kind == "policy" and not user and not agent:
+                yield kind, "tenant IN ('', ?)", (tenant,)
+            elif kind == "preference" and not agent:
+                yield kind, "tenant = ? AND user = ?", (tenant, user)
+            elif kind not in ("policy", "preference"):
+                yield kind, _IN_SCOPE, (tenant, user, agent)
+
+
+def _counted(
+    connection: sqlite3.Connection, kind: str, owner: str, names: tuple[str, ...], now: int
+) -> Iterable[tuple[str, int]]:
+    if kind != "fact":
+        asked = f"SELECT status, count(*) FROM {KINDS[kind]} WHERE {owner} GROUP BY status"
+        return connection.execute(asked, names).fetchall()
+    return connection.execute(
+        f"SELECT said, count(*) FROM (SELECT {_STATUS} AS said FROM memory_fact WHERE {owner}) AS f GROUP BY said",
+        (now, now, *names),
+    ).fetchall()
+
+
+def _n_in_force(
+    connection: sqlite3.Connection, kind: str, owner: str, names: tuple[str, ...], now: int
+) -> int:
+    condition = f"{owner} AND {_IN_FORCE}"
+    if kind == "episode":
+        (n,) = connection.execute(
+            f"SELECT count(*) FROM memory_episode WHERE {condition}", (*names, now)
+        ).fetchone()
+        return int(n)
+    condition, values = f"{condition} AND {_HOLDS}", (*names, now, now, now + 1, now)
+    (n,) = connection.execute(f"SELECT count(*) FROM memory_fact WHERE {condition}", values).fetchone()
+    gaps = connection.execute(f"SELECT holds FROM memory_fact WHERE {condition} AND {_HAS_GAPS}", values)
+    for (holds,) in gaps.fetchall():
+        n -= not any(begin <= now and (end is None or now < end) for begin, end in intervals_in(holds))
+    return int(n)
+
+
+def _edges(
+    connection: sqlite3.Connection, kind: str, owner: str, names: tuple[str, ...], limit: int
+) -> Iterator[int]:
+    """Yield the newest times at which records of an owner began or ceased to be so, and perhaps older ones."""
+    for edge, of_rows in _EDGES[kind]:
+        found = connection.execute(
+            f"SELECT DISTINCT edge FROM (SELECT {edge} AS edge FROM {KINDS[kind]} WHERE {owner}{of_rows}) AS e "
+            "WHERE edge IS NOT NULL ORDER BY edge DESC LIMIT ?",
+            (*names, limit),
+        )
+        for (at,) in found.fetchall():
+            yield int(at)
+    if kind == "fact":
+        gaps = connection.execute(f"SELECT holds FROM memory_fact WHERE {owner} AND {_HAS_GAPS}", names)
+        for (holds,) in gaps.fetchall():
+            for interval in intervals_in(holds):
+                yield from (at for at in interval if at is not None)
