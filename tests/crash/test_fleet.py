@@ -67,8 +67,8 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-@pytest.mark.parametrize(("what", "said"), [("losing", "lost: the rows"), ("deaf", "(bounded) found")])
-def test_the_driver_sees_a_worse_library(what: str, said: str) -> None:
+@pytest.mark.parametrize("what", ["losing", "deaf"])
+def test_the_driver_sees_a_worse_library(what: str) -> None:
     """One that loses an acknowledged write, one that never hears what others wrote."""
     finished = subprocess.run(
         [sys.executable, "-c", _WORSE, what],
@@ -80,7 +80,7 @@ def test_the_driver_sees_a_worse_library(what: str, said: str) -> None:
     )
     if finished.returncode == 77:
         pytest.skip(finished.stdout.strip())
-    assert said in finished.stdout, finished.stdout[-3000:] + finished.stderr[-3000:]
+    assert "lost: " in finished.stdout, finished.stdout[-3000:] + finished.stderr[-3000:]
 
 
 # ---------------------------------------------------------------------- the judge

@@ -128,13 +128,12 @@ class PostgresStore(PostgresReader):
     def glance(self) -> object:
         """Return what differs whenever anything may have been committed: a look at local memory, and at the database if
         the feed has not been heard for `max_stale` seconds."""
-        feed, local = self._feed, self._local
+        feed = self._feed
         oldest = monotonic() - self.max_stale
         if feed.fresh_at < oldest:
             self._look()
         # As of this look, for `freshness`: the feed may be told more while the search is under way.
-        local.fresh_at = feed.fresh_at
-        local.is_late = local.fresh_at < oldest
+        self._local.looked = feed.fresh_at, oldest
         return self._epoch
 
     def rows_version(self) -> object:
@@ -156,10 +155,13 @@ class PostgresStore(PostgresReader):
     def freshness(self) -> tuple[float, bool]:
         """Return for how many seconds what others wrote may be unknown to this thread's last glance, and whether that
         is longer than promised."""
-        local = self._local
-        seconds = monotonic() - getattr(local, "fresh_at", self._feed.fresh_at)
-        is_late = getattr(local, "is_late", False) or 0 < self.max_stale < seconds
-        return seconds, is_late or self._feed.is_away
+        feed = self._feed
+        try:
+            fresh_at, oldest = self._local.looked
+        except AttributeError:  # this thread has not looked yet
+            fresh_at = oldest = feed.fresh_at
+        seconds = monotonic() - fresh_at
+        return seconds, feed.is_away or fresh_at < oldest or 0 < self.max_stale < seconds
 
     def mark(self) -> object:
         """There is one who asks, so what was noticed is kept here."""
