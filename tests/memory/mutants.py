@@ -290,8 +290,8 @@ MUTANTS: dict[str, Mutant] = {
     "provisional_hidden": Mutant(
         "a tenant's fact is invisible until it is promoted",
         _M + "gate.facts:Facts._fact_in",
-        "if not active:\n        insert(",
-        "if not active:\n        documents_in(change).put(row._replace(holds='[[0,null]]'))\n        insert(",
+        "if not active:\n        if one.topics:",
+        "if not active:\n        documents_in(change).put(row._replace(holds='[[0,null]]'))\n        if one.topics:",
         f"{GATE}::test_a_tenants_fact_waits_for_a_second_independent_run",
     ),
     "independent_runs": Mutant(

@@ -275,8 +275,8 @@ MUTANTS = [
     Mutant(
         "notes stay inside of their folder",
         "intake.notes",
-        "if path.resolve().is_relative_to(inside):",
-        "if True:",
+        "if not path.resolve().is_relative_to(inside):",
+        "if False:",
         "test_notes.py::test_a_folder_is_read",
     ),
 ]
