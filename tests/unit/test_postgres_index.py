@@ -308,7 +308,6 @@ class TestWhatItCannotDo:
         [
             ("backup", lambda index, path: index.admin.backup(path / "copy")),
             ("encrypt", lambda index, path: index.admin.encrypt("acme")),
-            ("encrypted_tenants", lambda index, path: index.admin.encrypted_tenants()),
             ("rotate_key", lambda index, path: index.admin.rotate_key("acme", b"0" * 16)),
             ("tables beside the documents", lambda index, path: Backend.of(index).store),
         ],

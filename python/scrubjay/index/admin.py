@@ -32,7 +32,7 @@ from scrubjay.store.files import back_up
 from scrubjay.store.listing import checked_count
 from scrubjay.store.protocol import Event
 from scrubjay.store.reembedding import reembed_store
-from scrubjay.store.rekeying import encrypt_tenant, encrypted_tenants, rotate_key
+from scrubjay.store.rekeying import encrypt_tenant, rotate_key
 from scrubjay.store.repairing import RepairReport, SalvageReport
 
 __all__ = ["Admin"]
@@ -347,8 +347,8 @@ class Admin:
     # ------------------------------------------------------------------ keys
 
     def encrypted_tenants(self) -> list[str]:
-        """Return the tenants that have anything encrypted in the file, in alphabetical order."""
-        return encrypted_tenants(self._collection.durable("encrypted_tenants").file("encrypted_tenants"))
+        """Return the tenants that have anything encrypted, in alphabetical order."""
+        return self._collection.durable("encrypted_tenants").store.encrypted_tenants()
 
     def encrypt(self, tenant: str, *, accept: bool = False, progress: bool | None = False) -> int:
         """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.

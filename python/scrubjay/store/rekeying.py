@@ -22,27 +22,15 @@ from scrubjay.store.digests import scope_problems, table_problems
 from scrubjay.store.encryption import WHOLE, Box, Master, checked_key, is_sealed
 from scrubjay.store.feedback import has_notes
 from scrubjay.store.registry import seal_tables
-from scrubjay.store.schema import Tables, all_tables, has_data_keys
+from scrubjay.store.schema import Tables, all_tables
 from scrubjay.store.sealing import RowBox
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import content_hash
 
-__all__ = ["encrypt_tenant", "encrypted_tenants", "rotate_key"]
+__all__ = ["encrypt_tenant", "rotate_key"]
 
 _BATCH = 500  # rows a transaction
-
-
-def encrypted_tenants(store: SqliteStore) -> list[str]:
-    """Return the tenants that have a data key, in alphabetical order."""
-    connection = store.reading_connection()
-    with store.snapshot():
-        if not has_data_keys(connection):
-            return []
-        return [
-            tenant
-            for (tenant,) in connection.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
-        ]
 
 
 def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress, *, accept: bool = False) -> int:

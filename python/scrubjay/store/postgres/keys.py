@@ -74,6 +74,9 @@ class Plain:
     def require(self, tenants: Any) -> None:
         """Nobody needs a key."""
 
+    def master(self, tenant: str) -> None:
+        """Nobody has a key."""
+
     def refuses_plain(self, tenant: str) -> bool:
         """Everything is in the clear."""
         return False

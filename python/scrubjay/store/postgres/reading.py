@@ -445,6 +445,10 @@ class PostgresReader:
 
         return Entry(id, load)
 
+    def encrypted_tenants(self) -> list[str]:
+        """Nothing is encrypted here."""
+        return []
+
     def tenants_without_key(self) -> set[str]:
         """Nothing is encrypted here."""
         return set()
