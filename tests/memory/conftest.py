@@ -6,13 +6,10 @@ A test opens its memories by paths, as ever; over PostgreSQL each path stands fo
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scrubjay import Index
-from tests.data.postgres import new_url
+from tests.data.stores import use_postgres
 
 FILE_ONLY = {
     "test_copying": "copies between both",
@@ -70,18 +67,5 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     """Return the store of this run of a test, "file" or "postgres"."""
     kind: str = getattr(request, "param", "file")  # a state machine has none
     if kind == "postgres":
-        databases: dict[str, str] = {}
-        opened: Any = Index.open.__func__  # type: ignore[attr-defined]
-
-        def open_database(cls: type[Index], path: str | Path, *arguments: Any, **options: Any) -> Index:
-            if not str(path).startswith("postgresql:"):
-                if str(path) not in databases:
-                    databases[str(path)] = new_url()
-                    monkeypatch.setenv(f"SCRUBJAY_TEST_DATABASE {path}", databases[str(path)])
-                path = databases[str(path)]
-            options.setdefault("max_stale", 0)  # several memories of one database, as those of one file
-            index: Index = opened(cls, path, *arguments, **options)
-            return index
-
-        monkeypatch.setattr(Index, "open", classmethod(open_database))
+        use_postgres(monkeypatch)
     return kind

@@ -389,7 +389,7 @@ class Admin:
         engine = self._collection.durable("encrypt")
         bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
         try:
-            return encrypt_tenant(engine.file("encrypt"), Scope(tenant).tenant, bar, accept=accept)
+            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar, accept=accept)
         finally:
             bar.close()
 
@@ -404,7 +404,7 @@ class Admin:
         Raises:
             EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
         """
-        rotate_key(self._collection.durable("rotate_key").file("rotate_key"), Scope(tenant).tenant, old)
+        rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
         """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` again.

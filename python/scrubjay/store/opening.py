@@ -18,6 +18,7 @@ from scrubjay.store.encryption import (
     KeyRing,
     Master,
     PlaintextError,
+    checked_key,
     frame,
     is_sealed,
     sealed_by,
@@ -26,7 +27,7 @@ from scrubjay.store.encryption import (
 from scrubjay.store.protocol import ScopeState, StoredRow
 from scrubjay.store.sealing import RowBox, around_image
 
-__all__ = ["DataKey", "Opening", "around_cell", "erased_error", "keyless_error", "uncounted_error"]
+__all__ = ["DataKey", "Opening", "around_cell", "erased_error", "keyless_error", "rotated", "uncounted_error"]
 
 
 class DataKey(NamedTuple):
@@ -36,6 +37,39 @@ class DataKey(NamedTuple):
     mark: int
     fingerprint: bytes
     wrapped: bytes
+
+    def rewrapped(self, tenant: str, was: Master, by: Master, *, mark: int) -> DataKey:
+        """Return the key wrapped by another master key, or with another mark."""
+        wrapped = was.rewrap(tenant, self.id, self.wrapped, self.mark, by, mark=mark)
+        return DataKey(self.id, mark, by.fingerprint, wrapped)
+
+
+def rotated(ring: KeyRing | None, tenant: str, old: bytes) -> Callable[[DataKey | None], DataKey | None]:
+    """Ask for the master key that the provider gives now in place of `old`; return what gives a stored data key wrapped
+    by it, None if it is already.
+
+    Raises:
+        EncryptionError: `old` is no key, or the provider gives none; from what is returned: the tenant is not
+            encrypted, or `old` is not its key.
+    """
+    was = Master(checked_key(old, "old"))
+    if ring is None:
+        raise EncryptionError("rotate_key: expected an index that was opened with keys=")
+    ring.forget(tenant)  # its last answer is the old key
+    master = ring.access(tenant).master
+    if master is None:
+        raise EncryptionError(f"keys: expected the new key of tenant {tenant!r}, got none")
+
+    def turn(stored: DataKey | None) -> DataKey | None:
+        if stored is None:
+            raise EncryptionError(f"tenant: {tenant!r} is not encrypted here")
+        if stored.fingerprint == master.fingerprint:
+            return None  # done before
+        if stored.fingerprint != was.fingerprint:
+            raise EncryptionError(f"old: tenant {tenant!r} is encrypted with another key")
+        return stored.rewrapped(tenant, was, master, mark=stored.mark)
+
+    return turn
 
 
 class Opening:
@@ -202,6 +236,12 @@ class Opening:
         return box
 
     def unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
+        """Return a stored data key, opened by the provider's answer.
+
+        Raises:
+            EncryptionError: the answer is no key, or another one.
+            CorruptIndexError: the stored key was changed or put back.
+        """
         box = access.boxes.get(stored.id)
         if box is not None:
             if box.mark & ~stored.mark:
@@ -272,16 +312,19 @@ class Opening:
 
 
 def around_cell(tenant: str, place: str) -> bytes:
+    """Return what is authenticated with a cell of a tenant's row."""
     return frame(tenant, place)
 
 
 def erased_error(tenant: str) -> KeyErasedError:
+    """Return the error for a tenant whose key was destroyed."""
     return KeyErasedError(
         f"the key of tenant {tenant!r} was destroyed; erase(Scope({tenant!r})) removes what is left"
     )
 
 
 def uncounted_error(tenant: str) -> EncryptionError:
+    """Return the error for a tenant without digests, where they are demanded."""
     return EncryptionError(
         f"tenant {tenant!r} was encrypted by an older version, and has no digests, which encryption='strict' demands: "
         f"call index.admin.encrypt({tenant!r})"
@@ -289,4 +332,5 @@ def uncounted_error(tenant: str) -> EncryptionError:
 
 
 def keyless_error(tenant: str) -> EncryptionError:
+    """Return the error for an encrypted tenant where there is no provider."""
     return EncryptionError(f"tenant {tenant!r} is encrypted: open the index with keys=")
