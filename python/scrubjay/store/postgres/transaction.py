@@ -30,7 +30,7 @@ from scrubjay.store.opening import Opening, keyless_error
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.care import drop_collection, forget_deleted, write_image
-from scrubjay.store.postgres.digests import BLOCKS, count_notes_anew, seal_notes
+from scrubjay.store.postgres.digests import BLOCKS, Counted, count_notes_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
@@ -541,6 +541,7 @@ class PostgresTransaction:
         self._delete_notes(PLACE, place, key.home)
         state.version = state.horizon = self._turns.next(key.home)
         state.documents, state.vectors, state.is_changed = 0, 0, True
+        state.counted = Counted()  # a scope without documents has no digest
         if before.documents:
             self._event(key, state.version, reason, before.documents, now)
         return Written(scope, before.version, state.version, before.documents, erased=True)
