@@ -11,8 +11,9 @@ import pytest
 
 from scrubjay import CorruptIndexError, EncryptionError, Index, Memory, Query, Scope, UnsupportedError
 from scrubjay.embedders import Function
-from scrubjay.memory import PolicyCandidate
+from scrubjay.memory import FactCandidate, PolicyCandidate
 from scrubjay.store import encryption
+from scrubjay.store.postgres.beside import counting
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.keys import provider
 from tests.data.postgres import new_url
@@ -327,10 +328,102 @@ def test_encrypt_takes_what_is_there_only_if_it_is_told_to(filled: str) -> None:
     assert len(found(filled)) + len(found(filled, JOE)) == 40
 
 
-def test_a_memory_is_not_sealed_yet_and_says_so(url: str) -> None:
-    with pytest.raises(UnsupportedError, match="a Memory with keys"):
-        Memory.open(url, keys=provider)
+def remember(memory: Memory) -> None:
+    memory.propose(FactCandidate("Jane's secret is ultramarine", "Jane", "secret"), scope=JANE, source="r")
+    memory.propose(FactCandidate("Jane's secret is cyan", "Jane", "secret"), scope=JANE, source="r2")
+    memory.prefer("tone", "a secret tone", scope=JANE)
+    memory.propose(PolicyCandidate("style", "a secret style"), scope=ACME, source="r")
+    memory.session(JANE, "chat").user("a secret of the chat")
+    joe = Scope("globex", user="joe")
+    memory.propose(FactCandidate("Joe's secret of globex", "Joe", "secret"), scope=joe, source="r")
+
+
+def test_a_memory_seals_what_it_keeps_beside_the_documents(url: str) -> None:
+    with Memory.open(url, keys=provider, max_stale=0) as memory:
+        remember(memory)
+        assert "Jane's secret is cyan" in memory.recall("secret", JANE).texts
+        assert memory.index.admin.check().problems == []
+        assert memory.admin.check() == memory.admin.check()
+    for value in values(url):
+        for word in (b"secret", b"ultramarine", b"cyan"):
+            assert word not in value
+    assert asked(url, "SELECT count(*) FROM sj_memory_fact WHERE content LIKE '%secret of globex'") == [(1,)]
+    with Memory.open(url, keys=provider, max_stale=0) as memory:
+        assert "Jane's secret is cyan" in memory.recall("secret", JANE).texts
+        assert [event.content for event in memory.replay("chat", JANE).events] == ["a secret of the chat"]
+        memory.forget(ACME)
+        assert memory.index.admin.encrypted_tenants() == []
+        assert memory.index.admin.check().problems == []
+    with Memory.open(url) as memory:  # whose data key is gone
+        memory.propose(FactCandidate("Jane is back", "Jane", "is"), scope=JANE, source="r")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM sj_memory_fact WHERE content = (SELECT min(content) FROM sj_memory_fact WHERE home = 'acme')",
+        "UPDATE sj_memory_fact SET updated_at = updated_at + 1",
+        "UPDATE sj_memory_preference SET key = 'other'",
+        "UPDATE sj_memory_event SET kind = 'tool_call'",
+        "DELETE FROM sj_digest WHERE name = 'sj_memory_policy'",
+        "UPDATE sj_memory_policy SET number = number + 1",
+    ],
+)
+def test_records_that_were_changed_are_reported(url: str, statement: str) -> None:
+    with Memory.open(url, keys=provider) as memory:
+        remember(memory)
+    assert problems(url) == []
+    asked(url, statement)
+    assert any("sj_memory" in problem for problem in problems(url)), problems(url)
+
+
+def test_without_keys_a_user_can_be_forgotten_and_nothing_else_be_done(url: str) -> None:
+    with Memory.open(url, keys=provider) as memory:
+        memory.prefer("tone", "a secret tone", scope=JANE)
+        memory.prefer("tone", "a secret tone", scope=JOE)
     with Memory.open(url) as memory:
-        memory.propose(PolicyCandidate("style", "Be short."), scope=ACME, source="test")
-    with opened(url) as index, pytest.raises((UnsupportedError, EncryptionError)):
-        index.upsert("m", "oak", scope=ACME)
+        for call in (
+            lambda: memory.prefer("tone", "a tone", scope=JANE),
+            lambda: memory.known(JANE),
+            lambda: memory.forget(JANE),  # the digest of what Joe has cannot be written
+        ):
+            with pytest.raises(EncryptionError, match="keys"):
+                call()
+        assert memory.forget(ACME).counts["preference"] == 2
+    assert problems(url) == []
+    assert asked(url, "SELECT key_id FROM sj_home WHERE home = 'acme'") == [(None,)]
+
+
+def test_a_memory_without_keys_leaves_an_encrypted_tenant_alone(filled: str) -> None:
+    with Memory.open(filled) as memory:
+        with pytest.raises(EncryptionError, match="keys"):
+            memory.prefer("tone", "a secret tone", scope=JANE)
+        memory.prefer("tone", "short", scope=PLAIN)
+    assert problems(filled) == []
+
+
+def test_a_tenant_whose_records_are_in_the_clear_is_refused_with_a_remedy(url: str) -> None:
+    with Memory.open(url) as memory:
+        remember(memory)
+    with opened(url) as index:
+        for call in (lambda: index.upsert("m", "oak", scope=ACME), lambda: index.admin.encrypt("acme")):
+            with pytest.raises(UnsupportedError, match="import it into a Memory with keys"):
+                call()
+        assert index.admin.encrypted_tenants() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "old"),
+    [
+        (
+            "DELETE FROM sj_memory_fact WHERE a IN (SELECT b FROM c WHERE d) AND home = %(p0)s",
+            "WHERE a IN (SELECT",
+        ),
+        ("UPDATE sj_memory_fact SET a = (SELECT 1 WHERE true), b = 2 WHERE id = %(p1)s", "WHERE id = %(p1)s"),
+    ],
+)
+def test_the_rows_that_a_statement_changes_are_asked_for_before(query: str, old: str) -> None:
+    counted = counting(query)
+    assert counted is not None and counted.old is not None
+    assert counted.old.startswith(f"SELECT * FROM sj_memory_fact {old}")
+    assert counting("UPDATE sj_memory_run SET erasing = 1") is None

@@ -35,17 +35,11 @@ def prepare(store: Any, tables: Sequence[str], format: int) -> None:
         format: of these.
 
     Raises:
-        UnsupportedError: the store takes no tables, or was opened with keys.
+        UnsupportedError: the store takes no tables.
         StoreFormatError: they are of another format, or the collection holds documents that are not of a memory.
     """
     if not hasattr(store, "make_layer"):
         raise UnsupportedError("Memory", store.place)
-    if store.cipher.ring is not None:
-        raise UnsupportedError(
-            "a Memory with keys",
-            store.place,
-            "open it without keys, or in a file: its records are not sealed here yet",
-        )
     from scrubjay.store.postgres.dialect import Layer, made  # needs the extra
 
     if not store.has_layer("memory_fact") and store.count(None, now=0):

@@ -1,6 +1,6 @@
 """Digests of the rows of encrypted tenants; :mod:`scrubjay.store.digests` says what a digest is, and what it is for.
 
-That of a scope stands in `sj_scope`, that of the notes of feedback of a home and collection in `sj_digest`. There are
+That of a scope stands in `sj_scope`, those of notes of feedback and of rows of a layer above in `sj_digest`. There are
 no triggers: a transaction notes what it adds and removes. Vectors of another model are in the digest of their scope
 once they are in place; until then each is authenticated by itself.
 """
@@ -23,25 +23,30 @@ from scrubjay.store.digests import (
 )
 from scrubjay.store.encryption import BLOCK_BYTES, Box, frame
 from scrubjay.store.opening import around_cell
-from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.sealing import Sealer, is_sealed_sql, table_of, tag_sql
+from scrubjay.store.postgres.sealing import (
+    LAYER_TABLES,
+    Sealer,
+    is_sealed_sql,
+    layer_tables,
+    table_of,
+    tag_sql,
+)
 from scrubjay.store.scopes import names_of
 
 __all__ = [
     "BLOCKS",
-    "DIGEST",
-    "NOTES",
     "Counted",
     "Notes",
     "blocks_of",
-    "count_notes_anew",
     "count_scopes_anew",
-    "notes_problem",
+    "count_tables_anew",
     "place_of_note",
     "recent_of",
     "seal_digest",
     "seal_notes",
+    "table_problems",
 ]
 
 BLOCKS = (
@@ -164,80 +169,90 @@ def count_scopes_anew(batch: Batch, box: Box, tenant: str) -> dict[tuple[int, in
     return sealed
 
 
-# ---------------------------------------------------------------------- notes of feedback
+# ---------------------------------------------------------------------- rows of other tables
 
 _NOTE = "number, at, tenant, usr, agent, scope, id, used, query, lexical_rank, vector_rank, score"
 _NAME = "sj_feedback"
 
-NOTES = f"SELECT {_NOTE} FROM sj_feedback WHERE home = %s AND collection = %s"
-"""The question for the notes of a home in one collection."""
-DIGEST = f"SELECT digest FROM sj_digest WHERE home = %s AND collection = %s AND name = '{_NAME}'"
-"""The question for their digest."""
+DIGEST = "SELECT digest FROM sj_digest WHERE home = %s AND collection = %s AND name = %s"
+"""The question for the digest of a table's rows of a home."""
 
 
-def _note_block(box: Box, row: Sequence[Any]) -> bytes:
-    return box.block((_NAME, *row))
+def rows_of(table: str, home: str, collection: int) -> Statement:
+    """Return the question for the rows of a home that are in the digest of a table."""
+    if table == _NAME:
+        return f"SELECT {_NOTE} FROM {table} WHERE home = %s AND collection = %s", (home, collection)
+    return f"SELECT * FROM {table} WHERE home = %s", (home,)
 
 
-def _around_notes(home: str, collection: int) -> bytes:
-    return frame("digest of a table", table_of(collection, _NAME), home)
+def _row_block(box: Box, table: str, row: Sequence[Any]) -> bytes:
+    """Return what a row adds; trailing NULLs are not counted, as those of columns that are added some day."""
+    n = len(row)
+    while n and row[n - 1] is None:
+        n -= 1
+    return box.block((table, *row[:n]))
 
 
-def _opened_total(box: Box, home: str, collection: int, stored: Sequence[Sequence[Any]]) -> int:
+def _around(home: str, collection: int, table: str) -> bytes:
+    return frame("digest of a table", table_of(collection, table), home)
+
+
+def _opened_total(box: Box, home: str, collection: int, table: str, stored: Sequence[Sequence[Any]]) -> int:
     if not stored:
         return 0
     try:
-        return int.from_bytes(box.open(_around_notes(home, collection), bytes(stored[0][0])), "little")
+        return int.from_bytes(box.open(_around(home, collection, table), stored[0][0]), "little")
     except CorruptIndexError:
-        raise mismatch((home, "", ""), "the digest of feedback was changed") from None
+        raise mismatch((home, "", ""), f"the digest of table {table} was changed") from None
 
 
-def total_of_notes(box: Box, rows: Iterable[Sequence[Any]]) -> int:
-    """Return the sum of notes."""
-    return box.total(b"".join(_note_block(box, row) for row in rows))
+def _total(box: Box, table: str, rows: Iterable[Sequence[Any]]) -> int:
+    return box.total(b"".join(_row_block(box, table, row) for row in rows))
 
 
 class Notes:
-    """The notes of encrypted tenants that a transaction writes and deletes. Not for several threads."""
+    """The rows of encrypted tenants, in tables beside the documents, that a transaction writes and deletes. Not for
+    several threads."""
 
     def __init__(self, batch: Batch, sealer: Sealer) -> None:
         self._batch = batch
         self._sealer = sealer
-        self._changes: dict[tuple[str, int], list[tuple[int, tuple[Any, ...]]]] = {}
+        self._changes: dict[tuple[str, int, str], list[tuple[int, tuple[Any, ...]]]] = {}
 
     def run(self, sign: int, query: str, parameters: Sequence[Any], home: str, collection: int) -> None:
-        """Run a statement that inserts (1) or deletes (-1) notes of a locked home."""
+        """Run a statement that inserts (1) or deletes (-1) notes of feedback of a locked home."""
         if not self._sealer.is_encrypted(home):
             self._batch.add(query, parameters, home=home)
             return
         rows = self._batch.ask(f"{query} RETURNING {_NOTE}", parameters, home=home)
-        self._changes.setdefault((home, collection), []).extend((sign, row) for row in rows)
+        self.note(sign, home, collection, _NAME, rows)
+
+    def note(
+        self, sign: int, home: str, collection: int, table: str, rows: Iterable[tuple[Any, ...]]
+    ) -> None:
+        """Note rows of an encrypted tenant that come (1) or go (-1)."""
+        self._changes.setdefault((home, collection, table), []).extend((sign, row) for row in rows)
 
     def settle(self) -> None:
         """Write the digests of what changed, before the transaction is committed.
 
         Raises:
-            EncryptionError: the key of a tenant whose notes changed is not available.
+            EncryptionError: the key of a tenant whose rows changed is not available.
         """
         changes, self._changes = self._changes, {}
-        for (home, collection), of_home in changes.items():
-            if of_home and self._sealer.is_encrypted(home):
-                self._settle(home, collection, of_home)
+        for (home, collection, table), of_table in changes.items():
+            if of_table and self._sealer.is_encrypted(home):
+                self._settle(home, collection, table, of_table)
 
-    def _settle(self, home: str, collection: int, changes: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
-        batch, place = self._batch, (home, collection)
-        left, stored = batch.ask_all(
-            [
-                ("SELECT EXISTS(SELECT 1 FROM sj_feedback WHERE home = %s AND collection = %s)", place),
-                (DIGEST, place),
-            ],
-            home=home,
-        )
+    def _settle(
+        self, home: str, collection: int, table: str, changes: Sequence[tuple[int, tuple[Any, ...]]]
+    ) -> None:
+        batch, place = self._batch, (home, collection, table)
+        question, parameters = rows_of(table, home, collection)
+        left, stored = batch.ask_all([(f"SELECT EXISTS({question})", parameters), (DIGEST, place)], home=home)
         if not left[0][0]:
             batch.add(
-                f"DELETE FROM sj_digest WHERE home = %s AND collection = %s AND name = '{_NAME}'",
-                place,
-                home=home,
+                "DELETE FROM sj_digest WHERE home = %s AND collection = %s AND name = %s", place, home=home
             )
             return
         try:
@@ -246,18 +261,17 @@ class Notes:
             return  # never read again
         if box is None:
             return
-        come, gone = (total_of_notes(box, (row for own, row in changes if own == sign)) for sign in (1, -1))
-        total = (_opened_total(box, home, collection, stored) + come - gone) % 2**128
-        write_notes(batch, box, home, collection, total)
+        come, gone = (_total(box, table, (row for own, row in changes if own == sign)) for sign in (1, -1))
+        total = (_opened_total(box, *place, stored) + come - gone) % 2**128
+        _write(batch, box, *place, total)
 
 
-def write_notes(batch: Batch, box: Box, home: str, collection: int, total: int) -> None:
-    """Keep the digest of a home's notes in one collection."""
-    sealed = box.seal(_around_notes(home, collection), total.to_bytes(BLOCK_BYTES, "little"))
+def _write(batch: Batch, box: Box, home: str, collection: int, table: str, total: int) -> None:
+    sealed = box.seal(_around(home, collection, table), total.to_bytes(BLOCK_BYTES, "little"))
     batch.add(
         "INSERT INTO sj_digest VALUES (%s, %s, %s, %s) ON CONFLICT (home, collection, name) "
         "DO UPDATE SET digest = excluded.digest",
-        (home, collection, _NAME, sealed),
+        (home, collection, table, sealed),
         home=home,
     )
 
@@ -284,23 +298,39 @@ def seal_notes(batch: Batch, box: Box, tenant: str) -> int:
     return len(found)
 
 
-def count_notes_anew(batch: Batch, box: Box, tenant: str) -> None:
-    """Let the digests of a locked tenant's notes be those of the notes that are there."""
-    batch.add(f"DELETE FROM sj_digest WHERE home = %s AND name = '{_NAME}'", (tenant,), home=tenant)
-    for (collection,) in batch.ask(
-        "SELECT DISTINCT collection FROM sj_feedback WHERE home = %s", (tenant,), home=tenant
-    ):
-        rows = batch.ask(NOTES, (tenant, collection), home=tenant)
-        write_notes(batch, box, tenant, collection, total_of_notes(box, rows))
+def counted_tables(ask: Callable[..., Any], home: str) -> list[tuple[int, str]]:
+    """Return (collection, table) of everything beside the documents that has a digest if it has rows of a home."""
+    noted = ask("SELECT DISTINCT collection FROM sj_feedback WHERE home = %s", (home,), home=home)
+    return [*((collection, _NAME) for (collection,) in noted), *((0, table) for table in layer_tables(ask))]
 
 
-def notes_problem(
-    box: Box, home: str, collection: int, rows: Sequence[Sequence[Any]], stored: Sequence[Sequence[Any]]
-) -> str | None:
-    """Return what is wrong with the notes of a home, read with `NOTES`, or None."""
-    try:
-        if _opened_total(box, home, collection, stored) != total_of_notes(box, rows):
-            raise mismatch((home, "", ""), "the notes of feedback are not those of their digest")
-    except CorruptIndexError as error:
-        return error.what
-    return None
+def count_tables_anew(batch: Batch, box: Box, tenant: str) -> None:
+    """Let the digests of what a locked tenant has beside its documents be those of the rows that are there."""
+    batch.add("DELETE FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+    for collection, table in counted_tables(batch.ask, tenant):
+        rows = batch.ask(*rows_of(table, tenant, collection), home=tenant)
+        if rows:
+            _write(batch, box, tenant, collection, table, _total(box, table, rows))
+
+
+def table_problems(ask: Callable[..., Any], box: Box, tenant: str) -> list[str]:
+    """Return what is wrong with what a tenant has beside its documents, in every collection.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows.
+        box: the tenant's data key.
+        tenant: whose rows.
+    """
+    problems = []
+    kept = ask("SELECT collection, name FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+    for collection, table in sorted({*counted_tables(ask, tenant), *kept}):
+        try:
+            if table != _NAME and table not in LAYER_TABLES:
+                raise mismatch((tenant, "", ""), f"there is a digest of {table!r}, which has none")
+            rows = ask(*rows_of(table, tenant, collection), home=tenant)
+            stored = ask(DIGEST, (tenant, collection, table), home=tenant)
+            if _opened_total(box, tenant, collection, table, stored) != _total(box, table, rows):
+                raise mismatch((tenant, "", ""), f"the rows of table {table} are not those of its digest")
+        except CorruptIndexError as error:
+            problems.append(error.what)
+    return problems

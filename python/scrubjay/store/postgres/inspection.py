@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.inspection import CheckReport
-from scrubjay.store.postgres.digests import DIGEST, NOTES, notes_problem
+from scrubjay.store.postgres.digests import table_problems
 from scrubjay.store.postgres.sealing import plain_table
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.vectors import fits, n_bytes
@@ -122,9 +122,7 @@ def _check_keys(store: PostgresReader, report: CheckReport) -> None:
                 report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
             box = cipher.box(tenant, None)
             if box is not None:
-                notes = store.ask(NOTES, (tenant, store.number), home=tenant)
-                digest = store.ask(DIGEST, (tenant, store.number), home=tenant)
-                if problem := notes_problem(box, tenant, store.number, notes, digest):
+                for problem in table_problems(store.ask, box, tenant):
                     report.add(problem)
         except CorruptIndexError as error:
             report.add(str(error))

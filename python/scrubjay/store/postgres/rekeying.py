@@ -17,7 +17,7 @@ from scrubjay.store.decoding import scope_of
 from scrubjay.store.digests import mismatch, open_digest
 from scrubjay.store.encryption import WHOLE, Box
 from scrubjay.store.opening import rotated
-from scrubjay.store.postgres.digests import BLOCKS, DIGEST, NOTES, blocks_of, notes_problem
+from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
 from scrubjay.store.postgres.keys import Unreadable, key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
@@ -174,12 +174,7 @@ def _problems(transaction: PostgresTransaction, tenant: str, box: Box) -> list[s
                 raise mismatch(names, "its rows are not those of its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
-    for (collection,) in ask("SELECT collection FROM sj_collection ORDER BY collection"):
-        place = (tenant, collection)
-        notes, stored = ask(NOTES, place, home=tenant), ask(DIGEST, place, home=tenant)
-        if problem := notes_problem(box, tenant, collection, notes, stored):
-            problems.append(problem)
-    return problems
+    return problems + table_problems(ask, box, tenant)
 
 
 def _accept(transaction: PostgresTransaction, tenant: str) -> None:

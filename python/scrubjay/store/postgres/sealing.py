@@ -7,6 +7,7 @@ agree on one key. What is sealed, and what is refused, is decided where a file d
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -23,6 +24,8 @@ __all__ = ["KEY", "Keys", "Sealer", "data_key_of", "is_sealed_sql", "plain_table
 KEY = "key_id, key_mark, key_fingerprint, key_wrapped"
 """The columns of `sj_home` that a data key is."""
 
+SEALED_TEXT = "\U0010ffff2"
+"""What begins a sealed text; no text of a layer does, see :mod:`scrubjay.store.postgres.beside`."""
 _MARK = f"'\\x{SEALED.hex()}'::bytea"
 
 
@@ -147,14 +150,14 @@ class Sealer:
         elif not make:
             return None
         else:
+            if _has_records(self._batch.ask, tenant):
+                raise UnsupportedError(
+                    f"encrypting tenant {tenant!r}, of whom a Memory without keys keeps records,",
+                    "a database",
+                    "export the tenant (Memory.files), forget it, and import it into a Memory with keys",
+                )
             plain = plain_table(self._batch.ask, tenant)
             self.opening.allow(tenant, plain, encrypting=self.encrypting == tenant)
-            if plain not in (None, "sj_document", "sj_feedback"):
-                raise UnsupportedError(
-                    f"encrypting tenant {tenant!r}, of whom a Memory keeps records ({plain}),",
-                    "a database",
-                    "`Memory.files.export` writes the tenant, a Memory in a file opened with keys imports it",
-                )
             mark = COUNTED if plain == "sj_document" else COUNTED | WHOLE
             box, wrapped = access.master.make(tenant, mark=mark)
             self.write(tenant, DataKey(box.id, mark, access.master.fingerprint, wrapped))
@@ -185,6 +188,28 @@ class Sealer:
         if self._of(tenant) is not None and not _needs_key(self._batch, tenant):
             self.write(tenant, None)
             self._batch.add("DELETE FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+
+
+class SealedText(bytes):
+    """Sealed bytes in the place of a text: a column of texts has them as `SEALED_TEXT` and base64."""
+
+    __slots__ = ()
+
+    def to_text(self) -> str:
+        """Return the text that the column has."""
+        return SEALED_TEXT + base64.b64encode(self).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> SealedText:
+        """Return what :meth:`to_text` was asked of; of what something else wrote bytes that no key opens.
+
+        >>> SealedText.from_text(SealedText(b"abc").to_text())
+        b'abc'
+        """
+        try:
+            return cls(base64.b64decode(text[len(SEALED_TEXT) :], validate=True))
+        except ValueError:
+            return cls(SEALED)
 
 
 class Keys(Opening):
@@ -219,17 +244,44 @@ class Keys(Opening):
         box = self.current(tenant)
         return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
 
+    def seal_text(self, tenant: str, place: str, data: bytes) -> bytes:
+        """Return the bytes of a text as a column of texts is to keep them: sealed ones as :class:`SealedText`."""
+        box = self.current(tenant)
+        return data if box is None else SealedText(box.seal(around_cell(tenant, place), data))
+
+    def is_sealing(self, connection: Any) -> bool:
+        """Whether this thread is in a transaction of the store."""
+        return self._sealer() is not None
+
     def digest(self, tenant: str, data: bytes) -> bytes:
         """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted."""
         box = self.box(tenant, None) if self._sealer() is None else self.current(tenant)
         return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
 
 
-_LAYERS = (
-    "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant' "
-    "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition "
-    "AND c.relname LIKE 'sj\\_memory\\_%%' ORDER BY c.relname"
-)
+LAYER_TABLES = {
+    "sj_memory_policy": "text",
+    "sj_memory_preference": "text",
+    "sj_memory_fact": "content",
+    "sj_memory_episode": "summary",
+    "sj_memory_rejection": "reason",
+    "sj_memory_event": "content",
+    "sj_memory_observation": None,
+}
+"""Tables of layers above whose rows have digests -> the column that is sealed if any is."""
+
+
+def layer_tables(ask: Callable[..., Any]) -> list[str]:
+    """Return those of `LAYER_TABLES` that there are."""
+    names = list(LAYER_TABLES)
+    return [
+        name
+        for (name,) in ask("SELECT n FROM unnest(%s::text[]) n WHERE to_regclass(n) IS NOT NULL", (names,))
+    ]
+
+
+def _is_sealed_text(column: str) -> str:
+    return f"left({column}, {len(SEALED_TEXT)}) = U&'\\+10FFFF2'"
 
 
 def plain_table(ask: Callable[..., Any], tenant: str) -> str | None:
@@ -239,18 +291,31 @@ def plain_table(ask: Callable[..., Any], tenant: str) -> str | None:
         ask: a statement, its parameters and its `home` -> rows.
         tenant: whose.
     """
-    for table, column in (("sj_document", "text"), ("sj_feedback", "query")):
+    for own, value in (("sj_document", "text"), ("sj_feedback", "query")):
         found = ask(
-            f"SELECT 1 FROM {table} WHERE home = %s AND NOT {is_sealed_sql(column)} LIMIT 1",
+            f"SELECT 1 FROM {own} WHERE home = %s AND NOT {is_sealed_sql(value)} LIMIT 1",
             (tenant,),
             home=tenant,
         )
         if found:
+            return own
+    for table in layer_tables(ask):
+        column = LAYER_TABLES[table]
+        if column is not None and ask(
+            f"SELECT 1 FROM {table} WHERE home = %s AND {column} <> '' AND NOT {_is_sealed_text(column)} LIMIT 1",
+            (tenant,),
+            home=tenant,
+        ):
             return table
-    for (table,) in ask(_LAYERS):
-        if ask(f"SELECT 1 FROM {table} WHERE home = %s LIMIT 1", (tenant,), home=tenant):
-            return str(table)
     return None
+
+
+def _has_records(ask: Callable[..., Any], tenant: str) -> bool:
+    """Whether a layer above keeps rows of a tenant that is not encrypted, all of them in the clear."""
+    return any(
+        ask(f"SELECT 1 FROM {table} WHERE home = %s LIMIT 1", (tenant,), home=tenant)
+        for table in layer_tables(ask)
+    )
 
 
 def _needs_key(batch: Batch, tenant: str) -> bool:
@@ -259,4 +324,14 @@ def _needs_key(batch: Batch, tenant: str) -> bool:
         (tenant, tenant),
         home=tenant,
     )
-    return bool(found[0][0])
+    if found[0][0]:
+        return True
+    for table in layer_tables(batch.ask):
+        column = LAYER_TABLES[table]
+        if column is not None and batch.ask(
+            f"SELECT 1 FROM {table} WHERE home = %s AND {_is_sealed_text(column)} LIMIT 1",
+            (tenant,),
+            home=tenant,
+        ):
+            return True
+    return False

@@ -26,11 +26,11 @@ from scrubjay.payload import is_pending
 from scrubjay.store.decoding import Checksum, scope_of
 from scrubjay.store.encryption import Box
 from scrubjay.store.feedback import Feedback
-from scrubjay.store.opening import Opening, keyless_error
+from scrubjay.store.opening import Opening
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.care import drop_collection, forget_deleted, write_image
-from scrubjay.store.postgres.digests import BLOCKS, Counted, count_notes_anew, seal_notes
+from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
@@ -111,7 +111,11 @@ class PostgresTransaction:
     def seal_notes(self, tenant: str, box: Box) -> None:
         """Seal the questions of a tenant's feedback that are in the clear, in every collection."""
         if seal_notes(self.batch, box, tenant):
-            count_notes_anew(self.batch, box, tenant)
+            count_tables_anew(self.batch, box, tenant)
+
+    def note_rows(self, sign: int, table: str, rows: Sequence[tuple[Any, ...]], home: str) -> None:
+        """Note rows of a layer above that come (1) or go (-1), for their digest."""
+        self._turns.notes.note(sign, home, 0, table, rows)
 
     def count_anew(self, tenant: str, box: Box) -> None:
         """Let all digests of a tenant be those of what is there now."""
@@ -137,7 +141,6 @@ class PostgresTransaction:
 
         Raises:
             ValueError: a name that the tables cannot have.
-            EncryptionError: a tenant is encrypted, and the index was opened without keys.
         """
         homes = list(homes)
         for home in homes:
@@ -148,10 +151,6 @@ class PostgresTransaction:
         for everybody in (False, *((True,) if "" in homes else ())):
             self.batch.add(settling(everybody))
         self._turns.lock(homes)
-        if self.sealer.ring is None:
-            for home in homes:
-                if home and self.sealer.stored(home) is not None:
-                    raise keyless_error(home)
 
     @property
     def homes(self) -> list[str]:

@@ -19,8 +19,8 @@ from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.digests import (
     Counted,
     Notes,
-    count_notes_anew,
     count_scopes_anew,
+    count_tables_anew,
     recent_of,
     seal_digest,
     seal_notes,
@@ -281,7 +281,7 @@ class Turns:
             for key, state in turns.touched.items():
                 if key.home == tenant:
                     state.counted.digest = sealed.get((turns.collection, key.number))
-        count_notes_anew(self.batch, box, tenant)
+        count_tables_anew(self.batch, box, tenant)
 
     def _digest(self, key: Key, state: Touched) -> bytes | None:
         """Return the digest of a scope as it is left; None: it needs none.
