@@ -6,20 +6,16 @@ A test opens its memories by paths, as ever; over PostgreSQL each path stands fo
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scrubjay import Index
-from tests.data.postgres import new_url
+from tests.data.stores import use_postgres
 
 FILE_ONLY = {
     "test_copying": "copies between both",
     "test_costs": "counts the statements of SQLite",
     "test_extractors": "has no store",
     "test_memory_damage": "damages a file",
-    "test_memory_encryption": "tenants are encrypted in files only",
     "test_kills": "kills at statements of SQLite; test_postgres_memory does at those of PostgreSQL",
     "test_machine": "has a twin in test_postgres_memory",
     "test_mutants": "runs the suites itself",
@@ -32,24 +28,33 @@ FILE_ONLY = {
 }
 """Modules of which nothing is about a database, and why."""
 ABOUT_FILES = {
+    "test_no_content_is_in_any_byte_after_any_write": "reads the bytes of a file; test_postgres_keys reads every row",
+    "test_equal_contents_have_hashes_that_cannot_be_guessed": "reads the file",
+    "test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on": "a database seals from the first write",
+    "test_the_first_write_of_any_kind_after_the_key_seals_all_that_was_there": "a database seals from the first write",
+    "test_a_write_that_fails_seals_nothing_and_keeps_the_rules": "is about the rules in the file",
+    "test_killed_while_a_tenant_is_sealed_all_of_it_is_or_nothing": "a database seals from the first write",
+    "test_who_had_the_file_open_without_keys_reads_and_writes_nothing_more": "a database seals from the first write",
+    "test_threads_of_two_openers_that_write_first_at_once_lose_nothing": "a database seals from the first write",
+    "test_what_was_put_moved_or_changed_in_the_file_is_not_believed": "changes the file",
+    "test_cells_of_two_facts_cannot_be_exchanged": "changes the file",
+    "test_events_and_details_cannot_be_exchanged": "changes the file",
+    "test_the_feed_of_an_encrypted_tenant_is_sealed": "reads the file",
+    "test_no_key_is_asked_for": "reads the bytes of a file",
+    "test_traces_are_sealed_with_the_tenants_key": "reads the bytes of a file",
     "test_bad_usage_is_said": "looks at the folder",
     "test_what_is_distilled_once_is_not_distilled_again": "is about the rules in the file",
     "test_it_needs_a_file": "opens a text",
-    "test_values_of_an_encrypted_tenant_are_not_in_the_file": "tenants are encrypted in files only",
-    "test_values_are_sealed_when_a_tenant_gets_a_key_later": "tenants are encrypted in files only",
+    "test_values_of_an_encrypted_tenant_are_not_in_the_file": "reads the bytes of a file",
+    "test_values_are_sealed_when_a_tenant_gets_a_key_later": "a database seals from the first write",
     "test_a_changed_detail_is_damage": "damages a file",
     "test_damaged_notes_are_left_out_and_named": "damages a file",
-    "test_a_sealed_tenant_without_its_key_shows_nothing": "tenants are encrypted in files only",
     "test_a_memory_of_format_1_opens_and_takes_values": "no database is of an older format",
-    "test_traces_are_sealed_with_the_tenants_key": "tenants are encrypted in files only",
     "test_what_only_an_erasure_may_delete_stays": "is about the rules in the file",
     "test_the_schema_holds_it_append_only": "is about the rules in the file",
-    "test_every_json_value_comes_back_as_the_file_has_it": "tenants are encrypted in files only",
     "test_what_format_1_said_comes_back": "no database is of an older format",
-    "test_no_key_is_asked_for": "tenants are encrypted in files only",
     "test_a_backup_has_them": "a backup is a copy of the file",
     "test_numbers_of_policies_go_on_after_an_upgrade": "no database is of an older format",
-    "test_the_feed_of_an_encrypted_tenant_is_sealed": "tenants are encrypted in files only",
     "test_the_log_of_a_memory_of_format_1_is_its_feed": "no database is of an older format",
     "test_a_memory_of_format_1_is_migrated_with_its_history": "no database is of an older format",
 }
@@ -61,8 +66,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "store" in metafunc.fixturenames:
         module = metafunc.module.__name__.rpartition(".")[2]
         is_about_files = module in FILE_ONLY or metafunc.function.__name__ in ABOUT_FILES
-        is_about_files = is_about_files or "SCRUBJAY_TEST_KEYS" in os.environ  # tenants are encrypted
-        metafunc.parametrize("store", ["file"] if is_about_files else ["file", "postgres"], indirect=True)
+        stores = ["file"] if is_about_files else ["file", "postgres"]
+        keyed = os.environ.get(
+            "SCRUBJAY_TEST_KEYS"
+        )  # tenants are encrypted: in files (1), or in databases (postgres)
+        if keyed is not None:
+            stores = [store for store in stores if store == ("postgres" if keyed == "postgres" else "file")]
+        metafunc.parametrize("store", stores, indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -70,18 +80,5 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     """Return the store of this run of a test, "file" or "postgres"."""
     kind: str = getattr(request, "param", "file")  # a state machine has none
     if kind == "postgres":
-        databases: dict[str, str] = {}
-        opened: Any = Index.open.__func__  # type: ignore[attr-defined]
-
-        def open_database(cls: type[Index], path: str | Path, *arguments: Any, **options: Any) -> Index:
-            if not str(path).startswith("postgresql:"):
-                if str(path) not in databases:
-                    databases[str(path)] = new_url()
-                    monkeypatch.setenv(f"SCRUBJAY_TEST_DATABASE {path}", databases[str(path)])
-                path = databases[str(path)]
-            options.setdefault("max_stale", 0)  # several memories of one database, as those of one file
-            index: Index = opened(cls, path, *arguments, **options)
-            return index
-
-        monkeypatch.setattr(Index, "open", classmethod(open_database))
+        use_postgres(monkeypatch)
     return kind

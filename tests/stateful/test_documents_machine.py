@@ -57,6 +57,8 @@ class DocumentsMachine(RuleBasedStateMachine):
         if not isinstance(cluster(), str):
             self.url = new_url()
             self.indexes.append(Index.open(self.url, dtype="f32", durability="normal"))
+            self.sealed_url = new_url()
+            self.indexes.append(Index.open(self.sealed_url, dtype="f32", durability="normal", keys=provider))
 
     def _open(self, name: str) -> Index:
         own = provider if name == "sealed" else None
@@ -192,8 +194,9 @@ class DocumentsMachine(RuleBasedStateMachine):
             self.indexes[place].close()
             self.indexes[place] = self._open(name)
         if len(self.indexes) > 3:
-            self.indexes[3].close()
-            self.indexes[3] = Index.open(self.url, dtype="f32", durability="normal")
+            for place, url, keys in ((3, self.url, None), (4, self.sealed_url, provider)):
+                self.indexes[place].close()
+                self.indexes[place] = Index.open(url, dtype="f32", durability="normal", keys=keys)
 
     # -- reads
 

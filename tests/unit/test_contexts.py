@@ -47,10 +47,10 @@ class Texts:
 def opened(kind: str, folder: Path, **options: Any) -> Index:
     if kind == "memory":
         return Index(**options)
-    if kind == "postgres":
+    if kind.endswith("postgres"):
         if isinstance(why := cluster(), str):
             pytest.skip(why)
-        return Index.open(new_url(), **options)
+        return Index.open(new_url(), keys=provider if kind.startswith("sealed") else None, **options)
     return Index.open(folder / "i.scrubjay", keys=provider if kind == "sealed" else None, **options)
 
 

@@ -35,7 +35,7 @@ ACME = Scope("acme")
 JANE = Scope("acme", user="jane")
 JOE = Scope("acme", user="joe")
 BOT = Scope("acme", user="jane", agent="bot")
-KINDS = ["memory", "file", "sealed", "postgres"]
+KINDS = ["memory", "file", "sealed", "postgres", "sealed postgres"]
 
 Open = Callable[..., Index]
 
@@ -48,9 +48,9 @@ def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
         if request.param == "memory":
             index = Index(**options)
         else:
-            keys = provider if request.param == "sealed" else None
+            keys = provider if request.param.startswith("sealed") else None
             path: Any = tmp_path / f"{len(opened)}.scrubjay"
-            if request.param == "postgres":
+            if request.param.endswith("postgres"):
                 path = new_url()
             index = Index.open(path, keys=keys, durability="normal", **options)
         opened.append(index)

@@ -13,6 +13,7 @@ from scrubjay.backend import Backend
 from scrubjay.cli import main
 from scrubjay.progress import open_progress
 from scrubjay.store import copying
+from tests.data.keys import provider
 from tests.data.postgres import new_url
 
 JANE, JOE = Scope("acme", user="jane"), Scope("globex", user="joe")
@@ -60,6 +61,30 @@ def test_a_copy_into_a_database_and_back(
                 expected = first.search("oak number 7", scope=scope, vector=[1, 2, 3], k=40)
                 assert hits.keys == expected.keys and hits.scores.tobytes() == expected.scores.tobytes()
             assert one.collection("notes").count(JANE) == 1 and one.admin.check().clean
+
+
+def test_encrypted_tenants_are_copied_both_ways_with_their_keys(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("cryptography")
+    first, keys = tmp_path / "sealed", ("--keys", "tests.data.keys:provider")
+    with Index.open(first, keys=provider) as index:
+        for scope in (JANE, JOE, Scope("globex")):
+            index.upsert_many(
+                {"id": f"m{i}", "text": f"secret oak {i}", "scope": scope, "vector": [1, i, 2]}
+                for i in range(9)
+            )
+    for source, target in ((first, url), (url, tmp_path / "back")):
+        said(capsys, "copy", str(source), str(target), "--no-progress", code=2)  # whose keys are not given
+        facts = json.loads(said(capsys, "copy", str(source), str(target), *keys, "--json", "--no-progress"))
+        assert facts["memories"] == 27
+        with Index.open(target, keys=provider) as index, Index.open(first, keys=provider) as other:
+            assert index.admin.encrypted_tenants() == other.admin.encrypted_tenants() == [JANE.tenant]
+            assert index.search("oak", scope=JANE, k=50).keys == other.search("oak", scope=JANE, k=50).keys
+            assert index.admin.check().clean
+    assert "expected MODULE:FUNCTION" in said(
+        capsys, "copy", str(first), url, "--keys", "no.such:thing", code=2
+    )
 
 
 def test_a_copy_that_was_cut_short_goes_on(

@@ -33,7 +33,6 @@ from scrubjay.backend import Backend
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.store import PostgresStore
-from tests.data.keys import provider
 from tests.data.postgres import as_superuser, new_url
 
 SCOPES = [Scope("acme"), Scope("acme", user="jane"), Scope("acme", agent="bot"), Scope("globex", user="jané")]
@@ -307,9 +306,6 @@ class TestWhatItCannotDo:
         ("verb", "call"),
         [
             ("backup", lambda index, path: index.admin.backup(path / "copy")),
-            ("encrypt", lambda index, path: index.admin.encrypt("acme")),
-            ("encrypted_tenants", lambda index, path: index.admin.encrypted_tenants()),
-            ("rotate_key", lambda index, path: index.admin.rotate_key("acme", b"0" * 16)),
             ("tables beside the documents", lambda index, path: Backend.of(index).store),
         ],
     )
@@ -323,10 +319,6 @@ class TestWhatItCannotDo:
         found = index.get("m", scope=JANE)
         assert found is not None and found.text == "oak"  # nothing was changed
         assert index.admin.check().clean
-
-    def test_keys_are_for_files(self, url: str) -> None:
-        with pytest.raises(UnsupportedError, match="keys"):
-            Index.open(url, keys=provider)
 
     def test_names_with_nul_are_refused_by_writes_and_found_by_no_read(self, index: Index) -> None:
         odd = Scope("ac\0me")

@@ -75,8 +75,11 @@ def homes(connection_url: str) -> list[str]:
 
 
 def back_to_version_2(admin: str) -> None:
-    """Take away what version 3 of the tables added."""
+    """Take away what versions 3 and 4 of the tables added."""
     for statement in (
+        "DROP TABLE sj_digest",
+        "ALTER TABLE sj_scope DROP digest",
+        "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped",
         "DROP TABLE sj_staged",
         "ALTER TABLE sj_scope DROP embedding",
         "ALTER TABLE sj_collection DROP embedding, DROP reembedding",

@@ -21,6 +21,7 @@ from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store import encryption
 from scrubjay.store.schema import FORMAT
+from tests.data.stores import use_postgres
 
 pytest.importorskip("cryptography")
 
@@ -495,6 +496,23 @@ def everything(index: Index) -> Iterator[str]:
     yield "drop"
 
 
+def test_digests_stay_right_whatever_is_written_to_a_database(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_postgres(monkeypatch)
+    with opened(path) as index, opened(path) as elsewhere:
+        for step in everything(index):
+            assert index.admin.check().problems == [], step
+            assert found(elsewhere, JANE) == found(index, JANE), step
+            assert elsewhere.admin.check().problems == [], step
+            with opened(path, encryption="strict") as fresh:
+                assert fresh.admin.check().problems == [], step
+                for scope in (JANE, JOE, PLAIN):
+                    assert found(fresh, scope) == found(index, scope), step
+                for name in fresh.admin.collections():
+                    assert fresh.collection(name).admin.check().problems == [], step
+
+
 def test_digests_stay_right_whatever_is_written(path: Path, tmp_path: Path) -> None:
     with opened(path) as index, opened(path) as elsewhere:
         for n, step in enumerate(everything(index)):
@@ -510,7 +528,12 @@ def test_digests_stay_right_whatever_is_written(path: Path, tmp_path: Path) -> N
                     assert copy.collection(name).admin.check().problems == [], step
 
 
-def test_digests_follow_a_new_key_and_an_import(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["file", "postgres"])
+def test_digests_follow_a_new_key_and_an_import(
+    path: Path, tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if store == "postgres":
+        use_postgres(monkeypatch)
     fill(path)
     new = {"acme": b"n" * 32}.get
     with Index.open(path, keys=new) as index:

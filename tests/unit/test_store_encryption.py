@@ -21,6 +21,7 @@ from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store import encryption
 from tests.data import keys
+from tests.data.stores import asked, database_of, use_postgres
 
 pytest.importorskip("cryptography")
 
@@ -49,6 +50,31 @@ class Provider:
 @pytest.fixture(autouse=True)
 def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encryption, "KEY_SECONDS", -1.0)
+
+
+FILE_ONLY = {
+    "test_the_store_tests_pass_with_keys": "runs suites of files",
+    "test_keys_are_a_callable": "looks whether there is a file",
+    "test_without_the_extra_it_is_named": "looks whether there is a file",
+    "test_a_file_without_encrypted_tenants_stays_as_it_was": "is about the format of files",
+    "test_older_versions_refuse_a_file_with_encrypted_tenants": "is about the format of files",
+    "test_processes_that_write_first_share_the_data_keys": "a twin is in test_postgres_keys",
+}
+"""Tests of which nothing is about a database, and why."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    stores = ["file"] if metafunc.function.__name__ in FILE_ONLY else ["file", "postgres"]
+    metafunc.parametrize("store", stores, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the store of this run of a test, "file" or "postgres"."""
+    kind: str = request.param
+    if kind == "postgres":
+        use_postgres(monkeypatch)
+    return kind
 
 
 @pytest.fixture
@@ -129,7 +155,9 @@ def test_the_store_tests_pass_with_keys(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- a key that is destroyed
 
 
-def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider, tmp_path: Path) -> None:
+def test_whose_key_was_destroyed_is_as_if_erased(
+    path: Path, provider: Provider, tmp_path: Path, store: str
+) -> None:
     with reopened(path, provider) as index:
         fill(index)
         others = ids(index, OTHER), ids(index, GLOBEX)
@@ -156,7 +184,8 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
         assert index.delete("acme-jane-1", scope=JANE)
         # what stands in the file can be cared for
         index.admin.compact()
-        assert index.admin.backup(tmp_path / "copy") > 0
+        if store == "file":
+            assert index.admin.backup(tmp_path / "copy") > 0
         assert index.admin.export(tmp_path / "export") == 24
         report = index.admin.check()
         assert (report.problems, report.sealed, report.documents) == ([], 2, 47)
@@ -279,6 +308,9 @@ def test_a_provider_that_fails_fails_one_tenant_and_loses_nothing(path: Path, pr
 
 def rows(path: Path) -> list[Any]:
     """Return what the file holds of acme, images included."""
+    if (url := database_of(path)) is not None:
+        tables = ("sj_home", "sj_document", "sj_image")
+        return [asked(url, f"SELECT * FROM {table} WHERE home = 'acme' ORDER BY 1, 2, 3") for table in tables]
     with sqlite3.connect(path) as connection:
         found = [
             connection.execute(

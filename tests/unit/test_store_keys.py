@@ -19,11 +19,35 @@ from scrubjay import Index, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.index import Admin
 from tests.data.keys import provider
+from tests.data.stores import use_postgres
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 CODER, BOTH = Scope("acme", agent="coder"), Scope("acme", user="jane", agent="coder")
 OTHER, GLOBEX = Scope("other"), Scope("globex")
 SCOPES = [ACME, JANE, JOE, CODER, BOTH, OTHER, GLOBEX]
+
+
+FILE_ONLY = {
+    "test_a_process_that_was_killed_leaves_every_one": "the child makes the file; test_postgres_outage kills",
+    "test_repair_takes_every_one_over": "a database is repaired by the server's tools",
+    "test_what_other_tenants_have_under_an_id_costs_and_tells_nothing": "counts the steps of SQLite",
+    "test_documents_are_looked_up_by_key": "reads the plans of SQLite",
+}
+"""Tests of which nothing is about a database, and why."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    stores = ["file"] if metafunc.function.__name__ in FILE_ONLY else ["file", "postgres"]
+    metafunc.parametrize("store", stores, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the store of this run of a test, "file" or "postgres"."""
+    kind: str = request.param
+    if kind == "postgres":
+        use_postgres(monkeypatch)
+    return kind
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +12,7 @@ from scrubjay.bench import FORMATS, IndexSearcher, Report, format_of, open_datas
 from scrubjay.bench.answering import Answerer
 from scrubjay.bench.datasets import Dataset
 from scrubjay.bench.figures import Figures
+from scrubjay.cli.functions import named_function
 from scrubjay.cli.outputs import check_output
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import dim, render_table
@@ -70,17 +69,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
 def load_answerer(spec: str) -> Answerer:
     """Import what --answerer names, MODULE:FUNCTION; modules of the working directory are found, too."""
-    module, _, name = spec.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"--answerer: expected MODULE:FUNCTION, got {spec!r}: {error}") from None
-    if not callable(found):
-        raise InputError(f"--answerer: expected a function, got {found!r}")
-    return cast("Callable[[Any], str]", found)
+    return cast("Callable[[Any], str]", named_function("--answerer", spec))
 
 
 def _dataset(arguments: argparse.Namespace) -> Dataset:

@@ -18,6 +18,7 @@ from scrubjay.cli.reading import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
+from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.postgres.address import Address, is_address
 from scrubjay.whole_files import beside, whole_file
 
@@ -51,7 +52,12 @@ def is_index(name: str | Path) -> bool:
 
 
 def open_index(
-    name: str, embedder: EmbedderLike | None = None, *, collection: str | None = None, writes: bool = False
+    name: str,
+    embedder: EmbedderLike | None = None,
+    *,
+    collection: str | None = None,
+    writes: bool = False,
+    keys: KeyProvider | None = None,
 ) -> Index:
     """Open an index that is there; without `writes` nothing in it can change.
 
@@ -61,12 +67,12 @@ def open_index(
     """
     path = Path(name)
     if is_address(name):
-        return Index.open(name, embedder, collection=collection, read_only=not writes)
+        return Index.open(name, embedder, collection=collection, read_only=not writes, keys=keys)
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):
         raise InputError(f"{name}: expected an index, a file that Index.open() or `scrubjay add` made")
-    return Index.open(path, embedder, collection=collection, read_only=not writes)
+    return Index.open(path, embedder, collection=collection, read_only=not writes, keys=keys)
 
 
 def shown_place(name: str) -> str:

@@ -35,6 +35,13 @@ def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
             command.add_argument("target", metavar="TARGET", help=target)
             if name != "copy":  # which goes on where it was cut short, and never replaces anything
                 add_force(command)
+        if name == "copy":
+            command.add_argument(
+                "--keys",
+                metavar="MODULE:FUNCTION",
+                help="of encrypted tenants: a function that returns the key of a tenant, or None, as for Index.open; "
+                "what it gives a key for is sealed in TARGET, too",
+            )
         if name == "check":
             command.add_argument(
                 "--repair",

@@ -32,7 +32,7 @@ from scrubjay.store.files import back_up
 from scrubjay.store.listing import checked_count
 from scrubjay.store.protocol import Event
 from scrubjay.store.reembedding import reembed_store
-from scrubjay.store.rekeying import encrypt_tenant, encrypted_tenants, rotate_key
+from scrubjay.store.rekeying import encrypt_tenant, rotate_key
 from scrubjay.store.repairing import RepairReport, SalvageReport
 
 __all__ = ["Admin"]
@@ -354,8 +354,8 @@ class Admin:
     # ------------------------------------------------------------------ keys
 
     def encrypted_tenants(self) -> list[str]:
-        """Return the tenants that have anything encrypted in the file, in alphabetical order."""
-        return encrypted_tenants(self._collection.durable("encrypted_tenants").file("encrypted_tenants"))
+        """Return the tenants that have anything encrypted, in alphabetical order."""
+        return self._collection.durable("encrypted_tenants").store.encrypted_tenants()
 
     def encrypt(self, tenant: str, *, accept: bool = False, progress: bool | None = False) -> int:
         """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.
@@ -396,7 +396,7 @@ class Admin:
         engine = self._collection.durable("encrypt")
         bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
         try:
-            return encrypt_tenant(engine.file("encrypt"), Scope(tenant).tenant, bar, accept=accept)
+            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar, accept=accept)
         finally:
             bar.close()
 
@@ -411,7 +411,7 @@ class Admin:
         Raises:
             EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
         """
-        rotate_key(self._collection.durable("rotate_key").file("rotate_key"), Scope(tenant).tenant, old)
+        rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
         """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` again.

@@ -21,13 +21,13 @@ import hashlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.errors import CorruptIndexError
 from scrubjay.store import registry, schema
 from scrubjay.store.decoding import name_of
-from scrubjay.store.digests import Digests, ScopeDigest, open_digest, table_problems
+from scrubjay.store.digests import Digests, ScopeDigest, table_problems
 from scrubjay.store.encryption import (
     COUNTED,
     SEALED,
@@ -39,24 +39,20 @@ from scrubjay.store.encryption import (
     PlaintextError,
     escaped,
     frame,
-    is_sealed,
-    sealed_by,
-    unescaped,
+)
+from scrubjay.store.opening import (
+    DataKey,
+    Opening,
+    around_cell,
+    erased_error,
+    keyless_error,
+    uncounted_error,
 )
 from scrubjay.store.protocol import ScopeState, StoredRow
 from scrubjay.store.schema import Tables
-from scrubjay.store.sealing import RowBox, around_image
+from scrubjay.store.sealing import RowBox, sealed_image
 
 __all__ = ["Cipher", "DataKey", "data_key", "has_plain_rows"]
-
-
-class DataKey(NamedTuple):
-    """A row of the table `data_key`."""
-
-    id: bytes
-    mark: int
-    fingerprint: bytes
-    wrapped: bytes
 
 
 def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
@@ -89,6 +85,7 @@ class Cipher:
     def __init__(self, ring: KeyRing | None, reader: Callable[[], sqlite3.Connection]) -> None:
         self.ring = ring
         self._reader = reader
+        self._opening = Opening(ring, lambda tenant: data_key(reader(), tenant))
         self._connection: sqlite3.Connection | None = None  # of the transaction
         self._thread = 0
         self._current: dict[str, Box | None] = {}  # what this transaction seals with
@@ -104,21 +101,11 @@ class Cipher:
         Raises:
             EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
         """
-        if self.ring is None or not tenant:  # rows of no tenant are in the clear
-            return True
-        access = self.ring.access(tenant)
-        if not access.checked and not access.erased:
-            stored = data_key(self._reader(), tenant)
-            if stored is not None:
-                box = self._unwrapped(tenant, access, stored)
-                if self.ring.mode == "strict" and not box.counted:
-                    raise _uncounted(tenant)
-            access.checked = True
-        return not access.erased
+        return self._opening.readable(tenant)
 
     def openable(self, tenant: str) -> bool:
         """The same, when it may be that there is no provider though the tenant is encrypted: False."""
-        return self.readable(tenant) if self.ring is not None else data_key(self._reader(), tenant) is None
+        return self._opening.openable(tenant)
 
     def require(self, tenants: Iterable[str]) -> None:
         """Ask for keys before a transaction, so that no other writer waits for a provider.
@@ -126,16 +113,11 @@ class Cipher:
         Raises:
             EncryptionError: a key is not available (KeyErasedError: ever again).
         """
-        if self.ring is not None:
-            for tenant in tenants:
-                if not self.readable(tenant):
-                    raise _erased(tenant)
+        self._opening.require(tenants)
 
     def master(self, tenant: str) -> Master | None:
         """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
-        if self._box(tenant, None) is None or self.ring is None:
-            return None
-        return self.ring.access(tenant, fresh=False).master
+        return self._opening.master(tenant)
 
     # ------------------------------------------------------------------ within a transaction
 
@@ -159,15 +141,7 @@ class Cipher:
         Raises:
             EncryptionError: there are no keys, or the tenant's is not available (KeyErasedError: never again).
         """
-        if self.ring is None:
-            raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
-        access = self.ring.access(tenant)
-        if access.erased:
-            raise _erased(tenant)
-        stored = data_key(self._reader(), tenant)
-        if stored is not None and access.master is not None:
-            self._unwrapped(tenant, access, stored)
-        return self.ring
+        return self._opening.ring_or_error(tenant)
 
     def accept_plain_rows(self, tenant: str) -> None:
         """Let this transaction give a data key to a tenant that has plain rows: it is being encrypted."""
@@ -202,14 +176,20 @@ class Cipher:
         if data is None:
             return None
         box = self.current(tenant)
-        return escaped(data) if box is None else box.seal(_around(tenant, place), data)
+        return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
+
+    def seal_text(self, tenant: str, place: str, data: bytes) -> bytes:
+        """Return the bytes of a text as :meth:`seal` does: a column of a file holds either."""
+        sealed = self.seal(tenant, place, data)
+        assert sealed is not None
+        return sealed
 
     def digest(self, tenant: str, data: bytes) -> bytes:
         """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted.
 
         The digests of a tenant change when it becomes encrypted.
         """
-        box = self.current(tenant) if self._in_transaction() else self._box(tenant, None)
+        box = self.current(tenant) if self._in_transaction() else self._opening.box(tenant, None)
         return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
@@ -227,14 +207,14 @@ class Cipher:
         assert connection is not None
         if self.ring is None:
             if self._has_data_keys(connection) and data_key(connection, tenant) is not None:
-                raise _keyless(tenant)
+                raise keyless_error(tenant)
             return None
         access = self.ring.access(tenant, fresh=False)
         if access.erased:
-            raise _erased(tenant)
+            raise erased_error(tenant)
         stored = data_key(connection, tenant)
         if stored is not None:
-            box: Box | None = self._unwrapped(tenant, access, stored)
+            box: Box | None = self._opening.unwrapped(tenant, access, stored)
             if not stored.mark & COUNTED and access.master is not None:
                 box = self._adopt(connection, tenant, access, access.master, stored)
         elif access.master is None:
@@ -267,7 +247,7 @@ class Cipher:
         schema.create_data_keys(connection)
         self._sealing = True
         plain = has_plain_rows(connection, tenant)
-        self._allow(tenant, plain)
+        self._opening.allow(tenant, plain, encrypting=self._encrypting == tenant)
         mark = COUNTED if plain is not None and plain.startswith("document") else COUNTED | WHOLE
         box, wrapped = master.make(tenant, mark=mark)
         connection.execute(
@@ -283,9 +263,9 @@ class Cipher:
     ) -> Box:
         """Let a tenant that an older version encrypted have digests from now on."""
         if self.ring is not None and self.ring.mode == "strict" and self._encrypting != tenant:
-            raise _uncounted(tenant)
+            raise uncounted_error(tenant)
         plain = has_plain_rows(connection, tenant)
-        self._allow(tenant, plain)
+        self._opening.allow(tenant, plain, encrypting=self._encrypting == tenant)
         mark = stored.mark | COUNTED
         wrapped = master.rewrap(tenant, stored.id, stored.wrapped, stored.mark, master, mark=mark)
         connection.execute(
@@ -294,14 +274,6 @@ class Cipher:
         box = access.boxes[stored.id] = master.unwrap(tenant, stored.id, wrapped, mark=mark)
         self._begin(connection, tenant, box, plain)
         return box
-
-    def _allow(self, tenant: str, plain: str | None) -> None:
-        mixed = self.ring is not None and self.ring.mode == "mixed"
-        if plain is not None and not mixed and self._encrypting != tenant:
-            raise PlaintextError(
-                f"tenant {tenant!r} has rows in the clear ({plain}), and keys give a key for it: call "
-                f"index.admin.encrypt({tenant!r}) first (or open the file with encryption='mixed')"
-            )
 
     def _begin(self, connection: sqlite3.Connection, tenant: str, box: Box, plain: str | None) -> None:
         self._current[tenant] = box
@@ -325,50 +297,23 @@ class Cipher:
             EncryptionError: the tenant's key is not available (KeyErasedError: ever again).
             CorruptIndexError: the bytes were changed, or belong to another place or tenant.
         """
-        self.require([tenant])
-        if data is None:
-            return None
-        if isinstance(data, str) or not is_sealed(data):
-            if self.refuses_plain(tenant):
-                raise self.plain(place, tenant)
-            return unescaped(data.encode() if isinstance(data, str) else bytes(data))
-        return self.opening(tenant, sealed_by(data)).open(_around(tenant, place), data)
+        return self._opening.open(tenant, place, data)
 
     def opening(self, tenant: str, id: bytes) -> Box:
         """Return the data key with this id, which sealed bytes name."""
-        box = self._box(tenant, id)
-        if box is None or box.id != id:
-            raise EncryptionError(
-                f"bytes of tenant {tenant!r} are sealed with a data key that is not in the file"
-            )
-        return box
+        return self._opening.opening(tenant, id)
 
     def is_sealed(self, tenant: str) -> bool:
         """Whether the tenant has a data key."""
-        return self._box(tenant, None) is not None
+        return self._opening.is_sealed(tenant)
 
     def refuses_plain(self, tenant: str) -> bool:
         """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
-        if self.ring is None or not tenant or self.ring.access(tenant, fresh=False).master is None:
-            return False
-        if self.ring.mode != "mixed":
-            return True
-        box = self._box(tenant, None)
-        return box is not None and box.whole
+        return self._opening.refuses_plain(tenant)
 
     def plain(self, what: str, tenant: str) -> PlaintextError | CorruptIndexError:
         """Return the error for something in the clear that :meth:`refuses_plain`."""
-        box = self._box(tenant, None)
-        if box is not None and box.whole:
-            return CorruptIndexError(
-                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
-                "(index.admin.encrypt(tenant, accept=True) seals it)"
-            )
-        return PlaintextError(
-            f"{what} is in the clear, though keys give a key for tenant {tenant!r}: call "
-            f"index.admin.encrypt({tenant!r}), "
-            "or open the file with encryption='mixed' until then"
-        )
+        return self._opening.plain(what, tenant)
 
     def scope_digest(self, t: Tables, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
         """Return the digest of a scope in the state that was read; None: its tenant has none.
@@ -376,88 +321,23 @@ class Cipher:
         Raises:
             CorruptIndexError: it is not that of this state.
         """
-        if self.ring is None:
-            return None
-        box = self._box(scope.tenant, None)
-        if box is None or not box.counted:
-            return None
-        names = (scope.tenant, scope.user or "", scope.agent or "")
-        return box, open_digest(box, t, names, state.version, state.documents, state.vectors, state.digest)
+        return self._opening.scope_digest(t.document, scope, state)
 
     def table_problems(self, tenant: str) -> list[str]:
         """Return what is wrong with a tenant's rows in the tables beside the collections."""
-        box = self._box(tenant, None)
+        box = self._opening.box(tenant, None)
         return [] if box is None or not box.counted else table_problems(self._reader(), box, tenant)
-
-    def _box(self, tenant: str, id: bytes | None) -> Box | None:
-        """Return the data key with this id, or the tenant's."""
-        if self.ring is None:
-            if id is None and data_key(self._reader(), tenant) is None:
-                return None
-            raise _keyless(tenant)
-        access = self.ring.access(tenant, fresh=False)
-        if access.erased:
-            raise _erased(tenant)
-        box = None if id is None else access.boxes.get(id)
-        if box is None:
-            stored = data_key(self._reader(), tenant)
-            box = None if stored is None else self._unwrapped(tenant, access, stored)
-        return box
-
-    def _unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
-        box = access.boxes.get(stored.id)
-        if box is not None:
-            if box.mark & ~stored.mark:
-                raise CorruptIndexError(f"the data key of tenant {tenant!r} was put back in the file")
-            box.mark = stored.mark  # more may be demanded than was authenticated, never less
-            return box
-        if access.master is None:
-            raise EncryptionError(
-                f"keys: tenant {tenant!r} is encrypted in this file, expected its key, got None"
-            )
-        if access.master.fingerprint != stored.fingerprint:
-            raise EncryptionError(
-                f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
-                "index.admin.rotate_key)"
-            )
-        box = access.master.unwrap(tenant, stored.id, stored.wrapped, mark=stored.mark)
-        access.boxes[stored.id] = box
-        return box
 
     def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
         """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
-        tenant = scope.tenant
-        refused: bool | None = None  # asked for when it matters
-        if self.ring is not None and self.ring.access(tenant, fresh=False).erased:
-            raise _erased(tenant)
-        boxes: dict[bytes, RowBox] = {}
-
-        def opened(row: Sequence[Any]) -> StoredRow:
-            nonlocal refused
-            text = row[2]
-            if isinstance(text, str):
-                if refused is None:
-                    refused = self.refuses_plain(tenant)
-                if refused:
-                    raise self.plain(f"document {row[1]!r}", tenant)
-                return StoredRow(*row)
-            id = sealed_by(text)
-            box = boxes.get(id)
-            if box is None:
-                box = boxes[id] = RowBox(self.opening(tenant, id), table, scope)
-            return box.open(row)
-
-        return opened
+        return self._opening.row_opener(table, scope)
 
     def seal_image(self, table: str, scope: Scope, version: int, chunks: Sequence[bytes]) -> Sequence[bytes]:
         """Seal chunk images, if their tenant is encrypted; within a transaction."""
         box = self.current(scope.tenant, make=False)
         if box is None:
             return chunks
-        return [
-            box.seal(around_image(table, scope, version, i, len(chunks)), chunk)
-            for i, chunk in enumerate(chunks)
-        ]
+        return sealed_image(box, table, scope, version, chunks)
 
     def open_image(
         self, table: str, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
@@ -467,25 +347,7 @@ class Cipher:
         Raises:
             CorruptIndexError: they cannot be used, and the rows are to be read.
         """
-        current = self._box(scope.tenant, None)
-        refused = self.refuses_plain(scope.tenant)
-        if current is None:
-            if refused:
-                raise CorruptIndexError(f"an image of tenant {scope.tenant!r} is in the clear")
-            return chunks
-        opened: list[bytes | memoryview] = []
-        for i, chunk in enumerate(chunks):
-            if is_sealed(chunk) and sealed_by(chunk) == current.id:
-                opened.append(current.open(around_image(table, scope, version, i, len(chunks)), chunk))
-            elif is_sealed(chunk) or refused:
-                raise CorruptIndexError("an image was sealed with another key, or not at all")
-            else:
-                opened.append(chunk)
-        return opened
-
-
-def _around(tenant: str, place: str) -> bytes:
-    return frame(tenant, place)
+        return self._opening.open_image(table, scope, version, chunks)
 
 
 def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
@@ -535,20 +397,3 @@ def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _erased(tenant: str) -> KeyErasedError:
-    return KeyErasedError(
-        f"the key of tenant {tenant!r} was destroyed; erase(Scope({tenant!r})) removes what is left"
-    )
-
-
-def _uncounted(tenant: str) -> EncryptionError:
-    return EncryptionError(
-        f"tenant {tenant!r} was encrypted by an older version, and has no digests, which encryption='strict' demands: "
-        f"call index.admin.encrypt({tenant!r})"
-    )
-
-
-def _keyless(tenant: str) -> EncryptionError:
-    return EncryptionError(f"tenant {tenant!r} is encrypted in this file: open it with keys=")

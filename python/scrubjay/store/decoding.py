@@ -195,7 +195,7 @@ def row_reader(
 
     def unsealed(row: Sequence[Any]) -> StoredRow:
         text = row[2]
-        if current() is None and not (isinstance(text, bytes) and is_sealed(text)):
+        if not (isinstance(text, bytes) and is_sealed(text)) and current() is None:
             return lost(row, _OF_PLACE)
         if opened is None:
             raise EncryptionError(f"document {row[1]!r} is encrypted: open the file with keys=")

@@ -31,10 +31,13 @@ from scrubjay.store.schema import Tables, all_tables
 __all__ = [
     "Digests",
     "ScopeDigest",
+    "around_scope",
     "block",
     "blocks_of",
+    "changed",
     "mismatch",
     "open_digest",
+    "row_blocks",
     "scope_problems",
     "table_problems",
     "tombstone_blocks",
@@ -96,16 +99,16 @@ def around_scope(table: str, names: Sequence[str], version: int, documents: int,
 
 
 def open_digest(
-    box: Box, t: Tables, names: Sequence[str], version: int, documents: int, vectors: int, sealed: Any
+    box: Box, table: str, names: Sequence[str], version: int, documents: int, vectors: int, sealed: Any
 ) -> ScopeDigest:
-    """Return the digest of a scope.
+    """Return the digest of a scope, whose documents are in this table.
 
     Raises:
         CorruptIndexError: it is missing, or of another state of the scope.
     """
     if sealed is None and not documents:
         return ScopeDigest()
-    around = around_scope(t.document, names, version, documents, vectors)
+    around = around_scope(table, names, version, documents, vectors)
     try:
         if not isinstance(sealed, bytes):
             raise CorruptIndexError("missing")
@@ -157,6 +160,34 @@ def tombstone_blocks(connection: sqlite3.Connection, t: Tables, box: Box, key: i
 
 
 _Values = tuple[int | None, Sequence[bytes | None]]  # when a row expires, and what is sealed of it
+
+
+def changed(
+    box: Box,
+    was: ScopeDigest,
+    changes: Iterable[tuple[int, int, bytes | _Values]],
+    tombstones: Iterable[tuple[int, Any]],
+) -> ScopeDigest:
+    """Return the digest of a scope after rows came and went.
+
+    Args:
+        box: the tenant's data key.
+        was: the digest before.
+        changes: 1 or -1, number, and blocks of each row (or what :func:`row_blocks` makes them of).
+        tombstones: number and id of each document that was deleted.
+    """
+    early: dict[int, list[bytes]] = {1: [], -1: []}
+    late: dict[int, list[bytes]] = {1: [], -1: []}
+    for sign, seq, values in changes:
+        blocks = values if isinstance(values, bytes) else row_blocks(box, seq, *values)
+        (late if seq > was.image else early)[sign].append(blocks)
+    buried = [box.block(("tombstone", *own)) for own in tombstones]
+    come, come_late, gone, gone_late, dead = box.totals(
+        *(b"".join(some) for some in (early[1], late[1], early[-1], late[-1], buried))
+    )
+    total = was.total + come + come_late - gone - gone_late
+    recent = was.recent + come_late - gone_late + dead
+    return ScopeDigest(total % 2**128, was.image, recent % 2**128)
 
 
 class _Scope:
@@ -341,22 +372,11 @@ class Digests:
             return
         kept = self._kept.get((t.suffix, key))
         same = kept is not None and kept[0] == (box.id, one.names, one.state)
-        was = kept[1] if kept is not None and same else open_digest(box, t, one.names, *one.state)
-        early: dict[int, list[bytes]] = {1: [], -1: []}
-        late: dict[int, list[bytes]] = {1: [], -1: []}
-        for sign, seq, values in one.changes:
-            blocks = values if isinstance(values, bytes) else row_blocks(box, seq, *values)
-            (late if seq > was.image else early)[sign].append(blocks)
-        buried = [box.block(("tombstone", *own)) for own in one.tombstones]
-        come, come_late, gone, gone_late, dead = box.totals(
-            *(b"".join(some) for some in (early[1], late[1], early[-1], late[-1], buried))
-        )
-        image, recent = was.image, was.recent + come_late - gone_late + dead
+        was = kept[1] if kept is not None and same else open_digest(box, t.document, one.names, *one.state)
+        digest = changed(box, was, one.changes, one.tombstones)
         if one.image is not None:
-            image = one.image
-            recent = _recent(connection, t, box, key, image)
-        total = was.total + come + come_late - gone - gone_late
-        digest = ScopeDigest(total % 2**128, image, recent % 2**128)
+            recent = _recent(connection, t, box, key, one.image)
+            digest = ScopeDigest(digest.total, one.image, recent % 2**128)
         sealed = _write_scope(connection, t, box, key, one.names, now, digest)
         if len(self._kept) >= _MAX_KEPT:
             self._kept.clear()
@@ -530,7 +550,7 @@ def scope_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
         ).fetchall():
             names = (tenant, user, agent)
             try:
-                digest = open_digest(box, t, names, *state)
+                digest = open_digest(box, t.document, names, *state)
                 found = blocks_of(connection, t, box, "d.scope = ?", (key,))
                 if digest.total != box.total(b"".join(blocks for _, blocks in found)):
                     raise mismatch(names, "its rows are not those of its digest")

@@ -1,10 +1,11 @@
 """Keys, sealed byte strings, and what encryption promises.
 
-Each encrypted tenant of a file has a *data key*: 32 random bytes, drawn when the tenant is first written to. The table
-`data_key` keeps it wrapped by the tenant's *master key*, which only the provider knows. Texts, payloads, vectors and
+Each encrypted tenant has a *data key*: 32 random bytes, drawn when the tenant is first written to. The table `data_key`
+of a file, or the row of the tenant's home in a database, keeps it wrapped by the tenant's *master key*, which only the
+provider knows. Texts, payloads, vectors and
 images are sealed with the data key by AES-256-GCM. A new master key therefore costs one row
 (:mod:`scrubjay.store.rekeying`), and destroying the master key destroys everything of the tenant, in the file and in
-all its copies.
+all its copies. "The file" below is the tables of the database as well.
 
     sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
 

@@ -60,7 +60,7 @@ def write_export(
     found_damaged: list[str] = [] if damaged is None else damaged
     with store.snapshot():
         identity = store.identity()
-        sealing = not plaintext and isinstance(store, SqliteStore) and store.has_data_keys()
+        sealing = not plaintext and bool(store.encrypted_tenants())
         boxes: dict[str, Box | None] = {}
         header = {
             "scrubjay_export": _SEALED if sealing else _CLEAR,
@@ -152,7 +152,7 @@ def _scopes(connection: sqlite3.Connection, table: str) -> dict[Any, list[str]] 
 
 def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:
     """Write a new key for the tenant's lines; None: the tenant is in the clear."""
-    master = engine.file("export").cipher.master(tenant)
+    master = engine.store.cipher.master(tenant)
     if master is None:
         return None
     box, wrapped = master.make(tenant, mark=WHOLE)

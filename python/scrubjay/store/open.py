@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
-from scrubjay.errors import StoreFormatError, UnsupportedError
+from scrubjay.errors import StoreFormatError
 from scrubjay.store.budget import Budget
 from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
@@ -61,10 +61,13 @@ def open_engine(
             read_only=read_only,
         )
     else:
-        if ring is not None:
-            raise UnsupportedError("keys", str(place), "encryption of tenants is for files only yet")
         store = place.open(
-            collection, new, durability=durability, busy_seconds=busy_timeout, read_only=read_only
+            collection,
+            new,
+            durability=durability,
+            busy_seconds=busy_timeout,
+            read_only=read_only,
+            ring=ring,
         )
     try:
         stored = store.identity()

@@ -432,15 +432,19 @@ class ReadingStore:
             raise CorruptIndexError(str(opened.damage), id=row[1], scope=scope)
         return opened, scope
 
-    def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
-        away: set[str] = set()
+    def encrypted_tenants(self) -> list[str]:
+        """Return the tenants that have a data key, in alphabetical order."""
         with translated(self.path, "reading"):
             reader = self._reader
             if not schema.has_data_keys(reader):
-                return away
-            tenants = [tenant for (tenant,) in reader.execute("SELECT tenant FROM data_key").fetchall()]
-        for tenant in tenants:
+                return []
+            found = reader.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
+            return [tenant for (tenant,) in found]
+
+    def tenants_without_key(self) -> set[str]:
+        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
+        away: set[str] = set()
+        for tenant in self.encrypted_tenants():
             try:
                 self.cipher.openable(tenant) if self.cipher.ring is not None else away.add(tenant)
             except (EncryptionError, CorruptIndexError):

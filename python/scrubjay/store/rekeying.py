@@ -16,36 +16,26 @@ from typing import Any
 
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.cipher import DataKey, data_key, has_plain_rows
+from scrubjay.store.cipher import data_key, has_plain_rows
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.digests import scope_problems, table_problems
-from scrubjay.store.encryption import WHOLE, Box, Master, checked_key, is_sealed
+from scrubjay.store.encryption import WHOLE, Box, is_sealed
 from scrubjay.store.feedback import has_notes
+from scrubjay.store.opening import DataKey, rotated
 from scrubjay.store.registry import seal_tables
-from scrubjay.store.schema import Tables, all_tables, has_data_keys
+from scrubjay.store.schema import Tables, all_tables
 from scrubjay.store.sealing import RowBox
+from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import content_hash
 
-__all__ = ["encrypt_tenant", "encrypted_tenants", "rotate_key"]
+__all__ = ["encrypt_tenant", "rotate_key"]
 
 _BATCH = 500  # rows a transaction
 
 
-def encrypted_tenants(store: SqliteStore) -> list[str]:
-    """Return the tenants that have a data key, in alphabetical order."""
-    connection = store.reading_connection()
-    with store.snapshot():
-        if not has_data_keys(connection):
-            return []
-        return [
-            tenant
-            for (tenant,) in connection.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
-        ]
-
-
-def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress, *, accept: bool = False) -> int:
+def encrypt_tenant(store: Store, tenant: str, progress: Progress, *, accept: bool = False) -> int:
     """Seal whatever of a tenant is in the clear, in every collection; return how many documents that were.
 
     With `accept` that of a tenant who was encrypted whole before, too, and whatever sealed rows are there.
@@ -54,6 +44,10 @@ def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress, *, accep
         EncryptionError: the provider gives no key.
         CorruptIndexError: the tenant was encrypted whole, and something else changed the rows since.
     """
+    if not isinstance(store, SqliteStore):
+        from scrubjay.store.postgres.rekeying import encrypt_rows
+
+        return encrypt_rows(store, tenant, progress, accept=accept)
     n_sealed = 0
     with _encrypting(store, tenant) as (transaction, box):
         if box.whole and not accept:
@@ -228,38 +222,29 @@ def _mark_whole(store: SqliteStore, connection: sqlite3.Connection, tenant: str)
     ring = store.cipher.ring
     master = None if ring is None else ring.access(tenant, fresh=False).master
     if stored is not None and master is not None:
-        _rewrap(connection, tenant, stored, master, master, mark=stored.mark | WHOLE)
+        _write(connection, tenant, stored.rewrapped(tenant, master, master, mark=stored.mark | WHOLE))
 
 
-def rotate_key(store: SqliteStore, tenant: str, old: bytes) -> None:
+def rotate_key(store: Store, tenant: str, old: bytes) -> None:
     """Wrap a tenant's data key by the master key that the provider gives now, in place of `old`.
 
     Raises:
         EncryptionError: the tenant is not encrypted, `old` is not its key, or the provider gives no key.
     """
-    was = Master(checked_key(old, "old"))
-    if store.cipher.ring is None:
-        raise EncryptionError("rotate_key: expected an index that was opened with keys=")
-    store.cipher.ring.forget(tenant)  # its last answer is the old key
-    access = store.cipher.ring.access(tenant)
-    if access.master is None:
-        raise EncryptionError(f"keys: expected the new key of tenant {tenant!r}, got none")
+    if not isinstance(store, SqliteStore):
+        from scrubjay.store.postgres.rekeying import rotate_key as rotate_in_database
+
+        rotate_in_database(store, tenant, old)
+        return
+    turn = rotated(store.cipher.ring, tenant, old)
     with store.writing("changing a key") as transaction:
-        stored = data_key(transaction.connection, tenant)
-        if stored is None:
-            raise EncryptionError(f"tenant: {tenant!r} is not encrypted in this file")
-        if stored.fingerprint == access.master.fingerprint:
-            return  # done before
-        if stored.fingerprint != was.fingerprint:
-            raise EncryptionError(f"old: tenant {tenant!r} is encrypted with another key")
-        _rewrap(transaction.connection, tenant, stored, was, access.master, mark=stored.mark)
+        key = turn(data_key(transaction.connection, tenant))
+        if key is not None:
+            _write(transaction.connection, tenant, key)
 
 
-def _rewrap(
-    connection: sqlite3.Connection, tenant: str, stored: DataKey, was: Master, now: Master, *, mark: int
-) -> None:
-    wrapped = was.rewrap(tenant, stored.id, stored.wrapped, stored.mark, now, mark=mark)
+def _write(connection: sqlite3.Connection, tenant: str, key: DataKey) -> None:
     connection.execute(
         "UPDATE data_key SET whole = ?, fingerprint = ?, wrapped = ? WHERE tenant = ?",
-        (mark, now.fingerprint, wrapped, tenant),
+        (key.mark, key.fingerprint, key.wrapped, tenant),
     )

@@ -10,7 +10,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.encryption import Box, frame, is_sealed
 from scrubjay.store.protocol import RowId, StoredRow
 
-__all__ = ["RowBox", "around_image"]
+__all__ = ["RowBox", "around_image", "sealed_image"]
 
 
 class RowBox:
@@ -73,3 +73,12 @@ def around_image(table: str, scope: Scope, version: int, ordinal: int, n_chunks:
     """Return what is authenticated with one chunk of an image."""
     names = (table, scope.tenant, scope.user or "", scope.agent or "")
     return frame(*names, f"{version} {ordinal} {n_chunks}")
+
+
+def sealed_image(
+    box: Box, table: str, scope: Scope, version: int, chunks: Sequence[bytes]
+) -> Sequence[bytes]:
+    """Return the chunks of an image, sealed."""
+    return [
+        box.seal(around_image(table, scope, version, i, len(chunks)), chunk) for i, chunk in enumerate(chunks)
+    ]

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.store.digests import ScopeDigest
-from scrubjay.store.encryption import Box, KeyRing
+from scrubjay.store.encryption import Box, KeyRing, Master
 from scrubjay.store.erased import ErasureReport
 from scrubjay.store.feedback import Feedback
 from scrubjay.store.inspection import CheckReport
@@ -59,6 +59,10 @@ class Keys(Protocol):
 
     def require(self, tenants: Iterable[str]) -> None:
         """Raise EncryptionError unless the keys of tenants that write are available."""
+        ...
+
+    def master(self, tenant: str) -> Master | None:
+        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
         ...
 
 
@@ -291,6 +295,10 @@ class Store(Protocol):
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
         """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
+        ...
+
+    def encrypted_tenants(self) -> list[str]:
+        """Return the tenants that have a data key, in alphabetical order."""
         ...
 
     def tenants_without_key(self) -> set[str]:

@@ -333,11 +333,6 @@ class SqliteStore(ReadingStore):
             )
             return found.fetchone() is not None
 
-    def has_data_keys(self) -> bool:
-        """Whether any tenant of the file ever was encrypted."""
-        with translated(self.path, "reading"):
-            return schema.has_data_keys(self.reading_connection())
-
     def size_bytes(self) -> int:
         """Return how many bytes the files have together."""
         return sum(size_of(path) for path in self.files())

@@ -140,7 +140,7 @@ def sealed_cell(cipher: Cipher | None, tenant: str, place: str, given: Any) -> A
     if cipher is None or given is None or given == "":
         return given
     raw = given.encode() if isinstance(given, str) else given
-    kept = cipher.seal(tenant, place, raw)
+    kept = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw)
     return given if kept == raw else kept
 
 
@@ -192,9 +192,12 @@ def next_number(connection: sqlite3.Connection, table: str, *, wanted: bool) -> 
     """Return the number for a new row of an AUTOINCREMENT table; None: the next one."""
     if not wanted:
         return None
+    if not is_file(connection):
+        number: int = connection.next_number()  # type: ignore[attr-defined]
+        return number
     query = "SELECT ifnull(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ?"
-    (number,) = connection.execute(query, (table,)).fetchone()
-    return int(number)
+    (found,) = connection.execute(query, (table,)).fetchone()
+    return int(found)
 
 
 def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
@@ -277,7 +280,8 @@ class Sealer:
         if self._cipher is None or given is None:
             return given
         raw = given.encode() if isinstance(given, str) else given
-        kept = self._cipher.seal(tenant, place, raw)
+        seal = self._cipher.seal_text if isinstance(given, str) else self._cipher.seal
+        kept: str | bytes | None = seal(tenant, place, raw)
         return given if kept == raw else kept
 
     def open_text(self, tenant: str, column: str, run: int, seq: int, kept: str | bytes | None) -> str | None:

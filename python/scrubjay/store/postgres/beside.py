@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
@@ -18,6 +19,7 @@ from scrubjay.store.postgres.dialect import Layer, Statement, translated
 from scrubjay.store.postgres.errors import translated as errors_translated
 from scrubjay.store.postgres.keys import home_of
 from scrubjay.store.postgres.reading import agreeing
+from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, SealedText
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 
@@ -41,6 +43,11 @@ class Asked(Protocol):
     @property
     def transaction(self) -> PostgresTransaction | None:
         """This thread's transaction."""
+        ...
+
+    @property
+    def cipher(self) -> Keys:
+        """The keys of encrypted tenants."""
         ...
 
     def ask(
@@ -92,13 +99,25 @@ class Beside:
     """
 
     is_file = False
-    """What triggers do in a file, the layer does; nothing is sealed, no name is erased."""
+    """What triggers do in a file, the layer does."""
 
     def __init__(self, store: Asked, layer: Layer, statements: Sequence[str]) -> None:
         self._store = store
         self._layer = layer
         self._names = [re.split(r" ON |\(", one)[0].split()[-1] for one in statements]
         self.text_factory: Any = str
+
+    @property
+    def cipher(self) -> Keys:
+        """The keys of encrypted tenants."""
+        return self._store.cipher
+
+    def next_number(self) -> int:
+        """Return a number for a row that is written next, within a transaction."""
+        transaction = self._store.transaction
+        if transaction is None:
+            raise StoreError(f"writing: expected it inside of a transaction: {self._store.place}")
+        return transaction.number()
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Rows:
         """Run a statement of the layer.
@@ -141,10 +160,26 @@ class Beside:
             )
         rows: list[tuple[Any, ...]] = []
         n = 0
+        counted = counting(made.query)
         for one in transaction.homes if home is None else [home]:
-            more, n_more = transaction.batch.run(made.query, values, home=one)
+            if counted is None or not one or not transaction.sealer.is_encrypted(one):
+                more, n_more = transaction.batch.run(made.query, values, home=one)
+            else:
+                more, n_more = self._run_counted(transaction, counted, values, one)
             rows, n = rows + more, n + n_more
         return rows, n
+
+    def _run_counted(
+        self, transaction: PostgresTransaction, counted: Counted, values: dict[str, Any], home: str
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Run a statement that writes rows of an encrypted tenant that are in a digest; note which come and go."""
+        if counted.old is not None:
+            old, _ = transaction.batch.run(counted.old, values, home=home)
+            transaction.note_rows(-1, counted.table, old, home)
+        rows, n = transaction.batch.run(counted.query, values, home=home)
+        if counted.comes:
+            transaction.note_rows(1, counted.table, [row[counted.n_returned :] for row in rows], home)
+        return [row[: counted.n_returned] for row in rows], n
 
     def documents_within(self, scope: Scope) -> list[tuple[str, int]]:
         """Return of each collection the suffix of its name in reports and how many documents it has within a scope."""
@@ -178,6 +213,62 @@ class Beside:
                 )
 
 
+class Counted(NamedTuple):
+    """A statement that writes rows of a table that has digests."""
+
+    table: str
+    query: str
+    """It returns what it did, and the rows as they are then."""
+    n_returned: int
+    """How many values it returned itself."""
+    old: str | None
+    """The question for the rows that it will change; None: it only adds."""
+    comes: bool
+    """Whether rows are there afterwards."""
+
+
+_WRITES = re.compile(
+    r"(?:INSERT INTO (?P<new>\w+)|UPDATE (?P<changed>\w+)(?P<as>(?: AS \w+)?) SET|DELETE FROM (?P<gone>\w+))",
+    re.DOTALL,
+)
+
+
+@lru_cache(maxsize=512)
+def counting(query: str) -> Counted | None:
+    """Return a statement that writes, so that it says which rows come and go; None: its table has no digest.
+
+    >>> counting("UPDATE sj_memory_fact SET a = (SELECT 1 WHERE true) WHERE id = %(p0)s RETURNING tenant").old
+    'SELECT * FROM sj_memory_fact WHERE id = %(p0)s'
+    """
+    found = _WRITES.match(query)
+    if found is None:
+        return None
+    table = found["new"] or found["changed"] or found["gone"]
+    if table not in LAYER_TABLES:
+        return None
+    body, _, returned = query.partition(" RETURNING ")
+    n_returned = len(returned.split(",")) if returned else 0
+    whole = f"{body} RETURNING {returned}{', ' if returned else ''}{table}.*"
+    if found["new"]:
+        return Counted(table, whole, n_returned, None, comes=True)
+    where = _outer_where(body)
+    old = f"SELECT * FROM {table}{'' if where is None else body[where:]}"
+    return Counted(table, whole, n_returned, old, comes=found["changed"] is not None)
+
+
+def _outer_where(query: str) -> int | None:
+    """Return where the condition of a statement begins, outside of parentheses; None: it has none."""
+    depth = 0
+    for found in re.finditer(r"[()]| WHERE ", query):
+        if found[0] == "(":
+            depth += 1
+        elif found[0] == ")":
+            depth -= 1
+        elif depth == 0:
+            return found.start()
+    return None
+
+
 def as_kept(text: str) -> str:
     """Return a text of a layer as its tables have it.
 
@@ -190,6 +281,8 @@ def as_kept(text: str) -> str:
 
 
 def _stored(value: Any) -> Any:
+    if value.__class__ is SealedText:
+        return value.to_text()
     if value.__class__ is str:
         return as_kept(value)
     return int(value) if value.__class__ is bool else value
@@ -205,4 +298,6 @@ def _read(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def _as_given(value: Any) -> Any:
     if value.__class__ is not str or _ESCAPE not in value:
         return value
+    if value.startswith(SEALED_TEXT):
+        return SealedText.from_text(value)
     return value.replace(_ESCAPE + "0", "\0").replace(_ESCAPE + "1", _ESCAPE)

@@ -9,8 +9,10 @@ from scrubjay._native import Scope
 from scrubjay.store.decoding import marked, scope_of
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.keys import key_of
+from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.sealing import sealed_image
 
 __all__ = ["drop_collection", "forget_deleted", "vacuum", "write_image"]
 
@@ -19,6 +21,10 @@ def write_image(turns: Turns, scope: Scope, version: int, chunks: Sequence[bytes
     """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one."""
     batch, key = turns.batch, key_of(scope)
     place = (key.home, turns.collection, key.number)
+    box = None
+    if turns.sealer.ring is not None:
+        turns.begin([scope])  # who writes to the scope meanwhile would not know of the image in its digest
+        box = turns.sealer.current(scope.tenant, make=False)
     found = batch.ask(
         "SELECT horizon, version, embedding = (SELECT c.embedding FROM sj_collection c WHERE c.collection = "
         "s.collection) FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s "
@@ -32,7 +38,11 @@ def write_image(turns: Turns, scope: Scope, version: int, chunks: Sequence[bytes
     if newest is not None and newest + (not replace) > version:
         return
     batch.add(f"DELETE FROM sj_image WHERE {PLACE}", place, home=key.home)
-    for i, data in enumerate(marked(scope, version, chunks)):
+    chunks = marked(scope, version, chunks)
+    if box is not None:
+        chunks = sealed_image(box, table_of(turns.collection, "sj_image"), scope, version, chunks)
+        turns.picture(box, key, version)
+    for i, data in enumerate(chunks):
         batch.add(
             "INSERT INTO sj_image VALUES (%s, %s, %s, %s, %s, %s, %b)",
             (*place, i, len(chunks), version, data),

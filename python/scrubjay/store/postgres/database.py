@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from scrubjay.store.encryption import KeyRing
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.server import Server
@@ -41,7 +42,14 @@ class Database:
         return self.address.place
 
     def open(
-        self, collection: str, identity: Identity, *, durability: str, busy_seconds: float, read_only: bool
+        self,
+        collection: str,
+        identity: Identity,
+        *,
+        durability: str,
+        busy_seconds: float,
+        read_only: bool,
+        ring: KeyRing | None = None,
     ) -> PostgresStore:
         """Open a collection, which is made as `identity` if there is none; all with the same options."""
         with self._lock:
@@ -51,4 +59,6 @@ class Database:
                 )
                 self._shared = server, Feed(server, self.max_stale)
             server, feed = self._shared
-        return PostgresStore(server, feed, identity, collection=collection, max_stale=self.max_stale)
+        return PostgresStore(
+            server, feed, identity, collection=collection, max_stale=self.max_stale, ring=ring
+        )

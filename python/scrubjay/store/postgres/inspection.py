@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.inspection import CheckReport
+from scrubjay.store.postgres.digests import table_problems
+from scrubjay.store.postgres.sealing import plain_table
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.vectors import fits, n_bytes
 
@@ -80,6 +82,7 @@ def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
                 )
         except CorruptIndexError as error:
             report.add(error.what)
+    _check_keys(store, report)
     identity = store.identity()
     expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
     for page in store.walk(now=0):
@@ -90,6 +93,8 @@ def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
             except CorruptIndexError as error:
                 report.add(f"document {entry.id!r}: {error.what}")
                 continue
+            except EncryptionError:
+                continue  # its key is not available, or it is in the clear and must not be: its tenant says so
             if found is None:
                 continue
             row, scope = found
@@ -100,3 +105,26 @@ def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
                 report.add(
                     f"document {entry.id!r} of {scope!r}: its vector has {size} bytes, expected {expected}"
                 )
+
+
+def _check_keys(store: PostgresReader, report: CheckReport) -> None:
+    """Hold the notes of feedback to their digests, and tenants with keys to have nothing in the clear."""
+    cipher = store.cipher
+    if cipher.ring is None:
+        return
+    homes = store.ask("SELECT home FROM sj_home WHERE home <> '' ORDER BY home", home=EVERY_HOME)
+    for (tenant,) in homes:
+        try:
+            if not cipher.readable(tenant):
+                continue
+            plain = plain_table(store.ask, tenant) if cipher.refuses_plain(tenant) else None
+            if plain is not None:
+                report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
+            box = cipher.box(tenant, None)
+            if box is not None:
+                for problem in table_problems(store.ask, box, tenant):
+                    report.add(problem)
+        except CorruptIndexError as error:
+            report.add(str(error))
+        except EncryptionError:
+            continue

@@ -11,7 +11,7 @@ from scrubjay.store.encryption import frame
 from scrubjay.store.protocol import RowId
 from scrubjay.store.scopes import names_of
 
-__all__ = ["Key", "Plain", "Unreadable", "can_hold", "home_of", "id_of", "key_of", "stored_id"]
+__all__ = ["Key", "Unreadable", "can_hold", "home_of", "id_of", "key_of", "stored_id"]
 
 
 class Key(NamedTuple):
@@ -58,30 +58,3 @@ def id_of(data: bytes, kind: str | None) -> Any:
         return int(data) if kind == "int" else data.decode()
     except ValueError:
         return Unreadable(data)
-
-
-class Plain:
-    """What a store without encryption says of tenants' keys."""
-
-    ring = None
-
-    def readable(self, tenant: str) -> bool:
-        """Nothing is sealed."""
-        return True
-
-    openable = readable
-
-    def require(self, tenants: Any) -> None:
-        """Nobody needs a key."""
-
-    def refuses_plain(self, tenant: str) -> bool:
-        """Everything is in the clear."""
-        return False
-
-    def seal(self, tenant: str, place: str, raw: bytes) -> bytes:
-        """Nothing is sealed."""
-        return raw
-
-    def open(self, tenant: str, place: str, stored: bytes) -> bytes:
-        """Nothing is sealed."""
-        return stored

@@ -8,8 +8,11 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.decoding import scope_of
+from scrubjay.store.encryption import is_sealed
 from scrubjay.store.feedback import MAX_NOTES, Feedback
 from scrubjay.store.listing import warn_of
+from scrubjay.store.opening import around_cell
+from scrubjay.store.postgres.digests import place_of_note
 from scrubjay.store.postgres.keys import Unreadable, can_hold, home_of, id_of, key_of, stored_id
 from scrubjay.store.postgres.reading import PostgresReader, agreeing
 from scrubjay.store.postgres.turns import PLACE, Turns
@@ -38,16 +41,27 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
     kind = store.identity().id_kind
     notes: list[Feedback] = []
     damaged: list[str] = []
+    readable: dict[str, bool] = {}
     for row in found:
         number, query, data, used, lexical, vector, score, at = row[:8]
-        id = id_of(data, kind)
+        id, tenant = id_of(data, kind), row[8]
+        place = place_of_note(store.number, number)
         try:
+            if tenant not in readable:
+                readable[tenant] = store.cipher.readable(tenant)
+            if not readable[tenant]:  # its key was destroyed: as if erased
+                continue
             if isinstance(id, Unreadable):
                 raise CorruptIndexError("its document cannot be read")
             asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
+            is_refused = query is not None and not is_sealed(query) and store.cipher.refuses_plain(tenant)
+            if not is_refused:
+                query = store.cipher.open(tenant, place, query)
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
             continue
+        if is_refused:  # no damage: something else wrote it, or it is to be encrypted first
+            raise store.cipher.plain(place, tenant)
         text = None if query is None else query.decode("utf-8", "replace")
         notes.append(Feedback(id, used, text, lexical, vector, score, at / 1e6, asker, own))
     warn_of(damaged, store.place)
@@ -68,20 +82,25 @@ def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
         return False
     number = turns.next(key.home)
     query = None if note.query is None else note.query.encode()
+    box = turns.sealer.current(key.home)
+    if box is not None and query is not None:
+        query = box.seal(around_cell(key.home, place_of_note(turns.collection, number)), query)
     asker = (round(note.at * 1e6), *names_of(note.scope))
     ranks = (note.lexical_rank, note.vector_rank, note.score)
-    batch.add(
+    turns.notes.run(
+        1,
         "INSERT INTO sj_feedback VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (*place, number, *asker, key.number, data, note.used, query, *ranks),
-        home=key.home,
+        *place,
     )
     count = "SELECT count(*) FROM sj_feedback WHERE home = %s AND collection = %s"
     (n,) = batch.ask(count, place, home=key.home)[0]
     if n > MAX_NOTES + _PRUNED_EVERY:
-        batch.add(
+        turns.notes.run(
+            -1,
             "DELETE FROM sj_feedback WHERE home = %s AND collection = %s AND number <= (SELECT number FROM "
             "sj_feedback WHERE home = %s AND collection = %s ORDER BY number DESC LIMIT 1 OFFSET %s)",
             (*place, *place, MAX_NOTES),
-            home=key.home,
+            *place,
         )
     return True

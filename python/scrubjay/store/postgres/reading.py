@@ -12,14 +12,19 @@ from operator import itemgetter
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.decoding import Undecodable, row_reader, scope_of, unmarked
+from scrubjay.store.digests import ScopeDigest, mismatch, row_blocks
+from scrubjay.store.encryption import Box, KeyRing, is_sealed
+from scrubjay.store.opening import DataKey
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Parameters
+from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.errors import is_away, translated
-from scrubjay.store.postgres.keys import Key, Plain, Unreadable, can_hold, home_of, id_of, key_of, stored_id
+from scrubjay.store.postgres.keys import Key, Unreadable, can_hold, home_of, id_of, key_of, stored_id
+from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.staging import OF_DOCUMENT, vector_of
+from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.protocol import Changes, Entry, Event, Identity, Look, RowId, ScopeState, StoredRow
 from scrubjay.store.scopes import Sight, names_of
@@ -28,16 +33,18 @@ __all__ = ["PostgresReader"]
 
 _PAGE, _FIRST_PAGE = 5_000, 200  # rows in one answer
 _LIVE = "(expires_at IS NULL OR expires_at > %s)"
-_STATE = "key, version, horizon, documents, vectors"
+_STATE = "key, version, horizon, documents, vectors, digest"
 
 
 class PostgresReader:
     """The half of a store that reads; see :mod:`scrubjay.store.seam` for what the questions mean."""
 
-    def __init__(self, server: Server, collection: int, identity: Identity) -> None:
+    def __init__(
+        self, server: Server, collection: int, identity: Identity, ring: KeyRing | None = None
+    ) -> None:
         self.server = server
         self.number = collection
-        self.cipher = Plain()
+        self.cipher = Keys(ring, self._data_key, self._sealer)
         self._id_kind = identity.id_kind
         self._local = threading.local()  # .batch: of this thread's snapshot or transaction
 
@@ -47,6 +54,16 @@ class PostgresReader:
     def place(self) -> str:
         """The address without user and password."""
         return self.server.place
+
+    def _sealer(self) -> Sealer | None:
+        """What this thread's transaction seals with."""
+        return None
+
+    def _data_key(self, tenant: str) -> DataKey | None:
+        if "\0" in tenant:
+            return None
+        found = self.ask(f"SELECT {KEY} FROM sj_home WHERE home = %s", (tenant,), home=tenant)
+        return data_key_of(tenant, found[0]) if found else None
 
     # ------------------------------------------------------------------ asking
 
@@ -282,36 +299,63 @@ class PostgresReader:
 
     def _row(self, scope: Scope) -> Any:
         """Return what makes rows of this scope of (seq, id, text, payload, vector, hash) as they are stored."""
-        read, kind = row_reader(scope, None, lambda: None, self.place), self._kind()
+        kind = self._kind()
+        opened = None if self.cipher.ring is None else self.cipher.row_opener(table_of(self.number), scope)
+        read = row_reader(scope, opened, lambda: self._data_key(scope.tenant), self.place)
 
         def row(stored: Sequence[Any]) -> StoredRow:
             seq, data, text, payload, vector, checksum = stored
             id = id_of(data, kind)
             if isinstance(id, Unreadable):
+                if is_sealed(text):  # authenticated with its id: something else changed that
+                    raise CorruptIndexError("its id is not what was written", path=self.place, scope=scope)
                 return StoredRow(
                     seq, repr(bytes(data)), "", None, None, "its id is not what was written", False
                 )
-            return read((seq, id, _text(text), payload, vector, checksum))
+            return read((seq, id, text if is_sealed(text) else _text(text), payload, vector, checksum))
 
         return row
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; in a snapshot."""
+        """Yield the unexpired documents of exactly this scope in order of writing; in a snapshot.
+
+        Raises:
+            CorruptIndexError: a sealed row was changed, or (after the last one) rows were put back or taken out.
+        """
         if not can_hold(scope):
             return
         key, opened, after = key_of(scope), self._row(scope), -1
+        digest = None
+        if self.cipher.ring is not None and (state := self.scope_state(scope)) is not None:
+            digest = self.digest(scope, state)
         vector, asked = vector_of(key, self.number)
+        more, asked_more = ("", ()) if digest is None else end_in_place(key, self.number)
+        blocks = bytearray()
         while True:
             page = self.ask(
-                f"SELECT seq, id, text, payload, {vector}, hash FROM sj_document d WHERE home = %s AND collection = %s "
+                f"SELECT seq, id, text, payload, {vector}, hash {more and f', expires_at, {more}'} "
+                "FROM sj_document d WHERE home = %s AND collection = %s "
                 f"AND scope = %s AND seq > %s AND {_LIVE} ORDER BY seq LIMIT {_PAGE}",
-                (*asked, key.home, self.number, key.number, after, now),
+                (*asked, *asked_more, key.home, self.number, key.number, after, now),
                 home=key.home,
             )
-            yield from map(opened, page)
+            for row in page:
+                yield opened(row[:6])
+                if digest is not None:  # what was opened ends with its tag
+                    blocks += _blocks_of(digest[0], row)
             if len(page) < _PAGE:
-                return
+                break
             after = page[-1][0]
+        if digest is not None:
+            gone = self.ask(
+                f"SELECT seq, expires_at, {BLOCKS} FROM sj_document d WHERE home = %s AND collection = %s "
+                "AND scope = %s AND expires_at <= %s",
+                (key.home, self.number, key.number, now),
+                home=key.home,
+            )
+            blocks += b"".join(blocks_of(digest[0], *row) for row in gone)
+            if digest[0].total(blocks) != digest[1].total:
+                raise mismatch(names_of(scope), "its rows are not those of its digest")
 
     def rows_in(
         self,
@@ -324,7 +368,11 @@ class PostgresReader:
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse."""
         wanted = None if ids is None else [stored_id(id) for id in ids]
-        one_by_one = [self._rows_of(scope, now, newest, wanted, after) for scope in scopes if can_hold(scope)]
+        one_by_one = [
+            self._rows_of(scope, now, newest, wanted, after)
+            for scope in scopes
+            if can_hold(scope) and self.cipher.readable(scope.tenant)
+        ]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def _rows_of(
@@ -353,8 +401,14 @@ class PostgresReader:
                 return
             position, size = page[-1][0], _PAGE
 
-    def changes(self, key: Any, after: int, *, now: int, digest: Any = None) -> Changes:
-        """Return what happened to the scope with this key after version `after`; in a snapshot."""
+    def changes(
+        self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
+    ) -> Changes:
+        """Return what happened to the scope with this key after version `after`; in a snapshot.
+
+        Raises:
+            CorruptIndexError: `digest` has another sum of what came after its image.
+        """
         if not key:
             return Changes([], [])
         scope, kind = key.scope, self._kind()
@@ -375,12 +429,16 @@ class PostgresReader:
         )
         ids = (id_of(data, kind) for (data,) in gone)
         opened = self._row(scope)
+        if digest is not None:
+            recent = recent_of(self.ask, digest[0], key, self.number, after)
+            if recent != digest[1].recent:
+                raise CorruptIndexError("what came after the image was put back or taken out")
         return Changes([id for id in ids if not isinstance(id, Unreadable)], [opened(row) for row in rows])
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
         """Return the unexpired document with this id of the first scope that has one, all of the same tenant."""
         scopes = [scope for scope in sight.scopes if can_hold(scope)]
-        if not scopes:
+        if not scopes or not self.cipher.readable(scopes[0].tenant):
             return None
         keys = [key_of(scope) for scope in scopes]
         found = self.ask(
@@ -397,7 +455,7 @@ class PostgresReader:
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
-        if not can_hold(within):
+        if not can_hold(within) or not self.cipher.readable(within.tenant):
             return []
         condition, names = agreeing(within, table="s")
         found = self.ask(
@@ -445,6 +503,8 @@ class PostgresReader:
             if row[8] is None:
                 raise CorruptIndexError(f"its scope {row[2]} is not in the database", id=id)
             scope = scope_of(*row[8:])
+            if not self.cipher.readable(scope.tenant):
+                return None
             opened = openers.get(scope)
             if opened is None:
                 opened = openers[scope] = self._row(scope)
@@ -455,12 +515,28 @@ class PostgresReader:
 
         return Entry(id, load)
 
-    def tenants_without_key(self) -> set[str]:
-        """Nothing is encrypted here."""
-        return set()
+    def encrypted_tenants(self) -> list[str]:
+        """Return the tenants that have a data key, in alphabetical order."""
+        found = self.ask("SELECT home FROM sj_home WHERE key_id IS NOT NULL", home=EVERY_HOME)
+        return sorted(home for (home,) in found)
 
-    def digest(self, scope: Scope, state: ScopeState) -> None:
-        """Nothing is encrypted here."""
+    def tenants_without_key(self) -> set[str]:
+        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
+        away: set[str] = set()
+        for tenant in self.encrypted_tenants():
+            try:
+                self.cipher.readable(tenant) if self.cipher.ring is not None else away.add(tenant)
+            except (EncryptionError, CorruptIndexError):
+                away.add(tenant)
+        return away
+
+    def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
+        """Return the digest of a scope in a state that was read; None: it has none.
+
+        Raises:
+            CorruptIndexError: the state, or the digest, was put back or changed.
+        """
+        return self.cipher.scope_digest(table_of(self.number), scope, state)
 
     # ------------------------------------------------------------------ beside the documents
 
@@ -498,7 +574,10 @@ class PostgresReader:
         if not found or any(row[:3] != (i, len(found), found[0][2]) for i, row in enumerate(found)):
             return None
         version: int = found[0][2]
-        return version, unmarked(key.scope, version, [row[3] for row in found])
+        chunks: Sequence[bytes | memoryview] = [row[3] for row in found]
+        if self.cipher.ring is not None:
+            chunks = self.cipher.open_image(table_of(self.number, "sj_image"), key.scope, version, chunks)
+        return version, unmarked(key.scope, version, chunks)
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
         """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
@@ -538,7 +617,7 @@ class PostgresReader:
             after = found[-1][:3]
             page = []
             for row in found:
-                with suppress(CorruptIndexError):
+                with suppress(CorruptIndexError, EncryptionError):
                     page.append(self.sound((row[0], *row[3:8]), scope_of(*row[8:])))
             yield page
 
@@ -558,6 +637,14 @@ def agreeing(scope: Scope | None, *, exact: bool = False, table: str = "") -> tu
     }
     prefix = f"{table}." if table else ""
     return " AND ".join(f"{prefix}{column} = %s" for column in named), tuple(named.values())
+
+
+def _blocks_of(box: Box, row: Sequence[Any]) -> bytes:
+    """Return what a row (seq, id, text, payload, vector, hash, expiry, end of the vector in place) adds to a digest."""
+    seq, _, text, payload, vector, _, expires_at, in_place = row
+    if not is_sealed(text):
+        return b""
+    return row_blocks(box, seq, expires_at, (text, payload, vector if in_place is None else in_place or None))
 
 
 def _by_home(scopes: Sequence[Scope]) -> Iterator[tuple[str, list[Key]]]:

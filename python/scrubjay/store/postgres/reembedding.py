@@ -18,6 +18,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.keys import key_of
+from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.walls import EVERY_HOME
@@ -62,7 +63,7 @@ def reembed_rows(
             except failing:
                 is_down = True
             if is_down:
-                missing = [one for one in missing if not _make_pending(engine, *one)]
+                missing = [one for one in missing if not (one[0].usable and _make_pending(engine, *one))]
                 rows = [None] * len(missing)
             _stage(store, goal, missing, rows)
             n_embedded += 0 if is_down else len(rows)
@@ -121,15 +122,23 @@ def _pages(store: PostgresStore, size: int) -> Iterator[list[_Missing]]:
             home=EVERY_HOME,
         )
         if found:
-            yield [store.sound((row[0], *row[3:8]), scope_of(*row[8:])) for row in found]
+            named = [(row, scope_of(*row[8:])) for row in found]
+            yield [
+                store.sound((row[0], *row[3:8]), scope)
+                if store.cipher.readable(scope.tenant)
+                else (StoredRow(row[0], "", "", None, None, "its key was destroyed", False), scope)
+                for row, scope in named
+            ]
         if len(found) < size:
             return
         after = found[-1][:3]
 
 
 def _embedded(missing: Sequence[_Missing], embed: Embed, dtype: str) -> list[bytes | None]:
-    vectors = embed([(row.text, row.payload) for row, _ in missing])
-    return [None if vector is None else encode(vector, dtype) for vector in vectors]
+    texts = [(row.text, row.payload) for row, _ in missing if row.usable]
+    vectors = iter(embed(texts) if texts else [])
+    found = [next(vectors) if row.usable else None for row, _ in missing]
+    return [None if vector is None else encode(vector, dtype) for vector in found]
 
 
 def _stage(
@@ -141,14 +150,21 @@ def _stage(
         batch.add(f"SELECT {call}", parameters)
         if _goal(batch, store) != goal:
             raise StoreError("reembedding: another process began to change to another model, or was first")
+        if store.cipher.ring is not None:
+            transaction.sealer.hold({scope.tenant for _, scope in documents})
         for (row, scope), data in zip(documents, vectors, strict=True):
             key = key_of(scope)
+            sealed = data
+            if data is not None and store.cipher.ring is not None:
+                box = transaction.sealer.row_box(store.number, scope)
+                sealed = data if box is None else box.seal_vector(row.seq, row.id, data)
             # A document may have been deleted or replaced while its text was embedded.
             batch.add(
-                "INSERT INTO sj_staged SELECT home, collection, scope, seq, %s FROM sj_document WHERE home = %s "
+                "INSERT INTO sj_staged SELECT home, collection, scope, seq, "
+                f"CASE WHEN {is_sealed_sql('text')} THEN %s::bytea ELSE %s::bytea END FROM sj_document WHERE home = %s "
                 "AND collection = %s AND scope = %s AND seq = %s ON CONFLICT (home, collection, scope, seq) "
                 "DO UPDATE SET data = excluded.data",
-                (data, key.home, store.number, key.number, row.seq),
+                (sealed, data, key.home, store.number, key.number, row.seq),
                 home=key.home,
             )
 

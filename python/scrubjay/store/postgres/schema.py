@@ -32,12 +32,21 @@ __all__ = [
     "read_identity",
 ]
 
-VERSION = 3
+VERSION = 4
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
 _LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
 
-TABLES = ("sj_scope", "sj_document", "sj_tombstone", "sj_event", "sj_image", "sj_feedback", "sj_staged")
+TABLES = (
+    "sj_scope",
+    "sj_document",
+    "sj_tombstone",
+    "sj_event",
+    "sj_image",
+    "sj_feedback",
+    "sj_staged",
+    "sj_digest",
+)
 """Those that hold what belongs to a tenant, besides `sj_home`."""
 
 _SCRIPT = """
@@ -108,9 +117,20 @@ ALTER TABLE sj_scope ADD embedding int NOT NULL DEFAULT 0;
 ALTER TABLE sj_collection ADD embedding int NOT NULL DEFAULT 0, ADD reembedding text;
 """
 
+_SEALED = """
+-- The data key of an encrypted tenant, wrapped by its master key; all four are NULL if the tenant is in the clear.
+ALTER TABLE sj_home ADD key_id bytea, ADD key_mark int, ADD key_fingerprint bytea, ADD key_wrapped bytea;
+-- Sealed digests of the rows of encrypted tenants: of a scope's documents, of other tables by name.
+ALTER TABLE sj_scope ADD digest bytea;
+CREATE TABLE sj_digest(
+  home text NOT NULL, collection int NOT NULL, name text NOT NULL, digest bytea NOT NULL,
+  PRIMARY KEY (home, collection, name));
+"""
+
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (),  # the walls
     3: (_STAGED,),
+    4: (_SEALED,),
 }
 """Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
 
@@ -161,7 +181,7 @@ def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _version(connection)  # another process may have been first
         if found is None:
-            connection.execute(_SCRIPT + _STAGED)
+            connection.execute(_SCRIPT + _STAGED + _SEALED)
             connection.execute(
                 "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
             )

@@ -16,11 +16,14 @@ from typing import Any
 
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.sealing import is_sealed_sql, tag_sql
 
 __all__ = [
     "OF_DOCUMENT",
     "behind",
     "changing_model",
+    "end_in_place",
+    "ends_of",
     "holding_model",
     "put_in_place",
     "vector_of",
@@ -34,8 +37,10 @@ _STAGED = (
     "AND n.seq = d.seq)"
 )
 
+_IS_BEHIND = "s.embedding < c.embedding FROM sj_scope s JOIN sj_collection c ON c.collection = s.collection"
+
 OF_DOCUMENT = (
-    "CASE WHEN (SELECT s.embedding < c.embedding FROM sj_scope s JOIN sj_collection c ON c.collection = s.collection "
+    f"CASE WHEN (SELECT {_IS_BEHIND} "
     f"WHERE s.home = d.home AND s.collection = d.collection AND s.key = d.scope) THEN {_STAGED} ELSE d.vector END"
 )
 """The vector of a document `d`, whatever its scope."""
@@ -45,9 +50,18 @@ def vector_of(key: Key, collection: int) -> tuple[str, tuple[str, int, int]]:
     """Return the expression for the vector of a document `d` of one scope, asked once for all of them, and its
     parameters."""
     return (
-        "CASE WHEN (SELECT s.embedding < c.embedding FROM sj_scope s JOIN sj_collection c "
-        "ON c.collection = s.collection WHERE s.home = %s AND s.collection = %s AND s.key = %s) "
+        f"CASE WHEN (SELECT {_IS_BEHIND} WHERE s.home = %s AND s.collection = %s AND s.key = %s) "
         f"THEN {_STAGED} ELSE d.vector END",
+        (key.home, collection, key.number),
+    )
+
+
+def end_in_place(key: Key, collection: int) -> tuple[str, tuple[str, int, int]]:
+    """Return the expression for the end of the vector in place, of a sealed document `d` whose staged one is read
+    instead (empty if it has none; NULL if the one in place is read), and its parameters."""
+    return (
+        f"CASE WHEN (SELECT {_IS_BEHIND} WHERE s.home = %s AND s.collection = %s AND s.key = %s) "
+        f"THEN coalesce({tag_sql('d.vector')}, ''::bytea) END",
         (key.home, collection, key.number),
     )
 
@@ -69,6 +83,15 @@ def put_in_place(batch: Batch, collection: int, key: Key) -> None:
     batch.add(f"UPDATE sj_document d SET vector = {_STAGED} WHERE {_PLACE}", place, home=key.home)
     for table in ("sj_staged", "sj_image"):
         batch.add(f"DELETE FROM {table} WHERE {_PLACE}", place, home=key.home)
+
+
+def ends_of(collection: int, key: Key) -> Statement:
+    """Return the question for number, and the ends of both vectors, of each sealed row of a scope."""
+    return (
+        f"SELECT d.seq, {tag_sql('d.vector')}, {tag_sql(_STAGED)} FROM sj_document d WHERE {_PLACE} "
+        f"AND {is_sealed_sql('d.text')}",
+        (key.home, collection, key.number),
+    )
 
 
 def vectors_of(collection: int, key: Key) -> Statement:

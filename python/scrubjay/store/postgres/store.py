@@ -12,6 +12,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
 from scrubjay.store.decoding import scope_of
+from scrubjay.store.encryption import KeyRing
 from scrubjay.store.erased import ErasureReport
 from scrubjay.store.feedback import Feedback
 from scrubjay.store.inspection import CheckReport
@@ -27,6 +28,7 @@ from scrubjay.store.postgres.keys import can_hold, id_of, key_of
 from scrubjay.store.postgres.notes import read_notes
 from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.reading import PostgresReader
+from scrubjay.store.postgres.sealing import Sealer
 from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import behind
@@ -49,10 +51,18 @@ class PostgresStore(PostgresReader):
         identity: of a collection that is made.
         collection: its name; "" for the collection that every index has.
         max_stale: seconds for which a search may rely on what the feed said last; 0: it asks each time.
+        ring: the keys of encrypted tenants; None: nothing is sealed or opened.
     """
 
     def __init__(
-        self, server: Server, feed: Feed, identity: Identity, *, collection: str = "", max_stale: float = 1.0
+        self,
+        server: Server,
+        feed: Feed,
+        identity: Identity,
+        *,
+        collection: str = "",
+        max_stale: float = 1.0,
+        ring: KeyRing | None = None,
     ) -> None:
         connection = server.take()
         try:
@@ -64,7 +74,7 @@ class PostgresStore(PostgresReader):
                 stored = schema.read_identity(connection, number)
         finally:
             server.give(connection)
-        super().__init__(server, number, stored)
+        super().__init__(server, number, stored, ring)
         self.collection = collection
         self.max_stale = max_stale
         self._name = name
@@ -252,7 +262,7 @@ class PostgresStore(PostgresReader):
         for fresh in (False, True):
             connection = self.server.take(fresh=fresh)
             transaction = PostgresTransaction(
-                connection, self.number, self.place, self.server.lineage, self._stored_id
+                connection, self.number, self.place, self.server.lineage, self._stored_id, self.cipher
             )
             transaction.images_belong = self._history == self.server.lineage
             transaction.beside = self._beside
@@ -266,6 +276,16 @@ class PostgresStore(PostgresReader):
                     raise
                 self.server.forget_resting()  # it may have rested since before a restart: nothing was sent yet
         raise AssertionError("unreachable")
+
+    def _sealer(self) -> Sealer | None:
+        found = self.transaction
+        return None if found is None else found.sealer
+
+    def id_in(self, collection: int, data: bytes) -> Any:
+        """Return the id of stored bytes of a row of any collection."""
+        if collection == self.number:
+            return self._stored_id(data)
+        return id_of(data, schema.identity_of(self.ask(schema.IDENTITY, (collection,))).id_kind)
 
     def _stored_id(self, data: bytes) -> Any:
         return id_of(data, self._kind())
@@ -345,6 +365,8 @@ class PostgresStore(PostgresReader):
     def write_note(self, note: Feedback, *, now: int) -> bool:
         """Write a note on a document; see :mod:`scrubjay.store.feedback`."""
         if note.document_scope not in note.scope.visible() or not can_hold(note.scope):
+            return False
+        if not self.cipher.readable(note.scope.tenant):  # asked before the transaction
             return False
         with self.writing("recording feedback", scopes=[note.document_scope]) as transaction:
             return transaction.write_note(note, now=now)

@@ -15,6 +15,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import (
+    KeyErasedError,
     StoreBusyError,
     StoreError,
     StoreUnavailableError,
@@ -23,10 +24,13 @@ from scrubjay.errors import (
 )
 from scrubjay.payload import is_pending
 from scrubjay.store.decoding import Checksum, scope_of
+from scrubjay.store.encryption import Box
 from scrubjay.store.feedback import Feedback
+from scrubjay.store.opening import Opening
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.care import drop_collection, forget_deleted, write_image
+from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
@@ -35,13 +39,18 @@ from scrubjay.store.postgres.notes import write_note
 from scrubjay.store.postgres.order import settling
 from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_scopes
-from scrubjay.store.postgres.turns import PLACE, Turns
+from scrubjay.store.postgres.sealing import Sealer
+from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.scopes import names_of
+from scrubjay.store.sealing import RowBox
+from scrubjay.store.vectors import content_hash
 
 __all__ = ["PostgresTransaction"]
+
+_Old = tuple[int, bool, int | None, bytes | None]  # number, whether it has a vector, expiry, blocks
 
 
 class PostgresTransaction:
@@ -53,16 +62,23 @@ class PostgresTransaction:
         place: of the database, for messages.
         lineage: the history that the server shows now.
         id_of: stored bytes -> id.
+        opening: the keys of the store.
     """
 
     def __init__(
-        self, connection: Any, collection: int, place: str, lineage: str, id_of: Callable[[bytes], Any]
+        self,
+        connection: Any,
+        collection: int,
+        place: str,
+        lineage: str,
+        id_of: Callable[[bytes], Any],
+        opening: Opening,
     ) -> None:
         self.committed = False
         self.images_belong = True
         """Whether what this process has in memory is of the server's history."""
         self.batch = Batch(connection)
-        self._turns = Turns(self.batch, collection, lineage)
+        self._turns = Turns(self.batch, collection, lineage, opening)
         self._place = place
         self._lineage = lineage
         self._id_of = id_of
@@ -71,6 +87,7 @@ class PostgresTransaction:
         self.generations: dict[int, int] = {}
         """Collection -> its new generation: everything of it is to be read anew."""
         self._forgotten: list[Scope] = []  # whose names are erased
+        self._erased: dict[str, None] = {}  # tenants of whom everything was erased
         self.hints: list[Hint] = []
         """What others are to be told of once this is committed."""
 
@@ -80,6 +97,29 @@ class PostgresTransaction:
         self._changed_beside: dict[tuple[str, str, str], None] = {}
         self.beside: Any = None
         """What a layer above writes its rows by."""
+
+    @property
+    def sealer(self) -> Sealer:
+        """What the transaction seals with."""
+        return self._turns.sealer
+
+    def in_collection(self, number: int) -> Turns:
+        """Return the turns of this transaction as it writes to a collection; states that change there are left with
+        :meth:`Turns.leave_digest`, or not at all."""
+        return self._turns if number == self._turns.collection else self._turns.beside(number)
+
+    def seal_notes(self, tenant: str, box: Box) -> None:
+        """Seal the questions of a tenant's feedback that are in the clear, in every collection."""
+        if seal_notes(self.batch, box, tenant):
+            count_tables_anew(self.batch, box, tenant)
+
+    def note_rows(self, sign: int, table: str, rows: Sequence[tuple[Any, ...]], home: str) -> None:
+        """Note rows of a layer above that come (1) or go (-1), for their digest."""
+        self._turns.notes.note(sign, home, 0, table, rows)
+
+    def count_anew(self, tenant: str, box: Box) -> None:
+        """Let all digests of a tenant be those of what is there now."""
+        self._turns.count_anew(tenant, box)
 
     # ------------------------------------------------------------------ a layer above
 
@@ -178,6 +218,9 @@ class PostgresTransaction:
         """Commit now; what follows in the block runs outside of the transaction."""
         self._touch_scopes()
         self._leave_scopes()
+        self._turns.notes.settle()
+        for tenant in self._erased:
+            self.sealer.release(tenant)
         self._turns.leave_homes()
         started = time.monotonic()
         try:
@@ -259,7 +302,9 @@ class PostgresTransaction:
         old = self._old(by_scope)
         for row in rows:
             if row.expected is not None:
-                seq, _, expires_at = old.get((key_of(row.scope), stored_id(row.id)), (0, False, None))
+                seq, _, expires_at, _ = old.get(
+                    (key_of(row.scope), stored_id(row.id)), (0, False, None, None)
+                )
                 found = 0 if expires_at is not None and expires_at <= now else seq
                 if found != row.expected:
                     raise VersionConflictError(row.id, row.expected, found)
@@ -272,9 +317,9 @@ class PostgresTransaction:
                 found for found in (old.get((key, stored_id(row.id))) for row in part) if found is not None
             ]
             if gone:
-                self._remove(key, [seq for seq, _, _ in gone])
+                self._remove(key, state, [(seq, expires_at, blocks) for seq, _, expires_at, blocks in gone])
             state.documents += len(part) - len(gone)
-            state.vectors += sum(row.vector is not None for row in part) - sum(has for _, has, _ in gone)
+            state.vectors += sum(row.vector is not None for row in part) - sum(has for _, has, *_ in gone)
             written.append(Written(scope, before[scope].version, state.version, before[scope].documents))
         for home, of_home in new.items():
             insert(self.batch, home, self._turns.collection, of_home)
@@ -283,37 +328,43 @@ class PostgresTransaction:
     def _numbered(self, rows: Sequence[NewRow], now: int) -> dict[str, list[Loaded]]:
         """Return rows as the table has them, by home, with numbers in their order, also where they are of several."""
         number = self._turns.newest(home_of(row.scope) for row in rows)
-        known: dict[Scope, tuple[Key, Checksum]] = {}
+        known: dict[Scope, tuple[Key, Checksum, RowBox | None]] = {}
         numbered: dict[str, list[Loaded]] = {}
         for row in rows:
             of_scope = known.get(row.scope)
             if of_scope is None:
-                of_scope = known[row.scope] = key_of(row.scope), Checksum(row.scope)
-            key, checksum = of_scope
+                box = self.sealer.row_box(self._turns.collection, row.scope)
+                of_scope = known[row.scope] = key_of(row.scope), Checksum(row.scope), box
+            key, checksum, box = of_scope
             number += 1
             self._turns.number(key, number)
+            text, payload, vector = row.text.encode(), row.payload, row.vector
+            if box is None:
+                hash = checksum.of(row.id, row.text, payload)
+            else:
+                text, payload, vector = box.seal(number, row.id, row.text, payload, vector)
+                hash = content_hash(text, payload)
+                self._turns.state(row.scope).counted.add(number, row.expires_at, text, payload, vector)
             numbered.setdefault(key.home, []).append(
                 Loaded(
                     number,
                     key.number,
                     stored_id(row.id),
-                    row.text.encode(),
-                    row.payload,
-                    row.vector,
+                    text,
+                    payload,
+                    vector,
                     row.created_at,
                     now,
                     row.expires_at,
-                    checksum.of(row.id, row.text, row.payload),
+                    hash,
                     is_pending(row.payload),
                 )
             )
         return numbered
 
-    def _old(
-        self, by_scope: Mapping[Scope, Sequence[NewRow]]
-    ) -> dict[tuple[Key, bytes], tuple[int, bool, int | None]]:
-        """Return (number, whether it has a vector, expiry) of the rows that are there, by key and id."""
-        found: dict[tuple[Key, bytes], tuple[int, bool, int | None]] = {}
+    def _old(self, by_scope: Mapping[Scope, Sequence[NewRow]]) -> dict[tuple[Key, bytes], _Old]:
+        """Return the rows that are there, by key and id."""
+        found: dict[tuple[Key, bytes], _Old] = {}
         by_home: dict[str, list[tuple[Key, list[bytes]]]] = {}
         known, self._known = self._known, None  # true until anything is written
         for scope, part in by_scope.items():
@@ -331,14 +382,28 @@ class PostgresTransaction:
 
     def _question_of_old(self, key: Key, ids: list[bytes]) -> Statement:
         return (
-            f"SELECT id, seq, vector IS NOT NULL, expires_at FROM sj_document WHERE {PLACE} AND id = ANY(%s)",
+            f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
+            "AND id = ANY(%s)",
             (key.home, self._turns.collection, key.number, ids),
         )
 
-    def _remove(self, key: Key, seqs: Sequence[int]) -> None:
+    @property
+    def _blocks(self) -> str:
+        """The expression for what a row adds to a digest, if it may be sealed."""
+        return "NULL::bytea" if self.sealer.ring is None else BLOCKS
+
+    def _remove(self, key: Key, state: Touched, rows: Sequence[tuple[int, int | None, bytes | None]]) -> None:
+        """Delete rows (number, expiry, blocks) of a scope."""
+        seqs = [row[0] for row in rows]
+        if any(blocks is not None for _, _, blocks in rows):
+            with suppress(KeyErasedError):  # then it is never read again
+                box = self.sealer.current(key.home, make=False)
+                if box is not None:
+                    for row in rows:
+                        state.counted.remove(box, *row)
         self.batch.add(
             f"DELETE FROM sj_document WHERE {PLACE} AND seq = ANY(%s)",
-            (key.home, self._turns.collection, key.number, list(seqs)),
+            (key.home, self._turns.collection, key.number, seqs),
             home=key.home,
         )
 
@@ -351,44 +416,47 @@ class PostgresTransaction:
         if not state.documents or not wanted:
             return None
         found = self.batch.ask(
-            f"SELECT id, seq, vector IS NOT NULL FROM sj_document WHERE {PLACE} AND id = ANY(%s)",
+            f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
+            "AND id = ANY(%s)",
             (key.home, self._turns.collection, key.number, list(wanted)),
             home=key.home,
         )
-        by_id = {row[0]: row[1:] for row in found}
-        gone = [(*by_id[data], data) for data in wanted if data in by_id]
-        return self._delete(scope, gone, [wanted[data] for *_, data in gone], reason, now) if gone else None
+        by_id = {row[0]: row for row in found}
+        gone = [by_id[data] for data in wanted if data in by_id]
+        return self._delete(scope, gone, [wanted[row[0]] for row in gone], reason, now) if gone else None
 
     def _delete(
         self,
         scope: Scope,
-        gone: Sequence[tuple[int, bool, bytes]],
+        gone: Sequence[tuple[Any, ...]],
         ids: Sequence[RowId],
         reason: str,
         now: int,
     ) -> Written:
-        """Delete rows (number, whether it has a vector, id) of a locked scope; leave tombstones and an event."""
+        """Delete rows (id, number, whether it has a vector, expiry, blocks) of a locked scope; leave tombstones and an
+        event."""
         key, state = key_of(scope), self._turns.state(scope)
         before = replace(state)
-        self._remove(key, [seq for seq, _, _ in gone])
+        self._remove(key, state, [(seq, expires_at, blocks) for _, seq, _, expires_at, blocks in gone])
         place = (key.home, self._turns.collection, key.number)
-        self.batch.add(
-            f"DELETE FROM sj_feedback WHERE {PLACE} AND id = ANY(%s)",
-            (*place, [g[2] for g in gone]),
-            home=key.home,
-        )
+        self._delete_notes(f"{PLACE} AND id = ANY(%s)", (*place, [row[0] for row in gone]), key.home)
         numbers = [self._turns.next(key.home) for _ in gone]
         self.batch.add(
             "INSERT INTO sj_tombstone SELECT %s, %s, %s, u.seq, u.id "
             "FROM unnest(%s::bigint[], %s::bytea[]) AS u(seq, id)",
-            (*place, numbers, [data for _, _, data in gone]),
+            (*place, numbers, [row[0] for row in gone]),
             home=key.home,
         )
         state.version, state.is_changed = numbers[-1], True
         state.documents -= len(gone)
-        state.vectors -= sum(has for _, has, _ in gone)
+        state.vectors -= sum(row[2] for row in gone)
+        state.counted.tombstones += zip(numbers, (row[0] for row in gone), strict=True)
         self._event(key, state.version, reason, len(gone), now)
         return Written(scope, before.version, state.version, before.documents, list(ids))
+
+    def _delete_notes(self, condition: str, parameters: Sequence[Any], home: str) -> None:
+        query = f"DELETE FROM sj_feedback WHERE {condition}"
+        self._turns.notes.run(-1, query, parameters, home, self._turns.collection)
 
     def _event(self, key: Key, version: int, reason: str, n_documents: int, now: int) -> None:
         written = reason.encode("utf-8", "surrogatepass")
@@ -427,12 +495,13 @@ class PostgresTransaction:
         for scope in scopes:
             key = key_of(scope)
             gone = self.batch.ask(
-                f"SELECT seq, vector IS NOT NULL, id FROM sj_document WHERE {PLACE} AND expires_at <= %s ORDER BY seq",
+                f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
+                "AND expires_at <= %s ORDER BY seq",
                 (key.home, self._turns.collection, key.number, now),
                 home=key.home,
             )
             if gone:
-                ids = [self._id_of(data) for _, _, data in gone]
+                ids = [self._id_of(row[0]) for row in gone]
                 written.append(self._delete(scope, gone, ids, "sweep", now))
         return written
 
@@ -457,21 +526,21 @@ class PostgresTransaction:
         scopes = [scope_of(*row) for row in found]
         self._turns.begin(scopes)
         asked, asked_names = agreeing(scope, exact=exact)
-        self.batch.add(
-            f"DELETE FROM sj_feedback WHERE {asked} AND collection = %s",
-            (*asked_names, self._turns.collection),
-            home=home,
-        )
+        self._delete_notes(f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home)
+        if scope.user is None and scope.agent is None:
+            self._erased[home] = None
         return [self._erase_one(one, reason, now) for one in scopes]
 
     def _erase_one(self, scope: Scope, reason: str, now: int) -> Written:
         key, state = key_of(scope), self._turns.state(scope)
         before = replace(state)
-        for table in ("sj_document", "sj_image", "sj_tombstone", "sj_feedback", "sj_staged"):
-            place = (key.home, self._turns.collection, key.number)
+        place = (key.home, self._turns.collection, key.number)
+        for table in ("sj_document", "sj_image", "sj_tombstone", "sj_staged"):
             self.batch.add(f"DELETE FROM {table} WHERE {PLACE}", place, home=key.home)
+        self._delete_notes(PLACE, place, key.home)
         state.version = state.horizon = self._turns.next(key.home)
         state.documents, state.vectors, state.is_changed = 0, 0, True
+        state.counted = Counted()  # a scope without documents has no digest
         if before.documents:
             self._event(key, state.version, reason, before.documents, now)
         return Written(scope, before.version, state.version, before.documents, erased=True)

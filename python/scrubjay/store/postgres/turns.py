@@ -7,14 +7,27 @@ server's time in microseconds, or the number after the last one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreFormatError
+from scrubjay.errors import KeyErasedError, StoreFormatError
+from scrubjay.store.digests import ScopeDigest
+from scrubjay.store.encryption import Box
+from scrubjay.store.opening import DataKey, Opening
 from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.digests import (
+    Counted,
+    Notes,
+    count_scopes_anew,
+    count_tables_anew,
+    recent_of,
+    seal_digest,
+    seal_notes,
+)
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of
-from scrubjay.store.postgres.staging import holding_model, put_in_place, vectors_of
+from scrubjay.store.postgres.sealing import KEY, Sealer, data_key_of
+from scrubjay.store.postgres.staging import ends_of, holding_model, put_in_place, vectors_of
 from scrubjay.store.scopes import names_of
 
 __all__ = ["PLACE", "Touched", "Turns"]
@@ -35,6 +48,8 @@ class Touched:
     is_changed: bool = False
     embedding: int = 0
     """Which is in place; see :mod:`scrubjay.store.postgres.staging`."""
+    counted: Counted = field(default_factory=Counted)
+    """What digests know of it."""
 
 
 class Turns:
@@ -44,9 +59,10 @@ class Turns:
         batch: of the transaction.
         collection: the number of the collection.
         lineage: the history that the server shows now.
+        opening: the keys of the store.
     """
 
-    def __init__(self, batch: Batch, collection: int, lineage: str) -> None:
+    def __init__(self, batch: Batch, collection: int, lineage: str, opening: Opening) -> None:
         self.batch = batch
         self.collection = collection
         self.generation = 0
@@ -56,11 +72,18 @@ class Turns:
         self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
         self._taken: dict[str, int] = {}  # home -> the last number that its row has already
         self._dropped: set[str] = set()
+        self._keys: dict[str, DataKey | None] = {}  # home -> its data key; its row is locked
+        self.sealer = Sealer(opening, batch, self._keys, self.lock, self._begin)
+        self._all = [self]  # of all collections that the transaction writes to
+        self.notes = Notes(batch, self.sealer)
 
     def beside(self, collection: int) -> Turns:
         """Return the same turns, as the transaction writes to another collection."""
-        other = Turns(self.batch, collection, self._lineage)
+        other = Turns(self.batch, collection, self._lineage, self.sealer.opening)
         other._last, other._taken, other._dropped = self._last, self._taken, self._dropped
+        other._keys, other.sealer, other.notes = self._keys, self.sealer, self.notes
+        other._all = self._all
+        self._all.append(other)
         call, parameters = holding_model(collection)
         self.batch.add(f"SELECT {call}", parameters)
         return other
@@ -86,7 +109,7 @@ class Turns:
         take: Statement = (
             # No time of a server that shards may be newer than the statement; numbers ascend in any case.
             "UPDATE sj_home SET last = greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint) "
-            "+ %s WHERE home = %s RETURNING last",
+            f"+ %s WHERE home = %s RETURNING last, {KEY}",
             (n_numbers, home),
         )
         self.batch.add_seeing(home, *holding_model(self.collection))
@@ -96,6 +119,7 @@ class Turns:
             return self.batch.ask(*question, home=home)
         self._taken[home] = taken[0][0]
         self._last[home] = taken[0][0] - n_numbers
+        self._keys[home] = data_key_of(home, taken[0][1:])
         self._enter(home, scope, state)
         return found
 
@@ -112,8 +136,8 @@ class Turns:
         else:
             # Each statement sees what was committed before it began, so the states are those after the wait.
             lock: Statement = (
-                "SELECT last, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM sj_home WHERE home = %s "
-                "FOR UPDATE",
+                f"SELECT last, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, {KEY} FROM sj_home "
+                "WHERE home = %s FOR UPDATE",
                 (home,),
             )
             if not self._last:
@@ -121,17 +145,21 @@ class Turns:
             found, *states = self.batch.ask_all([lock, *questions], home=home)
             while not found:  # it is new; or another process erases its name just now, and perhaps again
                 self.batch.add(
-                    "INSERT INTO sj_home VALUES (%s, 0) ON CONFLICT DO NOTHING", (home,), home=home
+                    "INSERT INTO sj_home(home, last) VALUES (%s, 0) ON CONFLICT DO NOTHING",
+                    (home,),
+                    home=home,
                 )
                 found, *states = self.batch.ask_all([lock, *questions], home=home)
-            self._last[home] = max(found[0])
+            self._last[home] = max(found[0][:2])
+            self._keys[home] = data_key_of(home, found[0][2:])
         for scope, state in zip(scopes, states, strict=True):
             self._enter(home, scope, state)
 
     def _question(self, scope: Scope) -> Statement:
         key = key_of(scope)
         return (
-            "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation "
+            "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation, "
+            "s.digest "
             "FROM sj_collection c LEFT JOIN sj_scope s ON s.home = %s AND s.collection = c.collection "
             "AND s.key = %s AND s.tenant = %s AND s.usr = %s AND s.agent = %s WHERE c.collection = %s",
             (key.home, key.number, *names_of(scope), self.collection),
@@ -141,7 +169,7 @@ class Turns:
         """Note the state of a scope, whose staged vectors are put in place first."""
         if not state:
             raise StoreFormatError("collection: it was dropped by another process")
-        version, documents, vectors, horizon, in_place, embedding, self.generation = state[0]
+        version, documents, vectors, horizon, in_place, embedding, self.generation, digest = state[0]
         touched = Touched(
             scope,
             version or 0,
@@ -150,9 +178,13 @@ class Turns:
             horizon or 0,
             is_new=version is None,
             embedding=embedding,
+            counted=Counted(version or 0, documents or 0, vectors or 0, digest),
         )
         self.touched[key_of(scope)] = touched
         if in_place is not None and in_place < embedding:
+            if self.sealer.is_encrypted(home):
+                for row in self.batch.ask(*ends_of(self.collection, key_of(scope)), home=home):
+                    touched.counted.exchange(*row)
             put_in_place(self.batch, self.collection, key_of(scope))
             ((touched.vectors,),) = self.batch.ask(*vectors_of(self.collection, key_of(scope)), home=home)
             touched.version = touched.horizon = self.next(home)
@@ -219,7 +251,59 @@ class Turns:
                 continue
             self.batch.add("UPDATE sj_home SET last = %s WHERE home = %s", (last, home), home=home)
 
+    def picture(self, box: Box, key: Key, version: int) -> None:
+        """Collect the digest of a scope that gets an image of a version, and is else as it was read."""
+        total = self.touched[key].counted.opened(box, key, self.collection).total
+        recent = recent_of(self.batch.ask, box, key, self.collection, version)
+        self.leave_digest(box, key, ScopeDigest(total, version, recent))
+
+    def leave_digest(self, box: Box, key: Key, digest: ScopeDigest) -> None:
+        """Collect the digest of a scope whose version and counts are as they were read."""
+        was = self.touched[key].counted
+        state = (was.version, was.documents, was.vectors)
+        sealed = seal_digest(box, key, self.collection, *state, digest)
+        self.touched[key].counted = Counted(*state, sealed)
+        self.batch.add(
+            "UPDATE sj_scope SET digest = %s WHERE home = %s AND collection = %s AND key = %s",
+            (sealed, key.home, self.collection, key.number),
+            home=key.home,
+        )
+
+    def _begin(self, tenant: str, box: Box) -> None:
+        """A tenant that has rows in the clear got its data key: everything has a digest from now on."""
+        seal_notes(self.batch, box, tenant)
+        self.count_anew(tenant, box)
+
+    def count_anew(self, tenant: str, box: Box) -> None:
+        """Let all digests of a locked tenant be those of what is there now, in every collection."""
+        sealed = count_scopes_anew(self.batch, box, tenant)
+        for turns in self._all:
+            for key, state in turns.touched.items():
+                if key.home == tenant:
+                    state.counted.digest = sealed.get((turns.collection, key.number))
+        count_tables_anew(self.batch, box, tenant)
+
+    def _digest(self, key: Key, state: Touched) -> bytes | None:
+        """Return the digest of a scope as it is left; None: it needs none.
+
+        Raises:
+            EncryptionError: the tenant's key is not available.
+            CorruptIndexError: something else changed the scope before.
+        """
+        if not state.documents or not self.sealer.is_encrypted(key.home):
+            return None
+        try:
+            box = self.sealer.current(key.home, make=False)
+        except KeyErasedError:
+            return state.counted.digest  # never read again
+        if box is None:
+            return None
+        after = state.counted.after(box, key, self.collection)
+        return seal_digest(box, key, self.collection, state.version, state.documents, state.vectors, after)
+
     def _statement_of(self, key: Key, state: Touched) -> Statement:
+        digest = self._digest(key, state)
+        state.counted = Counted(state.version, state.documents, state.vectors, digest)
         values = (
             state.version,
             state.horizon,
@@ -227,17 +311,19 @@ class Turns:
             state.vectors,
             self._lineage,
             state.embedding,
+            digest,
         )
         if state.is_new:
             return (
                 "INSERT INTO sj_scope(home, collection, key, tenant, usr, agent, version, horizon, documents, vectors, "
-                "lineage, embedding, changed) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                "lineage, embedding, digest, changed) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
                 "statement_timestamp())",
                 (key.home, self.collection, key.number, *names_of(state.scope), *values),
             )
         return (
             "UPDATE sj_scope SET version = %s, horizon = %s, documents = %s, vectors = %s, lineage = %s, "
-            "embedding = %s, changed = statement_timestamp() WHERE home = %s AND collection = %s AND key = %s",
+            "embedding = %s, digest = %s, changed = statement_timestamp() "
+            "WHERE home = %s AND collection = %s AND key = %s",
             (*values, key.home, self.collection, key.number),
         )
 

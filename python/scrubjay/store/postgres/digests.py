@@ -1,0 +1,336 @@
+"""Digests of the rows of encrypted tenants; :mod:`scrubjay.store.digests` says what a digest is, and what it is for.
+
+That of a scope stands in `sj_scope`, those of notes of feedback and of rows of a layer above in `sj_digest`. There are
+no triggers: a transaction notes what it adds and removes. Vectors of another model are in the digest of their scope
+once they are in place; until then each is authenticated by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError, KeyErasedError
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.digests import (
+    ScopeDigest,
+    around_scope,
+    block,
+    changed,
+    mismatch,
+    open_digest,
+)
+from scrubjay.store.encryption import BLOCK_BYTES, Box, frame
+from scrubjay.store.opening import around_cell
+from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.sealing import (
+    LAYER_TABLES,
+    Sealer,
+    is_sealed_sql,
+    layer_tables,
+    table_of,
+    tag_sql,
+)
+from scrubjay.store.scopes import names_of
+
+__all__ = [
+    "BLOCKS",
+    "Counted",
+    "Notes",
+    "blocks_of",
+    "count_scopes_anew",
+    "count_tables_anew",
+    "place_of_note",
+    "recent_of",
+    "seal_digest",
+    "seal_notes",
+    "table_problems",
+]
+
+BLOCKS = (
+    f"CASE WHEN {is_sealed_sql('d.text')} THEN {tag_sql('d.text')} || "
+    f"coalesce({tag_sql('d.payload')}, ''::bytea) || coalesce({tag_sql('d.vector')}, ''::bytea) END"
+)
+"""What the values of a row `d` of documents add to the digest of its scope; NULL: the row is in the clear."""
+_PLACE = "home = %s AND collection = %s AND scope = %s"
+
+
+def blocks_of(box: Box, seq: int, expires_at: int | None, values: bytes | None) -> bytes:
+    """Return what a row adds to its digest, of what `BLOCKS` gives; nothing if it is in the clear."""
+    if values is None:
+        return b""
+    whole = values.ljust(-(-len(values) // BLOCK_BYTES) * BLOCK_BYTES, b"\0")  # cut by something else
+    return whole if expires_at is None else whole + box.block(("expires", seq, expires_at))
+
+
+@dataclass
+class Counted:
+    """A scope in a transaction: its state as it was read, and which sealed rows come and go."""
+
+    version: int = 0
+    documents: int = 0
+    vectors: int = 0
+    digest: bytes | None = None
+    changes: list[tuple[int, int, Any]] = field(default_factory=list)
+    tombstones: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def add(self, seq: int, expires_at: int | None, *values: bytes | None) -> None:
+        """Note a row that comes, as it is stored."""
+        self.changes.append((1, seq, (expires_at, values)))
+
+    def remove(self, box: Box, seq: int, expires_at: int | None, blocks: bytes | None) -> None:
+        """Note a row that goes; `blocks` as the server gives them."""
+        self.changes.append((-1, seq, blocks_of(box, seq, expires_at, blocks)))
+
+    def exchange(self, seq: int, old: bytes | None, new: bytes | None) -> None:
+        """Note that the vector of a sealed row is replaced; the ends of both."""
+        self.changes += [(sign, seq, block(tag)) for sign, tag in ((-1, old), (1, new)) if tag is not None]
+
+    def opened(self, box: Box, key: Key, collection: int) -> ScopeDigest:
+        """Return the digest as it was.
+
+        Raises:
+            CorruptIndexError: it is missing, or of another state of the scope.
+        """
+        return open_digest(
+            box,
+            table_of(collection),
+            names_of(key.scope),
+            self.version,
+            self.documents,
+            self.vectors,
+            self.digest,
+        )
+
+    def after(self, box: Box, key: Key, collection: int) -> ScopeDigest:
+        """Return the digest with what was noted."""
+        was = self.opened(box, key, collection)
+        return changed(box, was, self.changes, self.tombstones)
+
+
+def seal_digest(
+    box: Box, key: Key, collection: int, version: int, documents: int, vectors: int, digest: ScopeDigest
+) -> bytes:
+    """Return the digest of a scope as its row has it."""
+    around = around_scope(table_of(collection), names_of(key.scope), version, documents, vectors)
+    return box.seal(around, digest.to_bytes())
+
+
+def recent_of(ask: Callable[..., Any], box: Box, key: Key, collection: int, image: int) -> int:
+    """Return the sum of the rows and tombstones that came after the image of a version.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows.
+        box: the tenant's data key.
+        key: of the scope.
+        collection: its number.
+        image: the version.
+    """
+    place = (key.home, collection, key.number, image)
+    rows = ask(
+        f"SELECT seq, expires_at, {BLOCKS} FROM sj_document d WHERE {_PLACE} AND seq > %s",
+        place,
+        home=key.home,
+    )
+    dead = ask(f"SELECT seq, id FROM sj_tombstone WHERE {_PLACE} AND seq > %s", place, home=key.home)
+    blocks = [blocks_of(box, *row) for row in rows]
+    blocks += [box.block(("tombstone", seq, id)) for seq, id in dead]
+    return box.total(b"".join(blocks)) % 2**128
+
+
+def count_scopes_anew(batch: Batch, box: Box, tenant: str) -> dict[tuple[int, int], bytes]:
+    """Let the digests of a locked tenant's scopes be those of the rows that are there; return them, by collection and
+    key of the scope."""
+    sealed: dict[tuple[int, int], bytes] = {}
+    for collection, number, usr, agent, version, documents, vectors, image in batch.ask(
+        "SELECT collection, key, usr, agent, version, documents, vectors, coalesce((SELECT max(i.version) "
+        "FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection AND i.scope = s.key), 0) "
+        "FROM sj_scope s WHERE home = %s AND documents > 0",
+        (tenant,),
+        home=tenant,
+    ):
+        key = Key(tenant, number, scope_of(tenant, usr, agent))
+        rows = batch.ask(
+            f"SELECT seq, expires_at, {BLOCKS} FROM sj_document d WHERE {_PLACE}",
+            (tenant, collection, number),
+            home=tenant,
+        )
+        total = box.total(b"".join(blocks_of(box, *row) for row in rows))
+        recent = recent_of(batch.ask, box, key, collection, image)
+        digest = ScopeDigest(total, image, recent)
+        sealed[collection, number] = seal_digest(box, key, collection, version, documents, vectors, digest)
+        batch.add(
+            "UPDATE sj_scope SET digest = %s WHERE home = %s AND collection = %s AND key = %s",
+            (sealed[collection, number], tenant, collection, number),
+            home=tenant,
+        )
+    return sealed
+
+
+# ---------------------------------------------------------------------- rows of other tables
+
+_NOTE = "number, at, tenant, usr, agent, scope, id, used, query, lexical_rank, vector_rank, score"
+_NAME = "sj_feedback"
+
+DIGEST = "SELECT digest FROM sj_digest WHERE home = %s AND collection = %s AND name = %s"
+"""The question for the digest of a table's rows of a home."""
+
+
+def rows_of(table: str, home: str, collection: int) -> Statement:
+    """Return the question for the rows of a home that are in the digest of a table."""
+    if table == _NAME:
+        return f"SELECT {_NOTE} FROM {table} WHERE home = %s AND collection = %s", (home, collection)
+    return f"SELECT * FROM {table} WHERE home = %s", (home,)
+
+
+def _row_block(box: Box, table: str, row: Sequence[Any]) -> bytes:
+    """Return what a row adds; trailing NULLs are not counted, as those of columns that are added some day."""
+    n = len(row)
+    while n and row[n - 1] is None:
+        n -= 1
+    return box.block((table, *row[:n]))
+
+
+def _around(home: str, collection: int, table: str) -> bytes:
+    return frame("digest of a table", table_of(collection, table), home)
+
+
+def _opened_total(box: Box, home: str, collection: int, table: str, stored: Sequence[Sequence[Any]]) -> int:
+    if not stored:
+        return 0
+    try:
+        return int.from_bytes(box.open(_around(home, collection, table), stored[0][0]), "little")
+    except CorruptIndexError:
+        raise mismatch((home, "", ""), f"the digest of table {table} was changed") from None
+
+
+def _total(box: Box, table: str, rows: Iterable[Sequence[Any]]) -> int:
+    return box.total(b"".join(_row_block(box, table, row) for row in rows))
+
+
+class Notes:
+    """The rows of encrypted tenants, in tables beside the documents, that a transaction writes and deletes. Not for
+    several threads."""
+
+    def __init__(self, batch: Batch, sealer: Sealer) -> None:
+        self._batch = batch
+        self._sealer = sealer
+        self._changes: dict[tuple[str, int, str], list[tuple[int, tuple[Any, ...]]]] = {}
+
+    def run(self, sign: int, query: str, parameters: Sequence[Any], home: str, collection: int) -> None:
+        """Run a statement that inserts (1) or deletes (-1) notes of feedback of a locked home."""
+        if not self._sealer.is_encrypted(home):
+            self._batch.add(query, parameters, home=home)
+            return
+        rows = self._batch.ask(f"{query} RETURNING {_NOTE}", parameters, home=home)
+        self.note(sign, home, collection, _NAME, rows)
+
+    def note(
+        self, sign: int, home: str, collection: int, table: str, rows: Iterable[tuple[Any, ...]]
+    ) -> None:
+        """Note rows of an encrypted tenant that come (1) or go (-1)."""
+        self._changes.setdefault((home, collection, table), []).extend((sign, row) for row in rows)
+
+    def settle(self) -> None:
+        """Write the digests of what changed, before the transaction is committed.
+
+        Raises:
+            EncryptionError: the key of a tenant whose rows changed is not available.
+        """
+        changes, self._changes = self._changes, {}
+        for (home, collection, table), of_table in changes.items():
+            if of_table and self._sealer.is_encrypted(home):
+                self._settle(home, collection, table, of_table)
+
+    def _settle(
+        self, home: str, collection: int, table: str, changes: Sequence[tuple[int, tuple[Any, ...]]]
+    ) -> None:
+        batch, place = self._batch, (home, collection, table)
+        question, parameters = rows_of(table, home, collection)
+        left, stored = batch.ask_all([(f"SELECT EXISTS({question})", parameters), (DIGEST, place)], home=home)
+        if not left[0][0]:
+            batch.add(
+                "DELETE FROM sj_digest WHERE home = %s AND collection = %s AND name = %s", place, home=home
+            )
+            return
+        try:
+            box = self._sealer.current(home, make=False)
+        except KeyErasedError:
+            return  # never read again
+        if box is None:
+            return
+        come, gone = (_total(box, table, (row for own, row in changes if own == sign)) for sign in (1, -1))
+        total = (_opened_total(box, *place, stored) + come - gone) % 2**128
+        _write(batch, box, *place, total)
+
+
+def _write(batch: Batch, box: Box, home: str, collection: int, table: str, total: int) -> None:
+    sealed = box.seal(_around(home, collection, table), total.to_bytes(BLOCK_BYTES, "little"))
+    batch.add(
+        "INSERT INTO sj_digest VALUES (%s, %s, %s, %s) ON CONFLICT (home, collection, name) "
+        "DO UPDATE SET digest = excluded.digest",
+        (home, collection, table, sealed),
+        home=home,
+    )
+
+
+def place_of_note(collection: int, number: int) -> str:
+    """Return where a question is, for the keys."""
+    return f"{_NAME}.query {collection}.{number}"
+
+
+def seal_notes(batch: Batch, box: Box, tenant: str) -> int:
+    """Seal the questions of a locked tenant's feedback that are in the clear, in every collection; how many."""
+    found = batch.ask(
+        f"SELECT collection, number, query FROM sj_feedback WHERE home = %s AND NOT {is_sealed_sql('query')}",
+        (tenant,),
+        home=tenant,
+    )
+    for collection, number, query in found:
+        sealed = box.seal(around_cell(tenant, place_of_note(collection, number)), query)
+        batch.add(
+            "UPDATE sj_feedback SET query = %s WHERE home = %s AND collection = %s AND number = %s",
+            (sealed, tenant, collection, number),
+            home=tenant,
+        )
+    return len(found)
+
+
+def counted_tables(ask: Callable[..., Any], home: str) -> list[tuple[int, str]]:
+    """Return (collection, table) of everything beside the documents that has a digest if it has rows of a home."""
+    noted = ask("SELECT DISTINCT collection FROM sj_feedback WHERE home = %s", (home,), home=home)
+    return [*((collection, _NAME) for (collection,) in noted), *((0, table) for table in layer_tables(ask))]
+
+
+def count_tables_anew(batch: Batch, box: Box, tenant: str) -> None:
+    """Let the digests of what a locked tenant has beside its documents be those of the rows that are there."""
+    batch.add("DELETE FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+    for collection, table in counted_tables(batch.ask, tenant):
+        rows = batch.ask(*rows_of(table, tenant, collection), home=tenant)
+        if rows:
+            _write(batch, box, tenant, collection, table, _total(box, table, rows))
+
+
+def table_problems(ask: Callable[..., Any], box: Box, tenant: str) -> list[str]:
+    """Return what is wrong with what a tenant has beside its documents, in every collection.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows.
+        box: the tenant's data key.
+        tenant: whose rows.
+    """
+    problems = []
+    kept = ask("SELECT collection, name FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+    for collection, table in sorted({*counted_tables(ask, tenant), *kept}):
+        try:
+            if table != _NAME and table not in LAYER_TABLES:
+                raise mismatch((tenant, "", ""), f"there is a digest of {table!r}, which has none")
+            rows = ask(*rows_of(table, tenant, collection), home=tenant)
+            stored = ask(DIGEST, (tenant, collection, table), home=tenant)
+            if _opened_total(box, tenant, collection, table, stored) != _total(box, table, rows):
+                raise mismatch((tenant, "", ""), f"the rows of table {table} are not those of its digest")
+        except CorruptIndexError as error:
+            problems.append(error.what)
+    return problems

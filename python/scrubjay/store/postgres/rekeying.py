@@ -1,0 +1,225 @@
+"""Encrypting a tenant whose rows are in the clear, and changing a master key; :mod:`scrubjay.store.rekeying` says how.
+
+As in a file: the first transaction draws the data key and seals what is beside the documents, these are sealed in small
+transactions, each with the turn of the tenant, and at the end the data key is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.progress import Progress
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.digests import mismatch, open_digest
+from scrubjay.store.encryption import WHOLE, Box
+from scrubjay.store.opening import rotated
+from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
+from scrubjay.store.postgres.keys import Unreadable, key_of
+from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
+from scrubjay.store.postgres.store import PostgresStore
+from scrubjay.store.postgres.transaction import PostgresTransaction
+from scrubjay.store.postgres.turns import PLACE
+from scrubjay.store.sealing import RowBox
+from scrubjay.store.vectors import content_hash
+
+__all__ = ["encrypt_rows", "rotate_key"]
+
+_BATCH = 500  # rows a transaction
+_CLEAR = f"home = %s AND NOT {is_sealed_sql('text')}"
+
+
+def encrypt_rows(store: Any, tenant: str, progress: Progress, *, accept: bool) -> int:
+    """Seal whatever of a tenant is in the clear; see :func:`scrubjay.store.rekeying.encrypt_tenant`."""
+    n_sealed = 0
+    with _encrypting(store, tenant) as (transaction, box):
+        if box.whole and not accept:
+            _refuse_changes(transaction, tenant, box)
+    while True:
+        for collection, scope in _scopes_in_the_clear(store, tenant):
+            while True:
+                with _encrypting(store, tenant) as (transaction, box):
+                    n = _seal_some(store, transaction, collection, scope, box)
+                n_sealed += n
+                progress.update(n)
+                if n < _BATCH:
+                    break
+        with _encrypting(store, tenant) as (transaction, box):
+            batch = transaction.batch
+            if batch.ask(f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1", (tenant,), home=tenant):
+                continue  # an index that was open before there were keys wrote meanwhile
+            transaction.seal_notes(tenant, box)
+            batch.add(
+                "DELETE FROM sj_image i WHERE home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = i.home "
+                f"AND p.collection = i.collection AND p.scope = i.scope AND NOT {is_sealed_sql('p.data')})",
+                (tenant,),
+                home=tenant,
+            )
+            if accept:
+                _accept(transaction, tenant)
+                transaction.count_anew(tenant, box)
+            if not box.whole:
+                transaction.sealer.mark(tenant, WHOLE)
+            return n_sealed
+
+
+@contextmanager
+def _encrypting(store: PostgresStore, tenant: str) -> Iterator[tuple[PostgresTransaction, Box]]:
+    store.cipher.ring_or_error(tenant)  # before the writer's turn
+    with store.writing("encrypting", scopes=()) as transaction:
+        transaction.lock([tenant])
+        transaction.sealer.encrypting = tenant
+        box = transaction.sealer.current(tenant)
+        if box is None:
+            raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
+        yield transaction, box
+
+
+def _scopes_in_the_clear(store: PostgresStore, tenant: str) -> list[tuple[int, Scope]]:
+    found = store.ask(
+        "SELECT DISTINCT d.collection, s.tenant, s.usr, s.agent FROM sj_document d JOIN sj_scope s ON s.home = d.home "
+        "AND s.collection = d.collection AND s.key = d.scope WHERE d.home = %s "
+        f"AND NOT {is_sealed_sql('d.text')} ORDER BY d.collection",
+        (tenant,),
+        home=tenant,
+    )
+    return [(collection, scope_of(*names)) for collection, *names in found]
+
+
+def _seal_some(
+    store: PostgresStore, transaction: PostgresTransaction, collection: int, scope: Scope, box: Box
+) -> int:
+    """Seal the next rows of a scope that are in the clear; how many."""
+    batch, key = transaction.batch, key_of(scope)
+    place = (key.home, collection, key.number)
+    turns = transaction.in_collection(collection)
+    state = turns.state(scope)  # staged vectors are in place now
+    found = batch.ask(
+        "SELECT d.seq, d.id, d.text, d.payload, d.vector, n.data, d.expires_at FROM sj_document d "
+        "LEFT JOIN sj_staged n ON n.home = d.home AND n.collection = d.collection AND n.scope = d.scope "
+        "AND n.seq = d.seq WHERE d.home = %s AND d.collection = %s AND d.scope = %s "
+        f"AND NOT {is_sealed_sql('d.text')} ORDER BY d.seq LIMIT {_BATCH}",
+        place,
+        home=key.home,
+    )
+    row_box = RowBox(box, table_of(collection), scope)
+    for seq, data, clear, *values, expires_at in found:
+        id = store.id_in(collection, data)
+        if isinstance(id, Unreadable):
+            raise CorruptIndexError(f"document {bytes(data)!r}: its id is not what was written")
+        # Of a row that was sealed before, and is plain now because something else wrote its text, some may be sealed.
+        columns = ("payload", "vector", "vector")
+        payload, vector, staged = (
+            row_box.opened_or(column, seq, id, value) for column, value in zip(columns, values, strict=True)
+        )
+        try:
+            text = clear.decode()
+        except UnicodeDecodeError:
+            raise CorruptIndexError(f"document {id!r}: its text is not what was written") from None
+        sealed = row_box.seal(seq, id, text, payload, vector)
+        batch.add(
+            f"UPDATE sj_document SET text = %s, payload = %s, vector = %s, hash = %s WHERE {PLACE} AND seq = %s",
+            (*sealed, content_hash(*sealed[:2]), *place, seq),
+            home=key.home,
+        )
+        if staged is not None:
+            batch.add(
+                f"UPDATE sj_staged SET data = %s WHERE {PLACE} AND seq = %s",
+                (row_box.seal_vector(seq, id, staged), *place, seq),
+                home=key.home,
+            )
+        state.counted.add(seq, expires_at, *sealed)
+    if state.is_changed:
+        turns.leave_scopes()
+    elif found:
+        turns.leave_digest(box, key, state.counted.after(box, key, collection))
+    return len(found)
+
+
+# ---------------------------------------------------------------------- what was encrypted before
+
+
+def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> None:
+    plain = plain_table(transaction.batch.ask, tenant)
+    problems = [] if plain is None else [f"rows of tenant {tenant!r} in {plain} are in the clear"]
+    if not problems:
+        problems = _problems(transaction, tenant, box)
+    if problems:
+        raise CorruptIndexError(
+            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+        )
+
+
+def _problems(transaction: PostgresTransaction, tenant: str, box: Box) -> list[str]:
+    """Return what is wrong with the rows of a tenant's scopes and with its notes, in every collection."""
+    ask, problems = transaction.batch.ask, []
+    for collection, number, usr, agent, *state in ask(
+        "SELECT collection, key, usr, agent, version, documents, vectors, digest FROM sj_scope WHERE home = %s",
+        (tenant,),
+        home=tenant,
+    ):
+        names = (tenant, usr, agent)
+        try:
+            digest = open_digest(box, table_of(collection), names, *state)
+            rows = ask(
+                f"SELECT seq, expires_at, {BLOCKS} FROM sj_document d WHERE {PLACE}",
+                (tenant, collection, number),
+                home=tenant,
+            )
+            if digest.total != box.total(b"".join(blocks_of(box, *row) for row in rows)):
+                raise mismatch(names, "its rows are not those of its digest")
+        except CorruptIndexError as error:
+            problems.append(str(error))
+    return problems + table_problems(ask, box, tenant)
+
+
+def _accept(transaction: PostgresTransaction, tenant: str) -> None:
+    """Make the present rows the state of a tenant's scopes: their counts; images are made again."""
+    batch = transaction.batch
+    own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key"
+    number = transaction.number()
+    batch.add("DELETE FROM sj_image WHERE home = %s", (tenant,), home=tenant)
+    batch.add(
+        "UPDATE sj_scope s SET version = %s, horizon = %s, "
+        f"documents = (SELECT count(*) FROM sj_document d WHERE {own}), "
+        f"vectors = (SELECT count(vector) FROM sj_document d WHERE {own}), digest = NULL, "
+        "changed = statement_timestamp() WHERE home = %s",
+        (number, number, tenant),
+        home=tenant,
+    )
+    batch.add(
+        "DELETE FROM sj_feedback f WHERE home = %s AND NOT EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home "
+        "AND d.collection = f.collection AND d.scope = f.scope AND d.id = f.id)",
+        (tenant,),
+        home=tenant,
+    )
+    rows: Sequence[Any] = batch.ask(
+        "SELECT collection, scope, seq, text, payload, hash FROM sj_document WHERE home = %s",
+        (tenant,),
+        home=tenant,
+    )
+    for collection, scope, seq, text, payload, hash in rows:
+        if (right := content_hash(text, payload)) != hash:
+            batch.add(
+                f"UPDATE sj_document SET hash = %s WHERE {PLACE} AND seq = %s",
+                (right, tenant, collection, scope, seq),
+                home=tenant,
+            )
+
+
+def rotate_key(store: Any, tenant: str, old: bytes) -> None:
+    """Wrap a tenant's data key by the master key that the provider gives now, in place of `old`.
+
+    Raises:
+        EncryptionError: the tenant is not encrypted, `old` is not its key, or the provider gives no key.
+    """
+    turn = rotated(store.cipher.ring, tenant, old)
+    with store.writing("changing a key", scopes=()) as transaction:
+        transaction.lock([tenant])
+        key = turn(transaction.sealer.stored(tenant))
+        if key is not None:
+            transaction.sealer.write(tenant, key)

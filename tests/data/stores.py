@@ -1,0 +1,46 @@
+"""Lets a suite that opens indexes by paths run over PostgreSQL as well: each path stands for a database of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Index
+from tests.data.postgres import as_superuser, new_url
+
+__all__ = ["asked", "database_of", "use_postgres"]
+
+
+def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file."""
+    databases: dict[str, str] = {}
+    opened: Any = Index.open.__func__  # type: ignore[attr-defined]
+
+    def open_database(cls: type[Index], path: str | Path, *arguments: Any, **options: Any) -> Index:
+        if not str(path).startswith("postgresql:"):
+            if str(path) not in databases:
+                databases[str(path)] = new_url()
+                monkeypatch.setenv(f"SCRUBJAY_TEST_DATABASE {path}", databases[str(path)])
+            path = databases[str(path)]
+        options.setdefault("max_stale", 0)
+        index: Index = opened(cls, path, *arguments, **options)
+        return index
+
+    monkeypatch.setattr(Index, "open", classmethod(open_database))
+
+
+def database_of(path: object) -> str | None:
+    """Return the database that a path stands for; None: it is a file."""
+    return os.environ.get(f"SCRUBJAY_TEST_DATABASE {path}")
+
+
+def asked(url: str, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Return what a statement gives that passes the walls, as somebody at the server sees and changes rows."""
+    import psycopg
+
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
+        cursor = connection.execute(query, parameters or None)  # type: ignore[arg-type]
+        return cursor.fetchall() if cursor.description else []
