@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ class Serving:
         found = re.search(r"listening on (http://\S+:(\d+))", line)
         assert found is not None, line + self.process.stderr.read()
         self.url, self.port = found[1], int(found[2])
+        self._errors: list[str] = []
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         for _ in range(3000):  # the socket listens before the application answers
             try:
                 if self.ask("GET", "/health/ready", timeout=60)[0] == 200:
@@ -38,6 +42,11 @@ class Serving:
             except OSError:
                 time.sleep(0.02)
         raise AssertionError("the service did not get ready")
+
+    def _listen(self) -> None:
+        """Read what it says, so that it never waits for a reader: it logs each refused candidate, for one."""
+        assert self.process.stderr is not None
+        self._errors += self.process.stderr
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, timeout: float = 60
@@ -62,8 +71,10 @@ class Serving:
         """Tell it to end; return the exit code and what it said."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        out, errors = self.process.communicate(timeout=180)
-        return self.process.returncode, out + errors
+        code = self.process.wait(timeout=180)
+        self._listener.join()
+        assert self.process.stdout is not None
+        return code, self.process.stdout.read() + "".join(self._errors)
 
     def __enter__(self) -> Serving:
         return self
@@ -71,4 +82,4 @@ class Serving:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.end()
