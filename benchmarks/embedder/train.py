@@ -27,6 +27,8 @@ NAME = "en-1"
 RARITY = 1e-3
 KEPT_OF_BEGINNING = 0.3
 BATCH, LEARNING_RATE, SIMILARITY_WEIGHT, SEED = 2_048, 1e-2, 16.0, 5
+TRANSLATIONS_STEP = 3
+"""Every third translation is taken, so that what programs show is not most of all lines."""
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.98
 
 
@@ -160,6 +162,7 @@ def read_lines(folder: Path, tokens: list[str]) -> tuple[Lines, Floats]:
     every = [text for _, text in teacher.lines(folder)]
     size = teacher.SHARD_LINES
     texts = [text for path in shards for text in every[int(path.stem[6:]) * size :][:size]]
+    translations, of = translations[::TRANSLATIONS_STEP], of[::TRANSLATIONS_STEP]
     ids = [plain.tokenize(text) for text in (*texts, *english, *translations)]
     target = [*range(len(english), len(vectors)), *range(len(english)), *of]
     whole = [(one, number) for one, number in zip(ids, target, strict=True) if one]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.embedder import sources
 
 from scrubjay import CorruptIndexError, Index, Query, Scope, StaticEmbedder
 from scrubjay.embedders import Embedder, Static, as_embedder, from_spec
+from scrubjay.embedders.static import PACKAGED_NAME
 from scrubjay.errors import EmbedderError
 from tests.properties.test_word_piece import TABLE
 from tests.reference import word_piece
@@ -49,6 +52,33 @@ def test_a_name_of_the_command_line_is_a_file(path: Path) -> None:
     named = from_spec(f"static:{path}")
     assert isinstance(named, Static) and named.name == Static(path).name
     assert isinstance(as_embedder(f"static:{path}"), Static)
+
+
+def test_the_package_has_a_table_of_its_own(tmp_path: Path) -> None:
+    embedder = from_spec("static")
+    assert isinstance(embedder, Static)
+    assert (embedder.name, embedder.dim) == (PACKAGED_NAME, 384)
+    query, near, far = embedder.embed_documents(["travel by railway", "a train journey", "a raincoat"])
+    assert query @ near > query @ far + 0.1
+    with Index.open(tmp_path / "memories.scrubjay", "static") as index:
+        index.upsert("a", "Prefers trains to planes.", scope=ACME)
+        index.upsert("b", "Drinks green tea in the morning.", scope=ACME)
+    with Index.open(tmp_path / "memories.scrubjay", "auto") as index:
+        assert index.embedder is not None and index.embedder.name == PACKAGED_NAME
+        assert index.search("railway", scope=ACME, query=Query(mode="vector"))[0].id == "a"
+
+
+def test_the_package_says_whose_texts_its_table_was_made_of() -> None:
+    notice = (Path(__file__).resolve().parents[2] / "NOTICE").read_text(encoding="utf-8")
+    carried = notice.partition("Not in the wheel")[0]
+    for source in (*sources.DEBIAN, *sources.WHEELS, *sources.CATALOGUES):
+        assert re.search(
+            rf"(?m)^  {source.package} +{re.escape(source.version)} +{re.escape(source.licence)}$", carried
+        )
+    assert (
+        "BAAI/bge-small-en-v1.5" in carried
+        and "WordNet 3.0 Copyright 2006 by Princeton University" in carried
+    )
 
 
 def test_other_numbers_are_another_model(path: Path) -> None:

@@ -20,7 +20,7 @@ def from_spec(spec: str) -> Embedder | None:
     ======================================  ======================================
     ``default``                             :func:`default`
     ``none``                                no embedder: keyword search only
-    ``static:FILE``                         :class:`Static`
+    ``static`` or ``static:FILE``           :class:`Static`
     ``onnx:FOLDER``                         :class:`OnnxFolder`
     ``model2vec:NAME``                      :class:`Model2Vec`
     ``sentence-transformers:NAME``          :class:`SentenceTransformers`
@@ -45,13 +45,13 @@ def from_spec(spec: str) -> Embedder | None:
         return default() if kind == "default" else None
     if kind not in ("static", "onnx", "model2vec", "sentence-transformers", "fastembed", "openai", "ollama"):
         raise ValueError(
-            "embedder: expected default, none, static:FILE, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+            "embedder: expected default, none, static[:FILE], onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
             f"fastembed:NAME, ollama:MODEL[@URL] or openai:MODEL[@URL[#VARIABLE]], got {spec!r}"
         )
+    if kind == "static":
+        return Static(argument or None)
     if not argument:
         raise ValueError(f"embedder: expected {kind}:NAME, got {spec!r}")
-    if kind == "static":
-        return Static(argument)
     if kind == "onnx":
         return OnnxFolder(argument)
     if kind == "model2vec":

@@ -9,7 +9,11 @@ from scrubjay._native import StaticEmbedder
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
 from scrubjay.errors import CorruptIndexError, EmbedderError
 
-__all__ = ["Static"]
+__all__ = ["PACKAGED_NAME", "Static"]
+
+_PACKAGED = Path(__file__).with_name("en-1.static")
+PACKAGED_NAME = "static/en-1-64e0f994"
+"""The name of the table in the package."""
 
 
 class Static:
@@ -19,7 +23,8 @@ class Static:
     Thread-safe; the GIL is free meanwhile. benchmarks/embedder/ makes such files.
 
     Args:
-        path: the file.
+        path: the file. None: the one in the package, for English, of 384 dimensions; docs/embedders.md says how good it
+            is beside WordLlama.
         passage_chars, whole_chars: as of :class:`WordLlama`: a vector is the mean over all tokens of a text.
 
     Raises:
@@ -30,12 +35,13 @@ class Static:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         *,
         passage_chars: int | None = 700,
         whole_chars: int = 16_000,
     ) -> None:
         self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
+        path = _PACKAGED if path is None else path
         try:
             self.native = StaticEmbedder.read(Path(path).read_bytes())
         except CorruptIndexError as error:
