@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,30 @@ std::unique_ptr<StaticEmbedder> make_embedder(const py::array& table, const py::
   return std::make_unique<StaticEmbedder>(table, std::move(*core));  // a reference to the table: with the GIL
 }
 
+// A table of bytes keeps no array: pybind11 makes an empty one.
+std::unique_ptr<StaticEmbedder> read_embedder(const py::bytes& data) {
+  const std::string_view bytes = data;
+  std::optional<embed::StaticEmbedder> core;
+  auto table = std::make_unique<embed::StaticTable>();
+  {
+    const InterruptibleWithoutGil without_gil;
+    embed::read_static_table(bytes, *table);
+    core.emplace(embed::WordPieceTokenizer(table->vocabulary),
+                 embed::TokenTable{embed::ByteRows{table->rows.data(), table->factors.data()},
+                                   table->vocabulary.size(), table->dim});
+  }
+  return std::make_unique<StaticEmbedder>(std::move(table), std::move(*core));
+}
+
+// The name in the file, and eight digits of its checksum: other numbers under the same name are another model.
+py::object model_name(const StaticEmbedder& embedder) {
+  if (embedder.file == nullptr) return py::none();
+  char digits[10];
+  std::snprintf(digits, sizeof(digits), "-%08x",
+                static_cast<unsigned>(embedder.file->checksum & 0xffffffffu));
+  return py::str(embedder.file->name + digits);
+}
+
 Floats embed_texts(const StaticEmbedder& embedder, const py::object& texts) {
   const py::tuple items = items_of(texts, "texts");
   const size_t n = items.size(), dim = embedder.core.dim();
@@ -117,6 +142,16 @@ void register_embedder(py::module_& module) {
   export_class<StaticEmbedder>(module, "StaticEmbedder", kEmbedderDoc)
       .def(py::init(&make_embedder), py::arg("table"), py::arg("vocabulary"), py::arg("merges"),
            py::arg("added") = py::tuple())
+      .def_static("read", &read_embedder, py::arg("data"),
+                  R"(Make one of the file of a static embedder, whose tokens are word pieces.
+
+The rows are copied. The file's format is at the top of `cpp/src/embed/static_table.hpp`.
+
+Raises:
+    CorruptIndexError: these bytes are no such file, or they have changed.
+)")
+      .def_property_readonly("name", &model_name,
+                             "The name in the file and a part of its checksum; None if it was not read.")
       .def_property_readonly(
           "dim", [](const StaticEmbedder& e) { return e.core.dim(); }, "Dimensions of the vectors.")
       .def("embed", &embed_texts, py::arg("texts"),

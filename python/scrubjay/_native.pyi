@@ -94,6 +94,16 @@ class StaticEmbedder:
     Raises:
         TypeError, ValueError: naming the argument, what was expected and what was given.
     """
+    @staticmethod
+    def read(data: bytes) -> StaticEmbedder:
+        """
+        Make one of the file of a static embedder, whose tokens are word pieces.
+
+        The rows are copied. The file's format is at the top of `cpp/src/embed/static_table.hpp`.
+
+        Raises:
+            CorruptIndexError: these bytes are no such file, or they have changed.
+        """
     def __init__(self, table: numpy.ndarray, vocabulary: typing.Any, merges: typing.Annotated[numpy.typing.ArrayLike, numpy.uint32], added: typing.Any = ()) -> None:
         ...
     def embed(self, texts: typing.Any) -> numpy.typing.NDArray[numpy.float32]:
@@ -112,6 +122,11 @@ class StaticEmbedder:
     def dim(self) -> int:
         """
         Dimensions of the vectors.
+        """
+    @property
+    def name(self) -> typing.Any:
+        """
+        The name in the file and a part of its checksum; None if it was not read.
         """
 class Filter:
     """

@@ -217,6 +217,7 @@ def test_the_package_holds_what_it_should_and_nothing_else() -> None:
 def assert_complete(names: list[str]) -> None:
     assert any(re.fullmatch(r"scrubjay/_native\..*(so|pyd)", name) for name in names)
     assert {"scrubjay/py.typed", "scrubjay/_native.pyi", "scrubjay/__init__.py"} <= set(names)
+    assert "scrubjay/embedders/en-1.static" in names
     assert not [name for name in names if name.startswith(("include/", "lib/", "third_party/"))]
 
 

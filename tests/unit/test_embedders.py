@@ -151,7 +151,7 @@ def test_the_cache_may_be_used_from_many_threads() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("word2vec", "expected default, none, onnx:FOLDER"),
+        ("word2vec", "expected default, none, static"),
         ("onnx", "expected onnx:NAME, got 'onnx'"),
         ("default:x", "takes no argument"),
         ("", "expected default"),

@@ -10,12 +10,20 @@
 #include <variant>
 
 #include "embed/byte_pair.hpp"
+#include "embed/word_piece.hpp"
 
 namespace scrubjay::embed {
 
-// One row for each token, end to end, in half or single precision. The memory is the caller's and stays.
+// Rows of whole numbers; a token's vector is its factor times its row.
+struct ByteRows {
+  const int8_t* rows;
+  const float* factors;
+};
+
+// One row for each token, end to end, in half or single precision or as bytes. The memory is the caller's and
+// stays.
 struct TokenTable {
-  std::variant<const uint16_t*, const float*> rows;
+  std::variant<const uint16_t*, const float*, ByteRows> rows;
   size_t n_rows = 0;
   uint32_t dim = 0;  // a multiple of 16
 };
@@ -24,10 +32,9 @@ struct TokenTable {
 class StaticEmbedder {
  public:
   // Throws base::InvalidArgument: fewer rows than tokens, or another dimension than 16, 32, ... 4096.
-  StaticEmbedder(BytePairTokenizer tokenizer, TokenTable table);
+  StaticEmbedder(std::variant<BytePairTokenizer, WordPieceTokenizer> tokenizer, TokenTable table);
 
   [[nodiscard]] uint32_t dim() const noexcept { return table_.dim; }
-  [[nodiscard]] const BytePairTokenizer& tokenizer() const noexcept { return tokenizer_; }
 
   // Writes the unit vector of `text`, whose invalid UTF-8 counts as U+FFFD, to out[0, dim). False, and zeros,
   // where there is no direction: a text without tokens.
@@ -37,7 +44,7 @@ class StaticEmbedder {
   [[nodiscard]] std::vector<uint32_t> tokenize(std::string_view text) const;
 
  private:
-  BytePairTokenizer tokenizer_;
+  std::variant<BytePairTokenizer, WordPieceTokenizer> tokenizer_;
   TokenTable table_;
 };
 

@@ -132,6 +132,9 @@ struct Kernels {
   // of 16.
   void (*sum_rows_f16)(const uint16_t* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out);
   void (*sum_rows_f32)(const float* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out);
+  // The same of rows[id] times factors[id].
+  void (*sum_rows_i8)(const int8_t* rows, const float* factors, const uint32_t* ids, size_t n,
+                      size_t n_elements, float* out);
 };
 
 // The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this

@@ -484,6 +484,7 @@ constexpr Kernels kKernels = {
     .select_above = select_above,
     .sum_rows_f16 = sum_rows_f16,
     .sum_rows_f32 = sum_rows_f32,
+    .sum_rows_i8 = sum_rows_i8,
 };
 
 }  // namespace

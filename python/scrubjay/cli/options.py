@@ -80,7 +80,7 @@ def add_embedder(parser: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="SPEC",
         help="auto (of an index its own model, otherwise the default one), default (offline), none, onnx:FOLDER, "
-        "model2vec:NAME, sentence-transformers:NAME, fastembed:NAME, "
+        "static[:FILE], model2vec:NAME, sentence-transformers:NAME, fastembed:NAME, "
         "ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
     )
 

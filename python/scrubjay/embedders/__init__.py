@@ -16,6 +16,7 @@ from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransform
 from scrubjay.embedders.onnx import OnnxFolder
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
+from scrubjay.embedders.static import Static
 from scrubjay.embedders.truncated import Truncated
 from scrubjay.embedders.wordllama import WordLlama, default
 from scrubjay.initialised import guard_exports
@@ -34,6 +35,7 @@ __all__ = [
     "OpenAICompatible",
     "QueryCache",
     "SentenceTransformers",
+    "Static",
     "Truncated",
     "WordLlama",
     "as_embedder",

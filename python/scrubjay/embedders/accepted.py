@@ -12,6 +12,7 @@ from scrubjay.embedders.function import Function
 from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
+from scrubjay.embedders.static import PACKAGED_NAME, Static
 from scrubjay.errors import MissingExtraError
 
 __all__ = [
@@ -128,6 +129,8 @@ def embedder_of_model(model: str | None, dim: int | None) -> Embedder | None:
     try:
         if model == WordLlama.name:
             return default()
+        if model == PACKAGED_NAME:
+            return Static()
         if kind == "ollama" and ":" not in name.partition(":")[2]:
             return from_spec(f"ollama:{name}")
     except MissingExtraError as missing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
 from scrubjay.embedders.onnx import OnnxFolder
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.static import Static
 from scrubjay.embedders.wordllama import default
 from scrubjay.endpoints import key_named
 
@@ -19,6 +20,7 @@ def from_spec(spec: str) -> Embedder | None:
     ======================================  ======================================
     ``default``                             :func:`default`
     ``none``                                no embedder: keyword search only
+    ``static`` or ``static:FILE``           :class:`Static`
     ``onnx:FOLDER``                         :class:`OnnxFolder`
     ``model2vec:NAME``                      :class:`Model2Vec`
     ``sentence-transformers:NAME``          :class:`SentenceTransformers`
@@ -41,11 +43,13 @@ def from_spec(spec: str) -> Embedder | None:
         if argument:
             raise ValueError(f"embedder: {kind!r} takes no argument, got {spec!r}")
         return default() if kind == "default" else None
-    if kind not in ("onnx", "model2vec", "sentence-transformers", "fastembed", "openai", "ollama"):
+    if kind not in ("static", "onnx", "model2vec", "sentence-transformers", "fastembed", "openai", "ollama"):
         raise ValueError(
-            "embedder: expected default, none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+            "embedder: expected default, none, static[:FILE], onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
             f"fastembed:NAME, ollama:MODEL[@URL] or openai:MODEL[@URL[#VARIABLE]], got {spec!r}"
         )
+    if kind == "static":
+        return Static(argument or None)
     if not argument:
         raise ValueError(f"embedder: expected {kind}:NAME, got {spec!r}")
     if kind == "onnx":

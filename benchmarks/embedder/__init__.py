@@ -1,0 +1,1 @@
+"""How the table of the package's own static embedder is made, and how good it is."""

@@ -1,0 +1,65 @@
+"""Static token vectors from one file: word pieces, looked up and added in native code; NumPy is all it needs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from scrubjay._native import StaticEmbedder
+from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
+from scrubjay.errors import CorruptIndexError, EmbedderError
+
+__all__ = ["PACKAGED_NAME", "Static"]
+
+_PACKAGED = Path(__file__).with_name("en-1.static")
+PACKAGED_NAME = "static/en-1-64e0f994"
+"""The name of the table in the package."""
+
+
+class Static:
+    """A static embedder from a file: unit vectors, microseconds a query, no network, no further package.
+
+    A text's vector is the sum of its word pieces' rows. A text without any (an empty one) gets the zero vector.
+    Thread-safe; the GIL is free meanwhile. benchmarks/embedder/ makes such files.
+
+    Args:
+        path: the file. None: the one in the package, for English, of 384 dimensions; docs/embedders.md says how good it
+            is beside WordLlama.
+        passage_chars, whole_chars: as of :class:`WordLlama`: a vector is the mean over all tokens of a text.
+
+    Raises:
+        TypeError, ValueError: `passage_chars` or `whole_chars` is not a number from 50 up.
+        OSError: the file cannot be read.
+        EmbedderError: it is no such file, or it is damaged; the message says where.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        passage_chars: int | None = 700,
+        whole_chars: int = 16_000,
+    ) -> None:
+        self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
+        path = _PACKAGED if path is None else path
+        try:
+            self.native = StaticEmbedder.read(Path(path).read_bytes())
+        except CorruptIndexError as error:
+            raise EmbedderError(f"{os.fspath(path)}: {error.what}") from None
+        self.name = f"static/{self.native.name}"
+        self.dim = self.native.dim
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return the unit vectors of `texts`, float32 of shape (n, dim)."""
+        return self.native.embed(as_list(texts))
+
+    def embed_queries(self, texts: list[str]) -> Vectors:
+        """Return the unit vectors of `texts`, float32 of shape (n, dim): a query is embedded like a document."""
+        return self.native.embed(as_list(texts))
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return the unit vector of `text`, float32 of shape (dim,)."""
+        return self.native.embed_query(text)
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.embedders.Static {self.name!r}, dim {self.dim}>"
