@@ -303,6 +303,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Document": lambda world: world.engine().get("m1", scope=JANE),
     "PreparedDocuments": lambda world: VALUES["prepared"](world, world.engine()),
     "CompiledRanking": lambda _: CompiledRanking(),
+    "Static": lambda _: embedders.Static(),
     "StaticEmbedder": lambda _: _trained(),
     "Hits": _hits,
     "Hit": lambda world: _hits(world)[0],
@@ -520,6 +521,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Admin.salvage": lambda world, admin: admin.salvage(
         _stored(world), world.folder / f"salvaged{next(_numbers)}"
     ),
+    "StaticEmbedder.read": lambda _, embedder: embedder.read(_table()),
     "Index.feedback": lambda world, index: index.feedback("m1", query="how?", scope=JANE),
     "Index.search": lambda _, index: index.search(f"trains {next(_numbers) % 7}", scope=JANE),
     "Index.asearch": lambda _, index: index.asearch("trains", scope=JANE),
@@ -601,6 +603,11 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
 )
 
 
+def _table() -> bytes:
+    """Return the bytes of the table in the package."""
+    return (Path(embedders.__file__).parent / "en-1.static").read_bytes()
+
+
 def _notes(world: World) -> Path:
     folder = world.folder / "notes"
     folder.mkdir(exist_ok=True)
@@ -658,10 +665,23 @@ def caller(subject: str, member: str) -> Callable[[World, Any], Any]:
     return call
 
 
-class _Loops(threading.local):
-    """How a thread runs coroutines: each in an event loop of its own, or all in one that stays."""
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop that is made with its only worker thread, and is left as it is when the interpreter exits."""
 
-    kept: asyncio.AbstractEventLoop | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        workers = ThreadPoolExecutor(1)
+        workers.submit(int).result()
+        self.set_default_executor(workers)
+
+    def __del__(self, *_: Any) -> None:
+        """Another thread may be inside."""
+
+
+class _Loops(threading.local):
+    """How a thread runs coroutines: each in an event loop of its own, or all in one that it was given."""
+
+    kept: Loop | None = None
 
     def run(self, coroutine: Any) -> Any:
         return asyncio.run(coroutine) if self.kept is None else self.kept.run_until_complete(coroutine)
@@ -670,12 +690,9 @@ class _Loops(threading.local):
 _loops = _Loops()
 
 
-def keep_loop() -> None:
-    """Let this thread run all coroutines in one event loop, whose only worker thread is started now."""
-    _loops.kept = asyncio.new_event_loop()
-    workers = ThreadPoolExecutor(1)
-    workers.submit(int).result()
-    _loops.kept.set_default_executor(workers)
+def use_loop(loop: Loop) -> None:
+    """Let this thread run all coroutines in one event loop."""
+    _loops.kept = loop
 
 
 def finished(value: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import scrubjay
 from tests.lifetimes import api, hostile
-from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, World, caller, keep_loop
+from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, Loop, World, caller, use_loop
 
 logging.getLogger("scrubjay").addHandler(logging.NullHandler())  # what is logged is no failure
 
@@ -208,16 +208,15 @@ def _exit(case: Case, world: World) -> None:
     made = MAKERS[case.subject](world)
     call = _call(case, world, made)
 
-    def loop() -> None:
-        if sys.version_info < (
-            3,
-            12,
-        ):  # frees, while it exits, the state of a thread that starts just then (gh-104690)
-            keep_loop()
+    def loop(own: Loop | None) -> None:
+        if own is not None:
+            use_loop(own)
         _loop(call, threading.Event())
 
     for _ in range(3):
-        threading.Thread(target=loop, daemon=True).start()
+        # Before 3.12 CPython frees, while it exits, the state of a thread that starts just then (gh-104690).
+        own = Loop() if sys.version_info < (3, 12) else None
+        threading.Thread(target=loop, args=(own,), daemon=True).start()
     time.sleep(0.04)
     report()
 

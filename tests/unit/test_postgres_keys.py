@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from scrubjay import CorruptIndexError, EncryptionError, Index, Memory, Query, Scope, UnsupportedError
+from scrubjay import (
+    CorruptIndexError,
+    EncryptionError,
+    Index,
+    Memory,
+    Query,
+    Scope,
+    StoreError,
+    UnsupportedError,
+)
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, PolicyCandidate
 from scrubjay.store import encryption
@@ -427,3 +436,15 @@ def test_the_rows_that_a_statement_changes_are_asked_for_before(query: str, old:
     assert counted is not None and counted.old is not None
     assert counted.old.startswith(f"SELECT * FROM sj_memory_fact {old}")
     assert counting("UPDATE sj_memory_run SET erasing = 1") is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE sj_memory_fact AS f SET uses = 1 WHERE f.id = %(p0)s",
+        "INSERT INTO sj_memory_fact(id) VALUES (%(p0)s) ON CONFLICT (id) DO UPDATE SET uses = 1",
+    ],
+)
+def test_a_statement_whose_rows_cannot_be_told_is_refused(query: str) -> None:
+    with pytest.raises(StoreError, match="without an alias"):
+        counting(query)

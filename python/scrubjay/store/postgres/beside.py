@@ -237,6 +237,9 @@ _WRITES = re.compile(
 def counting(query: str) -> Counted | None:
     """Return a statement that writes, so that it says which rows come and go; None: its table has no digest.
 
+    Raises:
+        StoreError: what it writes cannot be told: it has an alias, or changes rows that it was to add.
+
     >>> counting("UPDATE sj_memory_fact SET a = (SELECT 1 WHERE true) WHERE id = %(p0)s RETURNING tenant").old
     'SELECT * FROM sj_memory_fact WHERE id = %(p0)s'
     """
@@ -247,6 +250,8 @@ def counting(query: str) -> Counted | None:
     if table not in LAYER_TABLES:
         return None
     body, _, returned = query.partition(" RETURNING ")
+    if found["as"] or " ON CONFLICT " in body:
+        raise StoreError(f"digests: expected a statement without an alias and without ON CONFLICT: {query}")
     n_returned = len(returned.split(",")) if returned else 0
     whole = f"{body} RETURNING {returned}{', ' if returned else ''}{table}.*"
     if found["new"]:
