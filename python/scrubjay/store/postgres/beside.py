@@ -250,8 +250,8 @@ def counting(query: str) -> Counted | None:
     if table not in LAYER_TABLES:
         return None
     body, _, returned = query.partition(" RETURNING ")
-    if found["as"] or " ON CONFLICT " in body:
-        raise StoreError(f"digests: expected a statement without an alias and without ON CONFLICT: {query}")
+    if found["as"] or " DO UPDATE " in body:
+        raise StoreError(f"digests: expected a statement without an alias and without DO UPDATE: {query}")
     n_returned = len(returned.split(",")) if returned else 0
     whole = f"{body} RETURNING {returned}{', ' if returned else ''}{table}.*"
     if found["new"]:
