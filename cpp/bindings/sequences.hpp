@@ -41,7 +41,7 @@ class SeveralScopes {
 };
 
 [[nodiscard]] std::vector<ScopePtr> to_scopes(const pybind11::object& value, size_t n);
-// An id, or a pair (scope, id), to both of which the key refers. `place`: for error messages.
+// The key that an id, or a pair (scope, id), stands for; it points into the item. `place`: for error messages.
 [[nodiscard]] engine::DocumentKey to_key(pybind11::handle item, const std::string& place);
 // Those of all items, which the tuple keeps.
 [[nodiscard]] std::vector<engine::DocumentKey> to_keys(const pybind11::tuple& items, const char* name);

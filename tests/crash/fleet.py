@@ -213,7 +213,7 @@ class Fleet:
             os.kill(self._rng.choice(found)[0], signal.SIGKILL)
 
     def _ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the server as one whom no wall stops, as soon as it answers."""
+        """Run a statement as the superuser, as soon as the server answers."""
         import psycopg
 
         last = time.monotonic() + GIVE_UP_SECONDS

@@ -83,19 +83,17 @@ def fill(memory: Memory) -> None:
     memory.index.delete("note", scope=JANE)
 
 
-def keys_of(encrypted: bool, store: str) -> dict[str, Any]:
-    if encrypted and store == "postgres":
-        pytest.skip("tenants are encrypted in files only")
+def keys_of(encrypted: bool) -> dict[str, Any]:
     if encrypted:
         pytest.importorskip("cryptography")
     return {"keys": lambda tenant: b"k" * 32} if encrypted else {}
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: bool, store: str) -> None:
+def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: bool) -> None:
     with (
-        open_memory(path, **keys_of(encrypted, store)) as memory,
-        open_memory(path, **keys_of(encrypted, store)) as other,
+        open_memory(path, **keys_of(encrypted)) as memory,
+        open_memory(path, **keys_of(encrypted)) as other,
     ):
         fill(memory)
         assert texts(other, "Oslo", JANE) == ["Jane lives in Oslo"]
@@ -130,14 +128,14 @@ def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: boo
         for one in (memory, other):
             assert [known.text for known in one.known(JANE).preferences] == ["Answer at length."]
             assert texts(one, "Jane lives", JANE) == ["Jane lives in Paris", "acme has a dog"][:1]
-    with open_memory(path, **keys_of(encrypted, store)) as memory:
+    with open_memory(path, **keys_of(encrypted)) as memory:
         assert texts(memory, "Jane lives", JANE) == ["Jane lives in Paris"]
         assert memory.index.admin.check().problems == []
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_the_names_of_a_tenant_and_its_users_are_in_no_byte(path: Path, encrypted: bool, store: str) -> None:
-    with open_memory(path, **keys_of(encrypted, store)) as memory:
+    with open_memory(path, **keys_of(encrypted)) as memory:
         fill(memory)
         lives(memory, "Bern", scope=Scope("globex", user="ann"))
         memory.forget(tenant=TENANT, names=True)

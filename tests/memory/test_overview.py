@@ -141,9 +141,7 @@ def test_no_record_is_read(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> N
         Overview.of(memory).summary(JANE, 0)
 
 
-def test_of_a_destroyed_key_nothing_is_left(store: str, tmp_path: Path) -> None:
-    if store == "postgres":
-        pytest.skip("tenants are encrypted in files only")
+def test_of_a_destroyed_key_nothing_is_left(tmp_path: Path) -> None:
     gone: list[str] = []
 
     def keys(tenant: str) -> bytes | None:

@@ -163,6 +163,16 @@ def test_what_is_no_function_is_named(index: Index, wrong: Any) -> None:
         index.search("oak", scope=JANE, filter=wrong)
 
 
+def test_what_is_not_a_list_of_filters_and_no_key_is_named(index: Index) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"\$and"):
+        index.search("oak", scope=JANE, filter={"$and": 3, "$where": is_third})
+    for wrong in ((JANE, "m1", 3), ("jane", "m1")):
+        with pytest.raises(TypeError, match="ids: expected ids and pairs"):
+            index.list(JANE, ids=[wrong])
+    with pytest.raises(TypeError, match=r"^ids: ids\[0\]: expected str like the ids"):
+        index.search("oak", scope=JANE, query=Query(ids=[(JANE, 1)]))
+
+
 @pytest.mark.parametrize("filter", [is_third, {"$where": is_third}, {"$or": [{"$where": is_third}]}])
 def test_where_no_function_is_taken_the_error_says_so(index: Index, filter: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"filter|where"):

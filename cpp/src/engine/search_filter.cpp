@@ -79,7 +79,9 @@ uint64_t SearchScratch::n_admitted() const noexcept {
 }
 
 void Engine::check_kind(const DocumentNames& names, const char* argument) const {
-  for (size_t i = 0; names.keys && i < names.keys->size(); ++i) check_kind((*names.keys)[i].id, argument, i);
+  const std::string place = std::string(argument) + ": id";
+  for (size_t i = 0; names.keys && i < names.keys->size(); ++i)
+    check_kind((*names.keys)[i].id, place.c_str(), i);
   const filter::IdSet* ids = names.ids;
   const IdKind kind = id_kind();
   if (!ids || ids->size() == 0 || kind == IdKind::unset || ids->holds_integers() == (kind == IdKind::integer))

@@ -50,20 +50,16 @@ def split(filter: Any) -> tuple[FilterLike | None, list[Holds]]:
         return filter, []
     if not isinstance(filter, Mapping):
         return None, [filter]
-    native = {name: value for name, value in filter.items() if name not in (WHERE, "$and")}
+    native = {name: value for name, value in filter.items() if name != WHERE}
     functions: list[Holds] = []
     if WHERE in filter:
         if not callable(filter[WHERE]):
             raise TypeError(f"{WHERE}: expected a function of a record, got {type(filter[WHERE]).__name__}")
         functions.append(filter[WHERE])
-    parts = []
-    for part in filter.get("$and", ()):
-        conditions, more = split(part)
-        functions += more
-        if conditions is not None:
-            parts.append(conditions)
-    if parts:
-        native["$and"] = parts
+    if isinstance(together := filter.get("$and"), (list, tuple)):  # what else it is, native code refuses
+        parts = list(map(split, together))
+        functions += [function for _, some in parts for function in some]
+        native["$and"] = [conditions for conditions, _ in parts if conditions is not None]
     return native or None, functions
 
 
@@ -80,7 +76,7 @@ def meeting(
     """Return the records that `scope` sees, that `ids` name (None: all), that the native conditions admit and that all
     functions hold for."""
     named = None if ids is None else set(ids)
-    plain = None if named is None else [one[1] if isinstance(one, tuple) else one for one in named]
+    plain = None if named is None else [_id_of(one) for one in named]
     documents = collection.engine.listed(listing_of(scope, filter=native, exact=exact, order=order), plain)
     records = [to_record(document) for document in documents]
     return [
@@ -89,6 +85,14 @@ def meeting(
         if (named is None or record.id in named or (record.scope, record.id) in named)
         and all(holds(record) for holds in functions)
     ]
+
+
+def _id_of(named: Any) -> Any:
+    if not isinstance(named, tuple):
+        return named
+    if len(named) != 2 or not isinstance(named[0], Scope):
+        raise TypeError(f"ids: expected ids and pairs (scope, id), got {named!r:.200}")
+    return named[1]
 
 
 def keys_of(

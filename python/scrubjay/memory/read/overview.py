@@ -50,7 +50,7 @@ _EDGES: dict[str, tuple[tuple[str, str], ...]] = {
         ("updated_at", f" AND {_WAS_SUPERSEDED}"),
     ),
 }
-"""Kind -> when its records begin or cease to be so, and of which rows that is asked."""
+"""Kind -> columns that say when a record begins or ends, each with the condition for rows where it counts."""
 
 
 class Summary(NamedTuple):
