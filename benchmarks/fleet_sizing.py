@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -107,7 +108,10 @@ def _requests(random: np.random.Generator, n_users: int, active: float) -> Itera
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")]
+    found = [float(part) for part in text.split(",")]
+    if not all(0 < number < math.inf for number in found):
+        raise argparse.ArgumentTypeError(f"expected numbers above 0, got {text!r}")
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -120,6 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--active", type=float, default=0.1, help="share of the users that come in a day")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(arguments)
+    if not (0 < given.active <= 1 and min(map(int, given.nodes)) > 0):
+        parser.error("expected --nodes of whole numbers above 0 and --active in (0, 1]")
+    if given.users * given.active < max(given.nodes):
+        parser.error("expected --users of whom one at least comes to each process")
     found = [
         simulated(Setting(given.users, int(nodes), memory, given.active))
         for nodes in given.nodes

@@ -19,6 +19,7 @@ __all__ = [
     "positive",
     "scope_of",
     "seconds",
+    "staleness",
 ]
 
 EXIT_CODES = """\
@@ -101,6 +102,11 @@ def seconds(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
     return number
+
+
+def staleness(text: str) -> float:
+    """Parse a number of seconds of 0 or more."""
+    return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
 
 
 def count(text: str) -> int:

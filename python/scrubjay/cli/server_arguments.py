@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrubjay.cli.options import add_served, command_of, count, positive, seconds
+from scrubjay.cli.options import add_served, command_of, count, positive, seconds, staleness
 
 __all__ = ["add_server_commands"]
 
@@ -78,10 +78,10 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     serve.add_argument(
         "--max-stale",
-        type=seconds,
+        type=staleness,
         default=1.0,
         metavar="SECONDS",
-        help="over a database: how old a view of what others wrote may be (default: 1)",
+        help="over a database: how old a view of what others wrote may be; 0: ask before each search (default: 1)",
     )
     _add_limits(serve)
     add_served(serve, tenant=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from scrubjay._native import StaticEmbedder
@@ -14,6 +15,18 @@ __all__ = ["PACKAGED_NAME", "Static"]
 _PACKAGED = Path(__file__).with_name("en-1.static")
 PACKAGED_NAME = "static/en-1-64e0f994"
 """The name of the table in the package."""
+
+
+def _read(path: str | os.PathLike[str]) -> StaticEmbedder:
+    try:
+        return StaticEmbedder.read(Path(path).read_bytes())
+    except CorruptIndexError as error:
+        raise EmbedderError(f"{os.fspath(path)}: {error.what}") from None
+
+
+@cache  # 11 MB, and never changed
+def _packaged() -> StaticEmbedder:
+    return _read(_PACKAGED)
 
 
 class Static:
@@ -41,11 +54,7 @@ class Static:
         whole_chars: int = 16_000,
     ) -> None:
         self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
-        path = _PACKAGED if path is None else path
-        try:
-            self.native = StaticEmbedder.read(Path(path).read_bytes())
-        except CorruptIndexError as error:
-            raise EmbedderError(f"{os.fspath(path)}: {error.what}") from None
+        self.native = _packaged() if path is None else _read(path)
         self.name = f"static/{self.native.name}"
         self.dim = self.native.dim
 
