@@ -21,6 +21,7 @@ from scrubjay import Index, OwnedCollectionError, Scope, StoreBusyError
 from scrubjay.memory import Decay, Memory
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.protocol import RowRefusedError
 from tests.data.postgres import as_superuser, new_url
@@ -217,6 +218,16 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
         told = [str(event.scope) for event in memory.admin.changes(first.cursor)]
         assert told == [str(GLOBEX_JANE), str(JANE)]
         assert len(memory.admin.changes(cursor)) == 2
+
+
+def test_what_is_settled_is_timed_before_the_locks_are_looked_at(url: str) -> None:
+    """A transaction may take its lock and its numbers just after the look: they have to be later than that time."""
+    slow = SETTLED.replace("FROM pg_locks WHERE", "FROM (SELECT p.* FROM pg_sleep(0.3), pg_locks p) l WHERE")
+    assert slow != SETTLED
+    with psycopg.connect(url, autocommit=True) as connection:
+        at, _, _ = connection.execute(slow).fetchone()
+        after = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").fetchone()[0]
+    assert after - at > 300_000
 
 
 def test_a_stamp_is_that_of_what_memory_erased_too(url: str, memory: Memory) -> None:

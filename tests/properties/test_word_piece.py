@@ -1,13 +1,18 @@
-"""Does the native static embedder give the tokens and vectors of plain Python and NumPy?"""
+"""Does the native static embedder give the tokens and vectors of plain Python and NumPy?
+
+Code points are those that the Unicode version of this Python knows: what a newer version has added, the oracle cannot
+judge (see `test_text_properties.py`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
+import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from scrubjay import StaticEmbedder
@@ -35,10 +40,11 @@ PIECES = [
     "Ⅷ", "ﬃ", "Ω", "МИР", "東京", "へ", "ガ", "한국", "ไทย", "שָׁלוֹם", "हिन्दी", "🐦", "👩‍👩‍👧",
     "\U0010ffff", "\ufffd", "q" * 99, "é" * 60,
 ]  # fmt: skip
+UNJUDGED = "Cn", "Co", "Cs"
 texts = st.lists(
     st.one_of(
         st.sampled_from(PIECES),
-        st.text(max_size=12),
+        st.text(st.characters(exclude_categories=UNJUDGED), max_size=12),
         st.text(alphabet="etaoin .,", max_size=30),
         st.characters(categories=["Lo", "So", "Mn", "Cc", "Po", "Zs"]).map(lambda character: character * 3),
     ),
@@ -75,7 +81,9 @@ def test_a_batch_is_its_texts(several: list[str]) -> None:
 @given(data=st.binary(max_size=60))
 @settings(deadline=None)
 def test_bytes_are_read_as_python_reads_them(data: bytes) -> None:
-    assert NATIVE.tokenize(data) == reference.tokenize(data.decode("utf-8", "replace"), IDS)
+    text = data.decode("utf-8", "replace")
+    assume(all(unicodedata.category(character) not in UNJUDGED for character in text))
+    assert NATIVE.tokenize(data) == reference.tokenize(text, IDS)
 
 
 @pytest.mark.parametrize("piece", ["a", "word ", "東京", "é", "the.", "\x00", "q"])
