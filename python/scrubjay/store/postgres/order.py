@@ -36,4 +36,4 @@ SETTLED = (
     "FROM (SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory' "
     "AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) l"
 )
-"""The question for (time before it, smallest key of any transaction, smallest key of those that write for all tenants)."""
+"""The question for (time before it, smallest key of any transaction, that of those that write for all tenants)."""
