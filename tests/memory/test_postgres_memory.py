@@ -226,7 +226,9 @@ def test_what_is_settled_is_timed_before_the_locks_are_looked_at(url: str) -> No
     assert slow != SETTLED
     with psycopg.connect(url, autocommit=True) as connection:
         at, _, _ = connection.execute(slow).fetchone()
-        after = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").fetchone()[0]
+        after = connection.execute(
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+        ).fetchone()[0]
     assert after - at > 300_000
 
 
