@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include <cstddef>
+#include <string_view>
 
 #include "base/epoch.hpp"
 #include "bindings.hpp"
@@ -168,6 +169,86 @@ PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return list;
 }
 
+// Calls read(payload) with the bytes of the hit behind a view, an empty view where it has none. False with an error.
+template <class Read>
+bool read_payload(PyObject* object, Read&& read) {
+  if (!PyType_IsSubtype(Py_TYPE(object), view_type)) {
+    PyErr_Format(PyExc_TypeError, "hits: expected HitView, got %s", Py_TYPE(object)->tp_name);
+    return false;
+  }
+  const HitView* view = as_view(object);
+  if (!view->result) return raise_uninitialised(object) != nullptr;
+  if (const Result* result = Instances<Result>::behind(view->result)) {
+    const Hit& hit = result->found.hits[static_cast<size_t>(view->position)];
+    const base::EpochGuard guard;
+    read(result->found.chunk_of(hit).payload(hit.offset).value_or(std::string_view()));
+    return true;
+  }
+  PyObject* const bytes = PyObject_CallMethod(view->result, "payload", "n", view->position);
+  if (!bytes) return false;
+  read(PyBytes_Check(bytes) ? std::string_view(PyBytes_AS_STRING(bytes), static_cast<size_t>(Py_SIZE(bytes)))
+                            : std::string_view());
+  Py_DECREF(bytes);
+  return true;
+}
+
+std::string_view view_of_bytes(PyObject* bytes) noexcept {
+  return {PyBytes_AS_STRING(bytes), static_cast<size_t>(Py_SIZE(bytes))};
+}
+
+// Of each hit, as bits: which of some names stand in its payload; 0 where that does not begin as JSON's objects do.
+PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
+  constexpr Py_ssize_t kMostNames = 8;
+  if (n != 2 || !PyList_Check(arguments[0]) || !PyTuple_Check(arguments[1]))
+    return PyErr_Format(PyExc_TypeError, "names_in: expected hits, a list, and names, a tuple");
+  PyObject *hits = arguments[0], *names = arguments[1];
+  const Py_ssize_t n_names = PyTuple_GET_SIZE(names);
+  if (n_names > kMostNames)
+    return PyErr_Format(PyExc_ValueError, "names: expected at most 8, got %zd", n_names);
+  for (Py_ssize_t i = 0; i < n_names; ++i) {
+    if (!PyBytes_Check(PyTuple_GET_ITEM(names, i)))
+      return PyErr_Format(PyExc_TypeError, "names: expected bytes");
+  }
+  PyObject* const tuple = PyList_AsTuple(hits);  // a result that is no native one may change the list
+  if (!tuple) return nullptr;
+  PyObject* list = PyList_New(PyTuple_GET_SIZE(tuple));
+  for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); ++i) {
+    long found = 0;
+    const bool read = read_payload(PyTuple_GET_ITEM(tuple, i), [&](std::string_view payload) {
+      if (!payload.starts_with('{')) return;
+      for (Py_ssize_t name = 0; name < n_names; ++name) {
+        const bool holds = payload.find(view_of_bytes(PyTuple_GET_ITEM(names, name))) != payload.npos;
+        found |= long{holds} << name;
+      }
+    });
+    PyObject* bits = read ? PyLong_FromLong(found) : nullptr;
+    if (!bits) {
+      Py_CLEAR(list);
+      break;
+    }
+    PyList_SET_ITEM(list, i, bits);
+  }
+  Py_DECREF(tuple);
+  return list;
+}
+
+// What follows a name in the payload of a hit, up to the next quote; None where the name is missing or there twice.
+PyObject* named_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
+  if (n != 2 || !PyBytes_Check(arguments[1]))
+    return PyErr_Format(PyExc_TypeError, "named_in: expected a hit and a name, bytes");
+  const std::string_view name = view_of_bytes(arguments[1]);
+  PyObject* found = nullptr;
+  const bool read = read_payload(arguments[0], [&](std::string_view payload) {
+    const size_t at = payload.find(name);
+    if (at == payload.npos || payload.find(name, at + 1) != payload.npos) return;
+    const size_t begin = at + name.size(), end = payload.find('"', begin);
+    if (end == payload.npos) return;
+    found = PyBytes_FromStringAndSize(payload.data() + begin, static_cast<Py_ssize_t>(end - begin));
+  });
+  if (!read || PyErr_Occurred()) return nullptr;
+  return found ? found : Py_NewRef(Py_None);
+}
+
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A place in a Result: what scrubjay.Hit derives from.")},
                        {Py_tp_new, reinterpret_cast<void*>(&PyType_GenericNew)},
                        {Py_tp_init, reinterpret_cast<void*>(&init)},
@@ -186,6 +267,17 @@ PyMethodDef views_definition = {
     "list of "
     "new objects of a class that derives from HitView, which need no __init__."};
 
+PyMethodDef names_definition = {
+    "names_in", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&names_in)), METH_FASTCALL,
+    "names_in(hits: list, names: tuple) -> list\n\nOf each of some HitViews an int, whose bit i says whether "
+    "name i, "
+    "bytes, stands in its payload; 0 where that is no JSON object."};
+PyMethodDef named_definition = {
+    "named_in", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&named_in)), METH_FASTCALL,
+    "named_in(hit: HitView, name: bytes) -> bytes | None\n\nWhat follows a name in the payload of a hit, up "
+    "to the next "
+    "quote; None where the name is missing or stands there twice."};
+
 }  // namespace
 
 void register_hits(py::module_& module) {
@@ -193,8 +285,10 @@ void register_hits(py::module_& module) {
   if (!type) throw py::error_already_set();
   view_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   module.attr("HitView") = type;
-  module.attr("hits_of") = py::reinterpret_steal<py::object>(
-      PyCFunction_NewEx(&views_definition, nullptr, module.attr("__name__").ptr()));
+  for (PyMethodDef* definition : {&views_definition, &names_definition, &named_definition}) {
+    module.attr(definition->ml_name) = py::reinterpret_steal<py::object>(
+        PyCFunction_NewEx(definition, nullptr, module.attr("__name__").ptr()));
+  }
 }
 
 }  // namespace scrubjay::bindings

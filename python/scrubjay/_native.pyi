@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'languages', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'languages', 'named_in', 'names_in', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -668,6 +668,14 @@ def languages() -> list[str]:
 
     >>> languages()[:3]
     ['arabic', 'armenian', 'basque']
+    """
+def named_in(hit: HitView, name: bytes) -> bytes | None:
+    """
+    What follows a name in the payload of a hit, up to the next quote; None where the name is missing or stands there twice.
+    """
+def names_in(hits: list[typing.Any], names: tuple[typing.Any, ...]) -> list[typing.Any]:
+    """
+    Of each of some HitViews an int, whose bit i says whether name i, bytes, stands in its payload; 0 where that is no JSON object.
     """
 def porter2(word: str) -> str:
     """

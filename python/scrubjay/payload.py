@@ -25,6 +25,7 @@ __all__ = [
     "DAMAGED",
     "CreatedAt",
     "Times",
+    "as_json",
     "checked_context",
     "checked_metadata",
     "checked_value",
@@ -232,6 +233,15 @@ def checked_value(value: Any, name: str) -> Any:
         TypeError, ValueError: it has no form in JSON.
     """
     return _checked(value, name, 0)
+
+
+def as_json(value: Any) -> str:
+    """Return JSON's own types as payloads write them.
+
+    Raises:
+        TypeError, ValueError: it is not of these types, or NaN or an infinity.
+    """
+    return _encode_json(value)
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes | None:

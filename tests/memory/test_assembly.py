@@ -8,8 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrubjay import payload
 from scrubjay.errors import BudgetError
+from scrubjay.memory.ledger.drafts import Draft
 from scrubjay.memory.read.assembly import TITLES, Assembled, Limits, Piece, Reserved, Turn, arrange, brief
+from scrubjay.memory.runs.session import prompt_data
 from scrubjay.retrieval.context import count_roughly
 
 HOSTILE = st.sampled_from(
@@ -93,6 +96,17 @@ def test_budget_is_kept_and_reserved_slots_are_present(parts: dict, limits: Limi
     assert len(items(found, "policies")) == len(parts["policies"])
     for block in found.blocks:
         assert found.trace.tokens[block.name] == limits.count(block.text)
+
+
+@given(parts=PARTS, limits=LIMITS)
+def test_a_prompt_is_kept_as_the_json_of_its_data(parts: dict, limits: Limits) -> None:
+    found = made(parts, limits)
+    if found is None:
+        return
+    data = prompt_data(found, [1, 2])
+    for encoded in (found.reserved.encoded, {}):
+        kept = Draft.of_prompt(data, 0, 0, encoded).data
+        assert kept == payload.encode_fields({"metadata": data})
 
 
 @given(parts=PARTS, limits=LIMITS)

@@ -30,6 +30,18 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
+def test_what_every_prompt_holds_is_encoded_once(memory: Memory) -> None:
+    fill(memory)
+    with memory.session(JANE, "r1") as session:
+        session.user("Where does Jane live?")
+        first, second = session.assemble(), session.assemble("What does Jane sail?")
+        assert first.reserved.encoded is second.reserved.encoded
+        memory.prefer("tone", "Informal.", scope=JANE)
+        third = session.assemble()
+    assert third.reserved.encoded != first.reserved.encoded
+    assert all(one.faithful for one in memory.replay("r1", JANE).prompts())
+
+
 def fill(memory: Memory) -> None:
     memory.policy("refunds", "Never promise refunds.", tenant="acme", by="boss")
     memory.prefer("tone", "Formal, no emoji.", scope=JANE)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import weakref
 from typing import Any
 
 import pytest
 
 from scrubjay import Hit, Index, Scope
-from scrubjay._native import HitView, hits_of
+from scrubjay._native import HitView, hits_of, named_in, names_in
 from scrubjay.backend import Backend
 
 JANE = Scope("acme", user="jane")
@@ -65,6 +66,51 @@ def test_hits_are_of_the_class_that_is_asked_for() -> None:
     result = Backend.of(index).engine.search("sails", scope=JANE)
     assert {type(one) for one in hits_of(Other, hits, result)} == {Other}
     assert {type(one) for one in hits} == {Hit}
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+def test_names_in_payloads_are_found_as_in_their_bytes(pickled: bool) -> None:
+    index = Index()
+    given: list[Any] = [
+        {"a": "x"},
+        {"a": '"b":', "b": 1},
+        None,
+        {"a": "x", "c": {"a": "y"}},
+        {"b": ""},
+        {"a": ""},
+    ]
+    for place, metadata in enumerate(given):
+        index.upsert(place, "sails", scope=JANE, metadata=metadata)
+    found = index.search("sails", scope=JANE)
+    hits = list(pickle.loads(pickle.dumps(found)) if pickled else found)
+    payloads = [hit._result.payload(hit._position) or b"" for hit in hits]
+    names = (b'"a":', b'"b":')
+    assert names_in(hits, names) == [
+        sum(1 << bit for bit, name in enumerate(names) if name in payload) for payload in payloads
+    ]
+    name = b'"a":"'
+    assert [named_in(hit, name) for hit in hits] == [
+        payload.split(name)[1].partition(b'"')[0] if payload.count(name) == 1 else None
+        for payload in payloads
+    ]
+    assert {named_in(hit, name) for hit in hits} == {None, b"x", b"\\", b""}
+
+
+def test_names_are_asked_of_hits_alone() -> None:
+    ask: Any = names_in
+    one: Any = named_in
+    hit = filled([1]).search("sails", scope=JANE)[0]
+    for arguments in (([1], (b"a",)), ([hit], ("a",)), ((hit,), (b"a",)), ([hit],), ([hit], [b"a"])):
+        with pytest.raises(TypeError):
+            ask(*arguments)
+    with pytest.raises(ValueError, match="at most 8"):
+        ask([hit], (b"a",) * 9)
+    for arguments in ((1, b"a"), (hit, "a"), (hit,)):
+        with pytest.raises(TypeError):
+            one(*arguments)
+    for hits in ([HitView.__new__(HitView)], [Hit.__new__(Hit)]):
+        with pytest.raises(TypeError, match=r"__init__\(\) was not called"):
+            ask(hits, (b"a",))
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -185,7 +185,7 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
   const fusion::Automatic automatic(scale, s_.candidates);
   // Not in a lexical ranking that ended by itself: it holds no term.
   const bool lexical_cut = s_.lexical_docs.size() >= asked.lexical;
-  if (only_fused_scores() && !dated_ && s_.extra_docs.empty() && !parts_) {
+  if (only_fused_scores() && !dated_ && s_.extra_docs.empty()) {
     rescore_best(automatic, k, lexical_cut);
     return automatic.share();
   }
@@ -198,7 +198,8 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
   return fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
 }
 
-// As if all scores were completed, for the best k. What an arm did not rank it gives at most its last score, so
+// As if all scores were completed, for the best k, and the parts of those that are scored: of the others nothing is
+// reported. What an arm did not rank it gives at most its last score, so
 // among the candidates of one arm alone this bound descends with their rank: beyond the first that stays below k
 // others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003).
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
@@ -208,8 +209,12 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   const bool lacks_bm25 = lexical_cut && n_lexical != 0;
   s_.coarse.clear();
   s_.unscored.clear();
+  if (parts_) parts_->resize(all.size());
   const auto score = [&](uint32_t i) {
-    all[i].score = automatic.score(all[i]);
+    const double words = automatic.words(all[i].bm25, all[i].lexical_place);
+    const double meaning = automatic.meaning(all[i].similarity, all[i].vector_place);
+    all[i].score = words + meaning;
+    if (parts_) (*parts_)[i] = {.words = words + 0.0, .meaning = meaning + 0.0};
     all[i].refused = false;
     s_.coarse.push_back(coarse_score(all[i].score));
   };

@@ -171,7 +171,7 @@ class Counters:
             labels: of Prometheus.
         """
         with self._lock:
-            self._counts[name, tuple(sorted(labels.items()))] += n  # type: ignore[assignment]
+            self._counts[name, tuple(sorted(labels.items())) if labels else ()] += n  # type: ignore[assignment]
 
     def value(self, name: str, **labels: str) -> float:
         """Return what was counted so far.

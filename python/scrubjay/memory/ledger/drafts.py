@@ -52,17 +52,25 @@ class Draft(NamedTuple):
         return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
 
     @classmethod
-    def of_prompt(cls, data: Mapping[str, Any], at: int, unless_deleted_since: int) -> Draft:
+    def of_prompt(
+        cls, data: Mapping[str, Any], at: int, unless_deleted_since: int, encoded: Mapping[str, str]
+    ) -> Draft:
         """Make the event of a prompt of ours, whose data are JSON's own types but for what a caller's tokenizer counts.
+
+        Args:
+            data: what is kept of the prompt, its `pieces` first.
+            at: when it was made.
+            unless_deleted_since: number of a deletion event.
+            encoded: those of the pieces, by name, that are JSON already.
 
         Raises:
             TypeError, ValueError: they are not JSON.
         """
         try:
-            encoded = payload.encode_fields({"metadata": data})
+            kept: bytes | None = _prompt(data, encoded)
         except (TypeError, ValueError):
-            encoded = _encoded(data)
-        return cls("prompt", "prompt", "", _with_utf8(encoded), at, unless_deleted_since)
+            kept = _encoded(data)
+        return cls("prompt", "prompt", "", _with_utf8(kept), at, unless_deleted_since)
 
 
 def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
@@ -82,6 +90,15 @@ def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
         raise ValueError(
             f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
         ) from None
+
+
+def _prompt(data: Mapping[str, Any], encoded: Mapping[str, str]) -> bytes:
+    """As ``payload.encode_fields({"metadata": data})``."""
+    as_json = payload.as_json
+    rest = as_json({name: value for name, value in data.items() if name != "pieces"})
+    each = (f"{as_json(name)}:{encoded.get(name) or as_json(some)}" for name, some in data["pieces"].items())
+    said = f'{{"metadata":{{"pieces":{{{",".join(each)}}},{rest[1:]}}}'
+    return said.encode("utf-8", "surrogatepass")
 
 
 def _encoded(data: Mapping[str, Any] | None) -> bytes | None:

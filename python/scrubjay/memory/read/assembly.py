@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from scrubjay.errors import BudgetError
+from scrubjay.payload import as_json
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
 __all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Reserved", "Turn", "arrange", "brief"]
@@ -122,6 +123,12 @@ class Reserved:
         """The prefix of the prompt."""
         return "".join(block.text for block in self.blocks)
 
+    @cached_property
+    def encoded(self) -> dict[str, str]:
+        """The records of each block as the JSON that a trace keeps of them: they are in every prompt that is
+        recorded."""
+        return {"policies": as_json(self.policies), "preferences": as_json(self.preferences)}
+
 
 @dataclass(frozen=True)
 class Envelope:
@@ -204,6 +211,8 @@ class Assembled:
     limits: Limits
     summary: str | None = None
     """What stands in it in place of the recent turns."""
+    reserved: Reserved = field(default=Reserved(), compare=False, repr=False)
+    """What it begins with, as it was laid out."""
 
     @cached_property
     def text(self) -> str:
@@ -310,7 +319,9 @@ def arrange(
         "preferences": reserved.preferences,
         "memories": tuple(kept[:n_items]),
     }
-    return Assembled(blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits, summary)
+    return Assembled(
+        blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits, summary, reserved
+    )
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from scrubjay._native import Filter, Scope
+from scrubjay._native import Filter, Scope, names_in
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index.relevance import TIERS, checked_tier, reaches
@@ -38,6 +38,7 @@ __all__ = ["KINDS", "Recall", "Recalled", "RecalledHit"]
 
 KINDS = ("fact", "episode", "note")
 _FRESH = {"faded": {"$exists": False}}
+_NAMES = (b'"record":', b'"kind":', b'"faded":')  # that metadata hold: the first two always
 
 
 class Recall:
@@ -213,19 +214,10 @@ def _readable(found: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, b
     Nothing is parsed: what is damaged does not begin as metadata do, and a name that a value holds has its quotes
     escaped.
     """
-    readable, may_have_faded = [], False
-    for hit in found:
-        payload = hit.payload
-        # `find`, as `in` tries first whether what is looked for is one byte
-        if (
-            payload
-            and payload.startswith(b"{")
-            and payload.find(b'"record":') > 0
-            and payload.find(b'"kind":') > 0
-        ):
-            readable.append(hit)
-            may_have_faded = may_have_faded or payload.find(b'"faded":') > 0
-    return readable, len(found) - len(readable), may_have_faded
+    hits = list(found)
+    names = names_in(hits, _NAMES)
+    readable = [hit for hit, held in zip(hits, names, strict=True) if held & 3 == 3]
+    return readable, len(hits) - len(readable), any(held == 7 for held in names)
 
 
 def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
-from scrubjay._native import Scope
+from scrubjay._native import Scope, named_in
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.relevance import best_of
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet
@@ -27,13 +27,10 @@ def record_in(hit: RetrievedHit) -> str | None:
     A name that a text holds has its quotes escaped. What the caller gave may hold such names within: then there are
     several.
     """
-    payload = hit.payload
-    at = -1 if payload is None else payload.find(_NAME)
-    if payload is None or at < 0 or payload.find(_NAME, at + 1) > 0:
+    found = named_in(hit, _NAME)
+    if found is None or not found.startswith((b"fact_", b"episode_")) or not found.isascii():
         return None
-    begin = at + len(_NAME)
-    found = payload[begin : payload.find(b'"', begin)]
-    return found.decode() if found.startswith((b"fact_", b"episode_")) and found.isascii() else None
+    return found.decode()
 
 
 class RecalledHit:

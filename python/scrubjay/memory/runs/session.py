@@ -306,7 +306,12 @@ class Session:
 
 
 def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
-    return Draft.of_prompt(prompt_data(made, seqs), at, deletion)
+    known = {
+        name: said
+        for name, said in made.reserved.encoded.items()
+        if made.pieces.get(name) is getattr(made.reserved, name)
+    }
+    return Draft.of_prompt(prompt_data(made, seqs), at, deletion, known)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:
