@@ -10,6 +10,8 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
+from scrubjay.store.postgres import feed
+from scrubjay.store.postgres.transaction import PostgresTransaction
 from tests.data.postgres import new_url
 
 JANE = Scope("acme", user="jane")
@@ -54,3 +56,25 @@ def test_a_write_that_is_under_way_hides_none_of_others(
         index.upsert("c", "oak", scope=JANE)
         assert len(seen) == 1 and seen[0] >= {"a", "b"}
         assert found_by_another_thread(index) == {"a", "b", "c"}
+
+
+def test_a_long_erasure_is_told_of_all_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the other collections it is written first: for the feed they have to be as new as the commit."""
+    monkeypatch.setattr(feed, "WINDOW_SECONDS", 0.2)
+    url = new_url()
+    with Index.open(url, max_stale=0) as index, Index.open(url) as eraser:
+        index.collection("traces").upsert("m", "oak", scope=JANE)
+        assert found_by_another_thread(index.collection("traces")) == {"m"}
+        erase = PostgresTransaction.erase
+
+        def slowly(self: PostgresTransaction, *arguments: Any, **options: Any) -> Any:
+            written = erase(self, *arguments, **options)
+            if self.elsewhere:  # the other collections are done: what is left takes longer than the window
+                self.flush()
+                threading.Event().wait(1)
+                assert found_by_another_thread(index.collection("traces")) == {"m"}
+            return written
+
+        monkeypatch.setattr(PostgresTransaction, "erase", slowly)
+        assert eraser.erase(JANE, everywhere=True) == 1
+        assert found_by_another_thread(index.collection("traces")) == set()
