@@ -220,6 +220,7 @@ class PostgresTransaction:
         """Commit now; what follows in the block runs outside of the transaction."""
         self._touch_scopes()
         self._leave_scopes()
+        self._turns.stamp_others()
         self._turns.notes.settle()
         self.released = [tenant for tenant in self._erased if self.sealer.release(tenant)]
         self._turns.leave_homes()
