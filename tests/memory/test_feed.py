@@ -299,6 +299,19 @@ def fails(*_: Any) -> None:
     raise RuntimeError("no")
 
 
+def test_a_write_stands_though_its_hooks_cannot_be_told(memory: Memory, caplog: Any) -> None:
+    """The server's clock, by which changes are numbered over PostgreSQL, was set back behind what a hook has seen."""
+    told: list[Any] = []
+    memory.feed.on_change(told.append, scope=JANE)
+    (follower,) = memory._parts.context.changes._hooks
+    seen, follower.since = follower.since, 1 << 62
+    assert lives(memory, "Oslo").status == "written"
+    assert told == [] and "could not be read for a hook" in caplog.text
+    follower.since = seen  # the clock has caught up
+    assert lives(memory, "Rome").status == "superseded"
+    assert [e.what for e in told] == ["proposed", "superseded", "proposed"]
+
+
 def test_a_hook_may_write(memory: Memory) -> None:
     told: list[str] = []
 

@@ -90,6 +90,15 @@ def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memo
         ]
 
 
+def test_what_is_promoted_is_later_than_a_fact_of_one_moment_that_waits(memory: Memory) -> None:
+    for number in range(12):  # as above
+        oak, ash = (FactCandidate(f"Acme sells {tree} {number}", "Acme", "sells") for tree in ("oak", "ash"))
+        assert not memory.propose(oak, scope=ACME, source="r1").active
+        memory.propose(ash, scope=JANE, source="r2")
+        assert memory.propose(ash, scope=ACME, source="r3").active  # two independent sources
+        assert [r.text for r in memory.list(ACME)] == [ash.content]
+
+
 @pytest.mark.parametrize("subject", ["", "Jane"])
 @pytest.mark.parametrize(("ttl", "again"), [(2, None), (2, 6)])
 def test_what_is_said_again_for_longer_holds_for_longer(

@@ -14,6 +14,7 @@ import pytest
 from scrubjay import Scope
 from scrubjay.backend import AsyncDocuments, Documents, Test, offsets
 from scrubjay.records import Record
+from scrubjay.store.connections import StoreConnection
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 
@@ -253,3 +254,46 @@ def test_awaited_pages_are_the_same(documents: Documents) -> None:
         return first + await awaited.page(scope=JANE, offset=5, limit=50, descending=True)
 
     assert ids(asyncio.run(read())) == [f"m{i}" for i in range(11, -1, -1)]
+
+
+def test_a_page_of_many_scopes_reads_what_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the scopes hold, and however late the page is: counted in rows that SQLite hands out."""
+    many = [Scope("acme", user=f"user{i}") for i in range(20)]
+    with Documents(tmp_path / "a.scrubjay", collection="notes") as documents:
+        for turn in range(4):
+            for scope in many:
+                fill(documents, 30, scope, f"turn{turn}m")
+        n_fetched = [0]
+        plain = StoreConnection.execute
+
+        def counted(self: Any, *args: Any) -> Any:
+            found = plain(self, *args)
+            return _Counted(found, n_fetched) if "FROM document" in args[0] and "text" in args[0] else found
+
+        monkeypatch.setattr(StoreConnection, "execute", counted)
+        for filter in (EVERYTHING, {"n": {"$gte": 0}}):
+            per_page = []
+            for offset in range(0, 2400, 60):
+                n_fetched[0] = 0
+                page = documents.page(
+                    scope=many, offset=offset, limit=60, descending=True, exact=True, filter=filter
+                )
+                assert len(page) == 60
+                per_page.append(n_fetched[0])
+            share = 2 * 4  # of each scope; then up to four times as much of those that the page is from
+            assert min(per_page) > 0 and max(per_page) <= share * len(many) + 5 * 61
+
+
+class _Counted:
+    """A cursor that adds up the rows that are fetched from it."""
+
+    def __init__(self, cursor: Any, n_fetched: list[int]) -> None:
+        self._cursor, self._n_fetched = cursor, n_fetched
+
+    def fetchall(self) -> Any:
+        rows = self._cursor.fetchall()
+        self._n_fetched[0] += len(rows)
+        return rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)

@@ -58,6 +58,11 @@ class _Listing(NamedTuple):
         """Whether the index checks all conditions."""
         return self.rest is None and self.kept is None
 
+    @property
+    def n_scopes(self) -> int:
+        """How many scopes are listed."""
+        return sum(1 + len(scroll.more) for scroll in self.scrolls)
+
 
 class _End(NamedTuple):
     """Where a page ended: behind a version or, in another order, before a place among keys."""
@@ -132,13 +137,13 @@ class Offsets:
         """
         start, n = checked_count(offset, "offset"), checked_count(limit, "limit")
         order = {"order_by": order_by, "descending": descending, "exact": exact}
-        wanted = _listing(scopes, where, order, kept, own, question)
+        wanted = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
         if not wanted.scrolls or n == 0:
             return []
         if wanted.scrolls[0].by_writes:
             return self._written(index, wanted, start, n)
-        if len(wanted.scrolls) > 1:
-            raise ValueError(f"order_by: expected None for {len(wanted.scrolls)} scopes, got {order_by!r}")
+        if wanted.n_scopes > 1:
+            raise ValueError(f"order_by: expected None for {wanted.n_scopes} scopes, got {order_by!r}")
         return self._ordered(index, wanted, start, n)
 
     def _written(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
@@ -200,10 +205,19 @@ def _listing(
     kept: Kept | None,
     own: Kept | None,
     question: Hashable | None,
+    is_durable: bool,
 ) -> _Listing:
     native, rest = (None, None) if where is None else split(where)
     compiled = None if native is None else Filter(native)
     scrolls = [scroll_of(scope, filter=compiled, **order) for scope in dict.fromkeys(scopes)]
+    if (
+        is_durable
+        and len(scrolls) > 1
+        and scrolls[0].exact
+        and len({one.scope.tenant for one in scrolls}) == 1
+    ):
+        # The rows of all are read by one listing, a few of each scope.
+        scrolls = [scrolls[0]._replace(more=tuple(one.scope for one in scrolls[1:]))]
     told = None
     if question is not None or (rest is None and kept is None):
         said = None if native is None else json.dumps(native, default=repr)
@@ -248,7 +262,7 @@ def _read_one(index: Index, scroll: Scroll, after: int, n: int) -> Iterator[tupl
     while True:
         records, position = backend.page(scroll._replace(limit=n), position)
         for record in records:
-            yield scroll.scope, record
+            yield record.scope if scroll.more else scroll.scope, record
         if position is None:
             return
         n = min(4 * n, _MOST_READ)
@@ -273,7 +287,7 @@ def _met(index: Index, wanted: _Listing, part: Sequence[tuple[Scope, Record]]) -
 
 def _passed(index: Index, wanted: _Listing, n: int) -> int | None:
     """Return the version of the n-th memory of a listing; None: it has fewer."""
-    if wanted.is_native and len(wanted.scrolls) == 1:
+    if wanted.is_native and wanted.n_scopes == 1:
         version = Backend.of(index).engine.version_at(wanted.scrolls[0], n - 1)
         if version != UNKNOWN:
             return version

@@ -256,8 +256,10 @@ def open_root(
             its copies; ids, names of tenants, users and agents, times, reasons and sizes are not. The index in
             memory is in the clear. It raises :class:`~scrubjay.KeyErasedError` once the key was destroyed: then
             nothing of the tenant is found any more. Asked again after a second, from any thread; whatever else it
-            raises fails what needs that key, and nothing more. See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`;
-            what encryption promises, and what not, stands in :mod:`scrubjay.store.encryption`.
+            raises fails what needs that key, and nothing more. If it has a method `destroy`, it is called with a
+            tenant of whom everything was erased, after that was committed (a failure raises EncryptionError; erasing
+            again repeats it). See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`; what encryption promises, and
+            what not, stands in :mod:`scrubjay.store.encryption`.
         encryption: what a tenant with a key demands of the file. "sealed": nothing in the clear. Where something
             is, because the tenant had no key when it was written or because something else wrote it, reading and
             writing raise EncryptionError until :meth:`Admin.encrypt` was called. "mixed": plain rows are read, and
@@ -276,7 +278,6 @@ def open_root(
         StoreFormatError: the file is not an index, is of a newer format, or holds another kind of index.
         StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
         StoreUnavailableError: the server of the database does not answer.
-        UnsupportedError: `keys` for a database.
         EmbedderMismatchError: it holds vectors of another model.
         MissingExtraError: `keys` need the package cryptography, a database needs psycopg.
 

@@ -231,16 +231,19 @@ class Cipher:
         box = self.current(scope.tenant)
         return None if box is None else RowBox(box, table, scope)
 
-    def release(self, connection: sqlite3.Connection, tenant: str) -> None:
-        """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one."""
-        if (
-            data_key(connection, tenant) is not None
-            and not _has_documents(connection, tenant)
-            and not _is_sealed_elsewhere(connection, tenant)
+    def release(self, connection: sqlite3.Connection, tenant: str) -> bool:
+        """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one. False: something
+        is."""
+        stored = data_key(connection, tenant)
+        if _has_documents(connection, tenant) or (
+            stored is not None and _is_sealed_elsewhere(connection, tenant)
         ):
+            return False
+        if stored is not None:
             connection.execute("DELETE FROM data_key WHERE tenant = ?", (tenant,))
             connection.execute("DELETE FROM table_digest WHERE tenant = ?", (tenant,))
             self._current.pop(tenant, None)
+        return True
 
     def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
         """Draw a tenant's data key. Tables beside the collections are sealed at once; documents must be encrypted."""

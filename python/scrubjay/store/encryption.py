@@ -44,7 +44,7 @@ import hmac
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +76,7 @@ __all__ = [
 ]
 
 KeyProvider = Callable[[str], "bytes | None"]
+"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left."""
 
 SEALED, _ESCAPED = b"\xff\x01", b"\xff\x00"
 _ID_BYTES, _NONCE_BYTES, _TAG_BYTES = 8, 12, 16
@@ -341,6 +342,30 @@ class KeyRing:
                 self._known.clear()
             access = self._known[tenant] = Access(master, erased=erased, until=until)
         return access
+
+    def destroy(self, tenants: Iterable[str]) -> None:
+        """Let the provider destroy the keys of tenants of whom nothing is left, if it has a method `destroy`.
+
+        Raises:
+            EncryptionError: it failed for one of them; the others' keys were destroyed.
+        """
+        destroy = getattr(self._provider, "destroy", None)
+        if destroy is None:
+            return
+        failed: dict[str, Exception] = {}
+        for tenant in tenants:
+            try:
+                destroy(tenant)
+            except KeyErasedError:
+                pass  # it was before
+            except Exception as error:  # noqa: BLE001 - the provider's
+                failed[tenant] = error
+            self.forget(tenant)
+        for tenant, cause in failed.items():
+            raise EncryptionError(
+                f"keys: everything of tenant {tenant!r} was erased, but the provider failed to destroy its key "
+                f"({type(cause).__name__}); until it is destroyed, copies of the file can be read: erase it again"
+            ) from cause
 
     def forget(self, tenant: str | None) -> None:
         """Ask again at the next use; None: for every tenant."""

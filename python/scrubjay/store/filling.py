@@ -96,8 +96,7 @@ class Filling:
                     f"the scope's version went back from {version} to {state.version}", scope=partition.scope
                 )
             partition.version = max(partition.version, state.version)
-            # What this process is committing it will apply itself.
-            partition.ready = partition.version <= max(partition.applied, partition.in_flight)
+            partition.ready = partition.is_current()
 
     def _read_whole(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> str:
         """Return what it was read from: its "image", or its "rows"."""

@@ -17,7 +17,7 @@ from scrubjay.errors import CorruptDataWarning
 from scrubjay.fusion import Query
 from scrubjay.store.protocol import StoredRow
 
-__all__ = ["Listing", "admitted", "checked_count", "listing_of", "slices", "undamaged", "warn_of"]
+__all__ = ["Listing", "admitted", "checked_count", "listing_of", "share_of", "slices", "undamaged", "warn_of"]
 
 T = TypeVar("T")
 
@@ -36,11 +36,13 @@ class Listing(NamedTuple):
     newest: bool = False
     start: int = 0
     stop: int | None = None
+    more: tuple[Scope, ...] = ()
+    """Other exact scopes of the same tenant, listed with `scope` where that is exact."""
 
     @property
     def scopes(self) -> list[Scope]:
         """The exact scopes of the documents."""
-        return [self.scope] if self.exact else self.scope.visible()
+        return [self.scope, *self.more] if self.exact else self.scope.visible()
 
 
 def listing_of(
@@ -90,17 +92,27 @@ def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
     return sorted(int(position) for position in found.ids)
 
 
-def slices(items: Iterable[T]) -> Iterator[list[T]]:
-    """Cut into lists of growing length, for a reader that may stop early.
+def slices(items: Iterable[T], first: int = _FIRST_SLICE) -> Iterator[list[T]]:
+    """Cut into lists of growing length, the first one of `first` items, for a reader that may stop early.
 
     >>> [len(part) for part in slices(range(1000))]
     [64, 256, 680]
     """
     iterator = iter(items)
-    size = _FIRST_SLICE
+    size = min(first, _LARGEST_SLICE)
     while part := list(islice(iterator, size)):
         yield part
         size = min(4 * size, _LARGEST_SLICE)
+
+
+def share_of(first: int, n_scopes: int) -> int:
+    """Return how many rows of each scope are fetched for the first `first` of all: enough where they are written in
+    turn, and the bound of what is fetched for nothing.
+
+    >>> share_of(100, 1), share_of(100, 60), share_of(1, 1000)
+    (100, 4, 2)
+    """
+    return first if n_scopes <= 1 else 2 * -(-first // n_scopes)
 
 
 def undamaged(

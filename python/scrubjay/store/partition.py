@@ -30,6 +30,7 @@ class Partition:
         "graph_saved",
         "home",
         "in_flight",
+        "in_flight_from",
         "last_used",
         "left_at",
         "lock",
@@ -56,6 +57,9 @@ class Partition:
         self.version = version  # of the scope, as far as this process knows
         self.applied = version if empty else 0
         self.in_flight = 0  # the version that this process is just committing
+        self.in_flight_from = (
+            0  # the version that it found, perhaps a write of others that is not known here yet
+        )
         self.resident = empty  # without documents the engine holds all of them
         self.ready = empty  # resident and current: a search may run
         self.retired = False  # no longer the residency's object for this scope
@@ -72,3 +76,10 @@ class Partition:
         self.graph_saved = False  # its image has the graph, as far as it can be kept
         self.unreadable = False  # its image is, and must be replaced even by one of the same version
         self.pinned = False
+
+    def is_current(self) -> bool:
+        """Whether the engine has everything that is known to be written, but for what this process is committing and
+        applies itself."""
+        return self.version <= self.applied or (
+            self.version <= self.in_flight and self.applied >= self.in_flight_from
+        )

@@ -25,6 +25,7 @@ from scrubjay.store.decoding import integer, is_id, row_reader, scope_of, shown
 from scrubjay.store.digests import ScopeDigest, blocks_of, mismatch, tombstone_blocks
 from scrubjay.store.encryption import BLOCK_BYTES, Box
 from scrubjay.store.images import Images
+from scrubjay.store.listing import share_of
 from scrubjay.store.protocol import (
     Changes,
     Entry,
@@ -273,19 +274,28 @@ class ReadingStore:
         newest: bool,
         ids: Collection[RowId] | None = None,
         after: int = 0,
+        first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse.
 
         With `ids` only those of them; without, with `after`, only what comes behind the row with this number. Read
-        it inside :meth:`snapshot`.
+        it inside :meth:`snapshot`. `first` is how many the caller will read at least: each scope's share is fetched.
         """
         states = [(scope, self.scope_state(scope)) for scope in scopes if self.cipher.readable(scope.tenant)]
         keys = [(state.key, scope) for scope, state in states if state is not None and state.documents]
-        one_by_one = [self._rows_of(key, scope, now, newest, ids, after) for key, scope in keys]
+        size = _PAGE if first is None else min(_PAGE, share_of(first, len(keys)))
+        one_by_one = [self._rows_of(key, scope, now, newest, ids, after, size) for key, scope in keys]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def _rows_of(
-        self, key: int, scope: Scope, now: int, newest: bool, ids: Collection[RowId] | None, after: int
+        self,
+        key: int,
+        scope: Scope,
+        now: int,
+        newest: bool,
+        ids: Collection[RowId] | None,
+        after: int,
+        size: int,
     ) -> Iterator[tuple[StoredRow, Scope]]:
         t = self.tables
         question = (
@@ -302,12 +312,12 @@ class ReadingStore:
                 while True:
                     behind = "" if edge is None else f" AND seq {'<' if newest else '>'} ?"
                     asked = (key, now) if edge is None else (key, now, edge)
-                    batch = self._reader.execute(f"{question}{behind}{order} LIMIT {_PAGE}", asked).fetchall()
+                    batch = self._reader.execute(f"{question}{behind}{order} LIMIT {size}", asked).fetchall()
                     for row in batch:
                         yield opened(row), scope
-                    if len(batch) < _PAGE:
+                    if len(batch) < size:
                         return
-                    edge = batch[-1][0]
+                    edge, size = batch[-1][0], min(_PAGE, 4 * size)
             rows: list[tuple[Any, ...]] = []
             wanted = iter(ids)
             while some := list(islice(wanted, _MANY_IDS)):

@@ -226,7 +226,7 @@ class Residency(Filling):
                 if partition is None or version <= partition.version:
                     continue
                 partition.version = version
-                if version > partition.in_flight:
+                if not partition.is_current():
                     partition.ready = False
         if changed is None:
             self.start_over()
@@ -342,7 +342,9 @@ class Residency(Filling):
     def announce(self, written: Sequence[Written]) -> None:
         """Say, before the commit, which versions this process is about to commit and will apply itself."""
         for one in written:
-            self.partition(one.scope).in_flight = one.after
+            partition = self.partition(one.scope)
+            with self._lock:
+                partition.in_flight, partition.in_flight_from = one.after, one.before
 
     def abandon(self, written: Sequence[Written]) -> None:
         """The commit failed, or could not be applied: let the next search look at what is stored."""

@@ -49,11 +49,11 @@ class RowListings:
         """
         damaged: list[str] = []
         newest = wanted.descending and wanted.by_writes
-        rows = Listing(wanted.scope, wanted.exact, wanted.filter, newest)
+        rows = Listing(wanted.scope, wanted.exact, wanted.filter, newest, more=wanted.more)
         with self._store.snapshot():
             if wanted.by_writes:
-                start = 0 if after is None else after.version
-                listed = list(islice(self._documents(rows, None, damaged, after=start), wanted.limit + 1))
+                start, n = 0 if after is None else after.version, wanted.limit + 1
+                listed = list(islice(self._documents(rows, None, damaged, after=start, first=n), n))
                 found = listed[: wanted.limit]
                 last = Position(None, found[-1].version) if len(listed) > wanted.limit else None
             else:
@@ -94,13 +94,19 @@ class RowListings:
             return [document.id for document in listed], damaged
 
     def _documents(
-        self, wanted: Listing, ids: set[RowId] | None, damaged: list[str], *, after: int = 0
+        self,
+        wanted: Listing,
+        ids: set[RowId] | None,
+        damaged: list[str],
+        *,
+        after: int = 0,
+        first: int | None = None,
     ) -> Iterator[StoredDocument]:
         every = self._store.rows_in(
-            wanted.scopes, now=self._now(), newest=wanted.newest, ids=ids, after=after
+            wanted.scopes, now=self._now(), newest=wanted.newest, ids=ids, after=after, first=first
         )
         rows = undamaged(every, damaged)
-        for part in slices(rows):
+        for part in slices(rows) if first is None else slices(rows, first):
             kept = part
             if wanted.filter is not None:
                 kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]

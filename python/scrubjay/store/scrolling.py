@@ -57,11 +57,13 @@ class Scroll(NamedTuple):
     descending: bool
     limit: int
     vectors: bool
+    more: tuple[Scope, ...] = ()
+    """Other exact scopes of the same tenant, listed with `scope` where that is exact; by engines over a file only."""
 
     @property
     def scopes(self) -> list[Scope]:
         """The exact scopes of the documents."""
-        return [self.scope] if self.exact else self.scope.visible()
+        return [self.scope, *self.more] if self.exact else self.scope.visible()
 
     @property
     def by_writes(self) -> bool:

@@ -274,9 +274,11 @@ class Store(Protocol):
         newest: bool,
         ids: Collection[RowId] | None = None,
         after: int = 0,
+        first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of exact scopes of one tenant, without vectors, in order of writing or the
-        reverse; in a snapshot. With `ids` only those; with `after` only what comes behind that number."""
+        reverse; in a snapshot. With `ids` only those; with `after` only what comes behind that number. `first`: how
+        many the caller will read at least, so that no scope's rows are fetched for nothing."""
         ...
 
     def changes(

@@ -221,6 +221,8 @@ class SqliteStore(ReadingStore):
                 self.cipher.end(committed=not self._is_writing())
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
+        if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
+            self.cipher.ring.destroy(transaction.released)
 
     def _is_writing(self) -> bool:
         return self._writer.in_transaction

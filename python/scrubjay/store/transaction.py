@@ -57,6 +57,8 @@ class Transaction:
         self.digests = cipher.digests if digests is None and cipher is not None else digests
         self._counts = self.digests is not None and self.digests.active
         self.committed = False
+        self.released: list[str] = []
+        """Tenants of whom nothing is left that needs a key."""
         self._last: int | None = None  # version of the collection; asked for by what writes documents
 
     @property
@@ -314,8 +316,9 @@ class Transaction:
             after = self.renew(key, documents=0)
             written.append(Written(scope_of(tenant, user, agent), before, after, n_documents, erased=True))
         self._count(-n_gone)
-        if self.cipher is not None and scope.user is None and scope.agent is None:
-            self.cipher.release(self.connection, scope.tenant)
+        is_tenant = scope.user is None and scope.agent is None
+        if is_tenant and self.cipher is not None and self.cipher.release(self.connection, scope.tenant):
+            self.released.append(scope.tenant)
         return written
 
     def erase_elsewhere(

@@ -232,8 +232,9 @@ class Facts:
             said_at = change.now if one.said_at is None else one.said_at
             joins = "topic" in values
             if joins or _affirms(held, said_at):
+                names = names_of(scope_in(held))
                 rivals = (
-                    facts_of_slot(change.connection, names_of(scope_in(held)), one.topics)
+                    facts_of_slot(change.connection, names, one.topics, with_provisional=True)
                     if one.topics
                     else []
                 )

@@ -55,16 +55,16 @@ class Promotion:
             (row.topic,) if row.topic else ()
         )
         names = (row.tenant, row.user, row.agent)
-        rivals = (
-            [one for one in facts_of_slot(connection, names, topics) if one.id != row.id] if topics else []
-        )
+        slot = facts_of_slot(connection, names, topics, with_provisional=True) if topics else []
+        others = [one for one in slot if one.id != row.id]
+        rivals = [one for one in others if one.status != "provisional"]
         if row.relation is None or (row.single is None and hasattr(self._context.judge, "is_single")):
             single = int(self._context.is_single(row.predicate, row.content))
             row = row._replace(
                 relation=row.relation or "asserts", single=single, said_at=row.said_at or row.created_at
             )
         ids = [*ids_of(row, "replaces"), *(id for id, is_so in contradicted.items() if is_so)]
-        recorded_at = next_recorded(change, rivals)
+        recorded_at = next_recorded(change, others)  # later than those that wait, too
         fresh = row._replace(
             status="active",
             decided_by=by,

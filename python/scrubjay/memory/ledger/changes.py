@@ -179,7 +179,10 @@ class Changes:
             try:
                 newest = self.cursor
                 found = self.after(follower.since, follower.sight, _BATCH)
-            except Error as error:  # a key that is away; the next write tries again
+            except (
+                Error,
+                ValueError,
+            ) as error:  # a key that is away, a clock set back: the next write tries again
                 _log.warning("changes could not be read for a hook: %s", error)
                 return
             for event in found:

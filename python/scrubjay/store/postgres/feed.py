@@ -124,7 +124,8 @@ class Feed:
             self._connection = self._server.take(fresh=True)
         changed: Statement = (
             "SELECT now.at, s.collection, s.tenant, s.usr, s.agent, s.version "
-            "FROM (SELECT clock_timestamp() AS at) now "
+            # now() is that of the transaction's begin, before its snapshot: no stamp is passed over.
+            "FROM (SELECT now() AS at) now "
             "LEFT JOIN sj_scope s ON s.changed > coalesce(%s::timestamptz, now.at)",
             (self._since,),
         )

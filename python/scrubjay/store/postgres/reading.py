@@ -16,6 +16,7 @@ from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.decoding import Undecodable, row_reader, scope_of, unmarked
 from scrubjay.store.digests import ScopeDigest, mismatch, row_blocks
 from scrubjay.store.encryption import Box, KeyRing, is_sealed
+from scrubjay.store.listing import share_of
 from scrubjay.store.opening import DataKey
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Parameters
@@ -365,20 +366,19 @@ class PostgresReader:
         newest: bool,
         ids: Collection[RowId] | None = None,
         after: int = 0,
+        first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse."""
         wanted = None if ids is None else [stored_id(id) for id in ids]
-        one_by_one = [
-            self._rows_of(scope, now, newest, wanted, after)
-            for scope in scopes
-            if can_hold(scope) and self.cipher.readable(scope.tenant)
-        ]
+        held = [scope for scope in scopes if can_hold(scope) and self.cipher.readable(scope.tenant)]
+        size = _FIRST_PAGE if first is None else min(_FIRST_PAGE, share_of(first, len(held)))
+        one_by_one = [self._rows_of(scope, now, newest, wanted, after, size) for scope in held]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def _rows_of(
-        self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, after: int
+        self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, after: int, size: int
     ) -> Iterator[tuple[StoredRow, Scope]]:
-        key, opened, size = key_of(scope), self._row(scope), _FIRST_PAGE
+        key, opened = key_of(scope), self._row(scope)
         position = after or (None if newest else -1)
         while True:
             conditions, parameters = ["home = %s", "collection = %s", "scope = %s", _LIVE], []
@@ -399,7 +399,7 @@ class PostgresReader:
                 yield opened(row), scope
             if len(page) < size:
                 return
-            position, size = page[-1][0], _PAGE
+            position, size = page[-1][0], _PAGE if size >= _FIRST_PAGE else min(_FIRST_PAGE, 4 * size)
 
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None

@@ -183,11 +183,16 @@ class Sealer:
         box = self.current(scope.tenant)
         return None if box is None else RowBox(box, table_of(collection), scope)
 
-    def release(self, tenant: str) -> None:
-        """Destroy the data key of a tenant whose erased rows are gone, unless something is left that needs it."""
-        if self._of(tenant) is not None and not _needs_key(self._batch, tenant):
+    def release(self, tenant: str) -> bool:
+        """Destroy the data key of a tenant whose erased rows are gone; False: something is left that needs it."""
+        if self.ring is None and self._of(tenant) is None:
+            return True
+        if _needs_key(self._batch, tenant):
+            return False
+        if self._of(tenant) is not None:
             self.write(tenant, None)
             self._batch.add("DELETE FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+        return True
 
 
 class SealedText(bytes):

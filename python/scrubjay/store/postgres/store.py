@@ -254,6 +254,8 @@ class PostgresStore(PostgresReader):
                 if not transaction.committed:
                     transaction.roll_back()
                 self.server.give(connection)
+        if transaction.released and self.cipher.ring is not None:  # without a connection: it may take long
+            self.cipher.ring.destroy(transaction.released)
 
     def _begin_writing(
         self, scopes: Iterable[Scope], wait: bool, ids: Sequence[RowId]

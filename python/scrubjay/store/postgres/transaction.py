@@ -88,6 +88,8 @@ class PostgresTransaction:
         """Collection -> its new generation: everything of it is to be read anew."""
         self._forgotten: list[Scope] = []  # whose names are erased
         self._erased: dict[str, None] = {}  # tenants of whom everything was erased
+        self.released: list[str] = []
+        """Tenants of whom nothing is left that needs a key."""
         self.hints: list[Hint] = []
         """What others are to be told of once this is committed."""
 
@@ -218,9 +220,9 @@ class PostgresTransaction:
         """Commit now; what follows in the block runs outside of the transaction."""
         self._touch_scopes()
         self._leave_scopes()
+        self._turns.stamp_others()
         self._turns.notes.settle()
-        for tenant in self._erased:
-            self.sealer.release(tenant)
+        self.released = [tenant for tenant in self._erased if self.sealer.release(tenant)]
         self._turns.leave_homes()
         started = time.monotonic()
         try:

@@ -327,14 +327,35 @@ class Turns:
             (*values, key.home, self.collection, key.number),
         )
 
+    def stamp_others(self) -> None:
+        """Collect the stamps of the other collections' scopes, which were left before the end of the transaction: by
+        now they may be older than what feeds look back for."""
+        for turns in self._all:
+            if turns is not self:
+                for home, statement in turns._stamps():
+                    self.batch.add(*statement, home=home)
+
     def stamp_again(self) -> None:
-        """After a COMMIT that took so long that feeds may have missed its stamp."""
+        """After a COMMIT that took so long that feeds may have missed its stamps, those of all collections."""
+        for turns in self._all:
+            for home, statement in turns._stamps():
+                self.batch.ask(*statement, home=home)
+
+    def _stamps(self) -> list[tuple[str, Statement]]:
+        by_home: dict[str, list[int]] = {}
         for key, _ in self.changed():
-            self.batch.ask(
-                "UPDATE sj_scope SET changed = statement_timestamp() WHERE home = %s AND collection = %s AND key = %s",
-                (key.home, self.collection, key.number),
-                home=key.home,
+            by_home.setdefault(key.home, []).append(key.number)
+        return [
+            (
+                home,
+                (
+                    "UPDATE sj_scope SET changed = statement_timestamp() WHERE home = %s AND collection = %s "
+                    "AND key = ANY(%s)",
+                    (home, self.collection, numbers),
+                ),
             )
+            for home, numbers in by_home.items()
+        ]
 
 
 def _holdable(scope: Scope) -> Scope:
