@@ -99,6 +99,18 @@ def test_what_is_promoted_is_later_than_a_fact_of_one_moment_that_waits(memory: 
         assert [r.text for r in memory.list(ACME)] == [ash.content]
 
 
+def test_what_gains_a_slot_is_later_than_a_fact_of_one_moment_that_waits(memory: Memory) -> None:
+    for number in range(12):  # as above
+        ash = FactCandidate(f"Acme sells ash {number}", "Acme")
+        memory.propose(ash, scope=JANE, source="r2")
+        assert memory.propose(ash, scope=ACME, source="r3").active
+        oak = FactCandidate(f"Acme sells oak {number}", "Acme", "sells")
+        assert not memory.propose(oak, scope=ACME, source="r1").active
+        again = memory.propose(replace(ash, predicate="sells"), scope=ACME, source="r4")
+        assert again.status == "deduplicated"
+        assert [r.text for r in memory.list(ACME)] == [ash.content]
+
+
 @pytest.mark.parametrize("subject", ["", "Jane"])
 @pytest.mark.parametrize(("ttl", "again"), [(2, None), (2, 6)])
 def test_what_is_said_again_for_longer_holds_for_longer(

@@ -129,6 +129,25 @@ def test_what_fails_is_told_and_done_by_erasing_again(path: Path, vault: Vault) 
         assert vault.destroyed == ["acme"]
 
 
+def test_a_memory_whose_key_could_not_be_destroyed_is_forgotten_all_the_same(
+    path: Path, vault: Vault
+) -> None:
+    with Index.open(path, collection="memory", keys=vault) as documents, Memory(documents) as memory:
+        told: list[str] = []
+        memory.feed.on_change(lambda event: told.append(event.what), scope=ACME)
+        memory.propose(CODE, scope=JANE, source="run-1")
+        memory.prefer("drink", "tea", scope=ACME)
+        assert len(memory.known(ACME).preferences) == 1  # kept in memory from now on
+        vault.is_down = True
+        with pytest.raises(EncryptionError, match="failed to destroy its key"):
+            memory.forget(tenant="acme")
+        assert memory.list(JANE) == [] and memory.known(ACME).preferences == ()
+        assert told[-1] == "forgotten"
+        vault.is_down = False
+        memory.forget(tenant="acme")
+        assert vault.destroyed == ["acme"]
+
+
 def test_nobody_is_told_of_an_erasure_that_was_not_committed(
     path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,10 +179,8 @@ class Changes:
             try:
                 newest = self.cursor
                 found = self.after(follower.since, follower.sight, _BATCH)
-            except (
-                Error,
-                ValueError,
-            ) as error:  # a key that is away, a clock set back: the next write tries again
+            except (Error, ValueError) as error:
+                # A key that is away, or a server's clock that was set back: the next write tries again.
                 _log.warning("changes could not be read for a hook: %s", error)
                 return
             for event in found:

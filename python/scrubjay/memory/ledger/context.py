@@ -11,6 +11,7 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.backend import Backend
+from scrubjay.errors import EncryptionError
 from scrubjay.index import Index
 from scrubjay.index.owners import MEMORY
 from scrubjay.memory.ledger.changes import Changes
@@ -112,14 +113,20 @@ class MemoryContext:
         """
         tenants = sorted(set(tenants))
         self.store.cipher.require(tenants)
-        with self.backend.changing(doing) as change:
-            change.lock(tenants if of is None else of)
-            for tenant in tenants:
-                settle(change.connection, tenant)
-            engine = self.backend.engine
-            change.layer = Documents(change, lambda id, scope: engine.get(id, scope=scope), self.embed_texts)
-            yield change
-            change.layer.flush()
+        try:
+            with self.backend.changing(doing) as change:
+                change.lock(tenants if of is None else of)
+                for tenant in tenants:
+                    settle(change.connection, tenant)
+                engine = self.backend.engine
+                change.layer = Documents(
+                    change, lambda id, scope: engine.get(id, scope=scope), self.embed_texts
+                )
+                yield change
+                change.layer.flush()
+        except EncryptionError:  # perhaps of a key that could not be destroyed after the commit
+            self.changes.deliver()
+            raise
         self.changes.deliver()
 
     def is_readable(self, scope: Scope) -> bool:
