@@ -34,10 +34,23 @@ constexpr std::array<uint16_t, kMaxDim / 16> kSigns = [] {
   return simd::kernels().rotate(vector.data(), vector.size() / 16, kSigns.data(), n_blocks, rotated.data());
 }
 
+void prepare_signs(float largest, CodeQuery& out) {
+  const size_t n = out.rotated.size();
+  out.sign_elements.resize(n);
+  (void)simd::kernels().quantise(out.rotated.data(), n, Signs::kQueryLimit / largest,
+                                 out.sign_elements.data());
+  out.sign_tables.resize(n / 4 * 16);
+  out.sign_offset = simd::kernels().sign_tables(out.sign_elements.data(), n / 4, out.sign_tables.data());
+  out.sign_scale = largest / Signs::kQueryLimit;
+}
+
 }  // namespace
 
 Codes::Codes(const ColumnOptions& options)
-    : metric_(options.metric), n_blocks_(n_code_blocks(options.dim)), rows_(code_bytes(options.dim)) {}
+    : metric_(options.metric),
+      n_blocks_(n_code_blocks(options.dim)),
+      rows_(code_bytes(options.dim)),
+      signs_(has_signs(options.dim) ? std::make_unique<Signs>(n_blocks_) : nullptr) {}
 
 void Codes::append(uint32_t doc, std::span<const float> row, const RowScale& scale) {
   const uint32_t n_used = size_.load(std::memory_order_relaxed);
@@ -51,6 +64,7 @@ void Codes::append(uint32_t doc, std::span<const float> row, const RowScale& sca
   put(factors_, CodeScale{}.factor, code_scale.factor);
   if (metric_ == Metric::l2) put(biases_, CodeScale{}.bias, code_scale.bias);
   put(errors_, CodeScale{}.error, code_scale.error);
+  if (signs_) signs_->follow({rows_, factors_.data(), errors_.data()}, std::min(n_used, doc), doc + 1);
   size_.store(doc + 1, std::memory_order_release);
 }
 
@@ -89,6 +103,7 @@ bool prepare_code_query(const ColumnOptions& options, std::span<const float> que
   out.scale = largest / 127.0f;
   out.length = static_cast<float>(length);
   out.shift = options.metric == Metric::l2 ? -square : 0.0f;
+  if (has_signs(options.dim)) prepare_signs(largest, out);
   return true;
 }
 
