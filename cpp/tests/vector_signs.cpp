@@ -159,13 +159,14 @@ TEST(estimates_by_signs_err_as_they_say) {
     PreparedQuery query;
     prepare_query(column.options(), clusters.draw(), query);
     CHECK(prepare_code_query(column.options(), query.elements, query.square, query.code));
+    SignQuery sign_query;
+    prepare_sign_query(query.code, sign_query);
     std::vector<int32_t> sums(kDocs);
     for (uint32_t doc = 0; doc < kDocs; doc += 32)
-      simd::kernels().sum_signs(signs.plane(doc), 1, kDim / 4, query.code.sign_tables.data(),
-                                sums.data() + doc);
+      simd::kernels().sum_signs(signs.plane(doc), 1, kDim / 4, sign_query.tables.data(), sums.data() + doc);
     for (uint32_t doc = 0; doc < kDocs; ++doc, ++n) {
-      const float estimate = static_cast<float>(2 * sums[doc] - query.code.sign_offset) *
-                             (signs.factors()[doc] * query.code.sign_scale);
+      const float estimate =
+          static_cast<float>(2 * sums[doc] - sign_query.offset) * (signs.factors()[doc] * sign_query.scale);
       const double off = static_cast<double>(estimate - column.similarity(doc, query)) /
                          static_cast<double>(signs.errors()[doc].value());
       sum += off;

@@ -67,7 +67,7 @@ void bound_by_codes(const Codes& codes, uint32_t first, uint32_t n_docs, const P
   });
 }
 
-// The same by the signs, which all of them must have.
+// The same by the signs, which all of them must have; scratch.signs is prepared.
 void bound_by_signs(const Codes& codes, uint32_t first, uint32_t end_doc, const PreparedQuery& query,
                     float margin, CodeScanScratch& scratch, uint32_t* bounds) {
   const simd::Kernels& kernels = simd::kernels();
@@ -81,11 +81,11 @@ void bound_by_signs(const Codes& codes, uint32_t first, uint32_t end_doc, const 
   make_room(scratch.dots, kRows);
   for_coded(errors, first, end_doc, bounds, [&](uint32_t begin, uint32_t end, uint32_t* out) {
     const uint32_t from = begin / kPlane * kPlane, n_planes = (end - from + kPlane - 1) / kPlane;
-    kernels.sum_signs(signs.plane(from), n_planes, code.sign_elements.size() / 4, code.sign_tables.data(),
-                      scratch.dots.data());
+    kernels.sum_signs(signs.plane(from), n_planes, scratch.signs.elements.size() / 4,
+                      scratch.signs.tables.data(), scratch.dots.data());
     kernels.bound_codes(scratch.dots.data() + (begin - from), factors + begin,
-                        biases ? biases + begin : nullptr, &errors[begin].bits, end - begin, code.sign_offset,
-                        code.sign_scale, margin * code.length, code.shift, out);
+                        biases ? biases + begin : nullptr, &errors[begin].bits, end - begin,
+                        scratch.signs.offset, scratch.signs.scale, margin * code.length, code.shift, out);
   });
 }
 
@@ -270,6 +270,7 @@ bool sift(const ChunkVectors& vectors, const Codes& codes, uint32_t first_doc, u
   const size_t k = best.k(), n = n_docs - first_doc, padded = (n + 15) / 16 * 16;
   if (end <= first || !is_worth_sifting(end - first, k)) return false;
   margin += kRarer;
+  prepare_sign_query(query.code, scratch.signs);
   make_room(scratch.positions, padded + 16);
   const simd::Kernels& kernels = simd::kernels();
   uint32_t* bounds = scratch.bounds.data();

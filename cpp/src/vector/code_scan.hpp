@@ -28,7 +28,8 @@ struct CodeScanScratch {
   std::vector<uint32_t> scores;  // sortable similarities
   std::vector<uint32_t> least;   // bounds from below, likewise
   std::vector<uint16_t> sifted;  // documents
-  std::vector<uint32_t> rows;    // of passages
+  SignQuery signs;
+  std::vector<uint32_t> rows;  // of passages
   std::vector<uint32_t> row_scores;
 };
 

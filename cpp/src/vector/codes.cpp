@@ -34,16 +34,6 @@ constexpr std::array<uint16_t, kMaxDim / 16> kSigns = [] {
   return simd::kernels().rotate(vector.data(), vector.size() / 16, kSigns.data(), n_blocks, rotated.data());
 }
 
-void prepare_signs(float largest, CodeQuery& out) {
-  const size_t n = out.rotated.size();
-  out.sign_elements.resize(n);
-  (void)simd::kernels().quantise(out.rotated.data(), n, Signs::kQueryLimit / largest,
-                                 out.sign_elements.data());
-  out.sign_tables.resize(n / 4 * 16);
-  out.sign_offset = simd::kernels().sign_tables(out.sign_elements.data(), n / 4, out.sign_tables.data());
-  out.sign_scale = largest / Signs::kQueryLimit;
-}
-
 }  // namespace
 
 Codes::Codes(const ColumnOptions& options)
@@ -103,7 +93,6 @@ bool prepare_code_query(const ColumnOptions& options, std::span<const float> que
   out.scale = largest / 127.0f;
   out.length = static_cast<float>(length);
   out.shift = options.metric == Metric::l2 ? -square : 0.0f;
-  if (has_signs(options.dim)) prepare_signs(largest, out);
   return true;
 }
 

@@ -54,11 +54,6 @@ struct CodeQuery {
   float scale = 0.0f;   // of an element
   float length = 0.0f;  // |q|: the unit of errors
   float shift = 0.0f;   // l2: -|q|^2
-  // For signs: the elements once more, rounded to fewer steps, and sums of four of them.
-  std::vector<int8_t> sign_elements;
-  std::vector<uint8_t> sign_tables;
-  int32_t sign_offset = 0;  // the sum of their magnitudes
-  float sign_scale = 0.0f;
 };
 
 class Codes {

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "simd/kernels.hpp"
 #include "vector/codes.hpp"
 
 namespace scrubjay::vector {
 namespace {
 
 constexpr uint32_t kPlanesAtOnce = 2;
+// Elements of a query are rounded to whole numbers up to this: four of them, twice, fit a byte.
+constexpr float kQueryLimit = 31.0f;
 
 // The uppermost bits of the codes of four elements that lie in one half (0: the lower) of four bytes.
 [[nodiscard]] uint32_t signs_of_four(const uint8_t* codes, uint32_t half) noexcept {
@@ -19,6 +22,17 @@ constexpr uint32_t kPlanesAtOnce = 2;
 }
 
 }  // namespace
+
+void prepare_sign_query(const CodeQuery& query, SignQuery& out) {
+  const simd::Kernels& kernels = simd::kernels();
+  const size_t n = query.rotated.size();
+  const float largest = query.scale * 127.0f;
+  out.elements.resize(n);
+  (void)kernels.quantise(query.rotated.data(), n, kQueryLimit / largest, out.elements.data());
+  out.tables.resize(n / 4 * 16);
+  out.offset = kernels.sign_tables(out.elements.data(), n / 4, out.tables.data());
+  out.scale = largest / kQueryLimit;
+}
 
 void Signs::follow(const Source& source, uint32_t changed, uint32_t n_docs) {
   const uint32_t n_laid = size_.load(std::memory_order_relaxed);

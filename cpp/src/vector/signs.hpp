@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "base/growing.hpp"
 #include "vector/code_scale.hpp"
@@ -31,12 +32,20 @@ inline constexpr uint64_t kSiftedForEach = 256;
   return n_docs >= kSignedDocs && n_docs >= kSiftedForEach * k;
 }
 
+struct CodeQuery;
+
+// A query in fewer steps than that of codes, and the sums of each four of its elements.
+struct SignQuery {
+  std::vector<int8_t> elements;
+  std::vector<uint8_t> tables;
+  int32_t offset = 0;  // the sum of the elements' magnitudes
+  float scale = 0.0f;  // of an element
+};
+void prepare_sign_query(const CodeQuery& query, SignQuery& out);
+
 class Signs {
  public:
   static constexpr uint32_t kPlaneDocs = 32;
-  // Elements of a query are rounded to whole numbers up to this: four of them, twice, fit a byte.
-  static constexpr float kQueryLimit = 31.0f;
-
   // What they are made from.
   struct Source {
     const base::RowBlocks& codes;
