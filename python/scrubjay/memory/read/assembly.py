@@ -15,13 +15,24 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from scrubjay.errors import BudgetError
 from scrubjay.payload import as_json
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
-__all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Reserved", "Turn", "arrange", "brief"]
+__all__ = [
+    "Assembled",
+    "Block",
+    "Envelope",
+    "Limits",
+    "Piece",
+    "Reserved",
+    "Shorten",
+    "Turn",
+    "arrange",
+    "brief",
+]
 
 TITLES = {
     "policies": "Policies (always follow)",
@@ -44,6 +55,10 @@ class Piece(NamedTuple):
     label: str = ""
 
 
+Shorten: TypeAlias = Callable[[Piece, int, Callable[[Piece], int]], Piece | None]
+"""Makes a piece shorter: at most so many tokens, as that counts; None if nothing is left of it."""
+
+
 class Turn(NamedTuple):
     """One turn of the conversation: who spoke, and what was said."""
 
@@ -57,7 +72,8 @@ class Limits:
 
     Args:
         budget_tokens: of the whole prompt.
-        item_tokens: of one recalled record; one that is longer is left out whole.
+        item_tokens: of one recalled record; of one that is longer the part that answers stands there, if `arrange` is
+            told how to find it, or nothing.
         turn_tokens: of the block of recent turns; besides, it gets a quarter of what policies and preferences leave.
         brief_tokens: of one turn in it.
         edges: how records are placed: the most relevant first and last (:func:`place_at_edges`), or first.
@@ -139,6 +155,8 @@ class Envelope:
     count: Callable[[str], int] = field(default=count_roughly, compare=False, repr=False)
     dropped: tuple[tuple[str, str], ...] = ()
     """Recalled records that are not in the prompt, as (id, reason): "below_floor", "over_item_cap" or "over_budget"."""
+    excerpts: tuple[str, ...] = ()
+    """Ids of the recalled records of which a part is in the prompt, since they are longer than one may be."""
     reasons: tuple[str, ...] = ()
     """What failed while the prompt was made, as "code: sentence"."""
     query: str = ""
@@ -190,6 +208,7 @@ class Envelope:
             "budget_tokens": self.budget_tokens,
             "tokens": dict(self.tokens),
             "dropped": [list(one) for one in self.dropped],
+            "excerpts": list(self.excerpts),
             "query": self.query,
             "relevance": self.relevance,
             "mode": self.mode,
@@ -248,16 +267,19 @@ def arrange(
     turns: Sequence[Turn],
     limits: Limits,
     summary: str | None = None,
+    shorten: Shorten | None = None,
 ) -> Assembled:
     """Return the prompt of these records.
 
     Args:
         reserved: all of its policies and preferences are in the prompt, in their order.
         ranked: what was recalled, best first. The longest beginning of it that fits is in the prompt, after those over
-            `limits.item_tokens` were left out: so over budget, whole records go, the least relevant first.
+            `limits.item_tokens` were shortened or left out: so over budget, whole records go, the least relevant
+            first.
         turns: the conversation, oldest first; the newest are summarised (:func:`brief`) and stand last.
         limits: how long it may become, and how records are placed.
         summary: stands in place of the turns, if there is one.
+        shorten: asked for a shorter piece, within `limits.item_tokens`, in place of one that is longer.
 
     Raises:
         BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
@@ -290,14 +312,19 @@ def arrange(
         recent = _recent(turns, most, limits)
     else:
         recent = _recent([Turn("summary", summary)], most, replace(limits, brief_tokens=max(1, most)))
-    kept, lines, dropped = [], [], []
-    for piece in ranked:
-        line = _item(*piece)
+    kept, lines, dropped, excerpts = [], [], [], []
+    for given in ranked:
+        piece: Piece | None = given
+        line = _item(*given)
         if count(line) > limits.item_tokens:
-            dropped.append((piece.id, "over_item_cap"))
-        else:
-            kept.append(piece)
-            lines.append(line)
+            piece = shorten(given, limits.item_tokens, lambda one: count(_item(*one))) if shorten else None
+            if piece is None:
+                dropped.append((given.id, "over_item_cap"))
+                continue
+            excerpts.append(piece.id)
+            line = _item(*piece)
+        kept.append(piece)
+        lines.append(line)
 
     def whole(n_items: int, last: Block | None) -> tuple[Block, ...]:
         place = place_at_edges if limits.edges else list
@@ -319,9 +346,9 @@ def arrange(
         "preferences": reserved.preferences,
         "memories": tuple(kept[:n_items]),
     }
-    return Assembled(
-        blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits, summary, reserved
-    )
+    shown = {piece.id for piece in kept[:n_items]}
+    trace = Envelope(budget, blocks, count, tuple(dropped), tuple(id for id in excerpts if id in shown))
+    return Assembled(blocks, trace, pieces, limits, summary, reserved)
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
