@@ -312,17 +312,17 @@ def arrange(
         recent = _recent(turns, most, limits)
     else:
         recent = _recent([Turn("summary", summary)], most, replace(limits, brief_tokens=max(1, most)))
-    kept, lines, dropped, excerpts = [], [], [], []
-    for given in ranked:
-        piece: Piece | None = given
-        line = _item(*given)
+    kept: list[Piece] = []
+    lines, dropped, excerpts = [], [], []
+    for piece in ranked:
+        line = _item(*piece)
         if count(line) > limits.item_tokens:
-            piece = shorten(given, limits.item_tokens, lambda one: count(_item(*one))) if shorten else None
-            if piece is None:
-                dropped.append((given.id, "over_item_cap"))
+            shorter = shorten(piece, limits.item_tokens, lambda one: count(_item(*one))) if shorten else None
+            if shorter is None:
+                dropped.append((piece.id, "over_item_cap"))
                 continue
             excerpts.append(piece.id)
-            line = _item(*piece)
+            piece, line = shorter, _item(*shorter)
         kept.append(piece)
         lines.append(line)
 
