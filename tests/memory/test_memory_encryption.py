@@ -200,7 +200,17 @@ def test_the_tests_of_memory_pass_with_keys(store: str) -> None:
 
 @pytest.mark.long
 def test_all_tests_of_memory_pass_with_keys(store: str) -> None:
-    names = ["gate", "known", "supersession", "records", "forgetting", "session", "distil", "ingest", "schema"]
+    names = [
+        "gate",
+        "known",
+        "supersession",
+        "records",
+        "forgetting",
+        "session",
+        "distil",
+        "ingest",
+        "schema",
+    ]
     names += ["values", "global_policies"]
     if store == "postgres":
         names = ["gate", "forgetting", "session", "values"]
