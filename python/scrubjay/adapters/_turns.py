@@ -22,7 +22,7 @@ from scrubjay.memory import Memory, RecalledHit
 from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.intake.stabilise import Transcript
-from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.lines import dated
 from scrubjay.memory.runs.session import Session
 from scrubjay.turns import as_turn

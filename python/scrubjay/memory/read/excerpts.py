@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scrubjay.memory.read.assembly import Piece
+from scrubjay.memory.read.pieces import Piece
 from scrubjay.memory.read.recalled import RecalledHit
 
 __all__ = ["Excerpts"]

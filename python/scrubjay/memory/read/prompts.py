@@ -10,9 +10,11 @@ from scrubjay._native import Scope
 from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.model.records import Known
-from scrubjay.memory.read.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
+from scrubjay.memory.read.assembled import Assembled, Limits
+from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.excerpts import Excerpts
 from scrubjay.memory.read.lines import Line, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.pieces import Piece, Reserved, Turn
 from scrubjay.memory.read.recall import KINDS, Recall
 from scrubjay.memory.read.recalled import RecalledHit
 from scrubjay.memory.read.rules import Rules
