@@ -37,9 +37,8 @@ from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.values import Validators
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.feed import Feed
-from scrubjay.memory.read.lines import Line, dated
+from scrubjay.memory.read.lines import Line, Summarise, dated
 from scrubjay.memory.read.lookup import Lookup, Place
-from scrubjay.memory.read.pieces import Turn
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
 from scrubjay.memory.read.recall import KINDS as RECALLED_KINDS
@@ -253,7 +252,7 @@ class Memory:
         self, text: str, scope: Scope, budget_tokens: int = 2000, turns: Iterable[Any] = (),
         k: int = K_RECALLED, kinds: Sequence[str] = RECALLED_KINDS, item_tokens: int = 200,
         turn_tokens: int = 300, count: Callable[[str], int] = count_roughly, line: Line = dated,
-        floor: str = FLOOR, edges: bool = False, summarise: Callable[[Sequence[Turn]], str] | None = None,
+        floor: str = FLOOR, edges: bool = False, summarise: Summarise | None = None,
         as_of: CreatedAt | None = None, known_at: CreatedAt | None = None, without: Sequence[str] = (), **options: Any,
     ) -> Assembled:  # fmt: skip
         """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns."""

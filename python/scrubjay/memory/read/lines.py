@@ -4,7 +4,7 @@ in its place."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from scrubjay._native import Scope
 from scrubjay.index.relevance import best_of, reaches
@@ -15,7 +15,10 @@ from scrubjay.memory.model.records import Fact
 from scrubjay.memory.read.pieces import Turn
 from scrubjay.memory.read.recall import RecalledHit
 
-__all__ = ["Line", "dated", "over_floor", "overriding", "summary_of"]
+__all__ = ["Line", "Summarise", "dated", "over_floor", "overriding", "summary_of"]
+
+Summarise: TypeAlias = Callable[[Sequence[Turn]], str]
+"""Sums up a conversation."""
 
 
 class Line(Protocol):
@@ -84,9 +87,7 @@ def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool
     return found
 
 
-def summary_of(
-    summarise: Callable[[Sequence[Turn]], str], turns: Sequence[Turn]
-) -> tuple[str | None, tuple[str, ...]]:
+def summary_of(summarise: Summarise, turns: Sequence[Turn]) -> tuple[str | None, tuple[str, ...]]:
     """Return what a summariser says of a conversation, None if it fails, and why.
 
     Raises:

@@ -13,8 +13,8 @@ from scrubjay.memory.model.records import Known
 from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.excerpts import Excerpts
-from scrubjay.memory.read.lines import Line, dated, over_floor, overriding, summary_of
-from scrubjay.memory.read.pieces import Piece, Reserved, Turn
+from scrubjay.memory.read.lines import Line, Summarise, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.pieces import Piece, Reserved
 from scrubjay.memory.read.recall import KINDS, Recall
 from scrubjay.memory.read.recalled import RecalledHit
 from scrubjay.memory.read.rules import Rules
@@ -58,7 +58,7 @@ class Prompts:
         line: Line = dated,
         floor: str = FLOOR,
         edges: bool = False,
-        summarise: Callable[[Sequence[Turn]], str] | None = None,
+        summarise: Summarise | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
         without: Sequence[str] = (),
