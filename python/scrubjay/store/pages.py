@@ -1,9 +1,9 @@
-"""The pages of a file as SQLite lays them out (https://sqlite.org/fileformat2.html): what compaction has to know of them
-and SQL does not tell.
+"""The pages of a file as SQLite lays them out (https://sqlite.org/fileformat2.html): what compaction has to know of
+them, and SQL does not tell.
 
-Which pages of a table are sparse, and where bytes of rows are left that are no longer there: SQLite zeroes what it frees
-(`secure_delete`), but a page whose cells it moved to a neighbour keeps their bytes in its unallocated space, between
-the cell pointers and the cells. Only files with pointer maps (auto_vacuum) are read: those say what a page is.
+Which leaves of a table are sparse, and where bytes of rows are left that are no longer there: SQLite zeroes what it
+frees (`secure_delete`), but a page whose cells it moved to a neighbour keeps their bytes in its unallocated space,
+between the cell pointers and the cells. Only files with pointer maps (auto_vacuum) are read: those say what a page is.
 
 Nothing here takes a lock. What is read while others write is a hint, to be read again in the writer's turn.
 """

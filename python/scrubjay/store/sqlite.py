@@ -39,7 +39,8 @@ from scrubjay.store.transaction import Transaction
 
 __all__ = ["SqliteStore", "check_identity"]
 
-_STEP_SETTINGS = {"busy_timeout": 0, "synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
+_STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
+_STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
 
 
 class SqliteStore(ReadingStore):
@@ -244,8 +245,12 @@ class SqliteStore(ReadingStore):
             with self._turn(doing, in_background=True), translated(self.path, doing):
                 if self._is_writing():  # this thread itself: its turn may be taken again
                     raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
-                settings = {name: self._writer.row(f"PRAGMA {name}")[0] for name in _STEP_SETTINGS}
+                settings = {
+                    name: self._writer.row(f"PRAGMA {name}")[0] for name in (*_STEP_SETTINGS, "busy_timeout")
+                }
                 try:
+                    busy = min(self._busy_seconds, _STEP_BUSY_SECONDS)
+                    self._writer.execute(f"PRAGMA busy_timeout = {int(busy * 1000)}")
                     for name, value in _STEP_SETTINGS.items():
                         self._writer.execute(f"PRAGMA {name} = {value}")
                     if self._begun():
