@@ -1,7 +1,8 @@
 """The store in one SQLite file: rows, deletion events and chunk images in one transaction domain.
 
 Write-ahead log; with durability "full" (the default) an acknowledged write survives loss of power, with "normal" it
-survives the death of the process, and a loss of power may take the last writes but never the file's integrity.
+survives the death of the process, and a loss of power may take the last writes but never the file's integrity. Writers
+of several threads wait for the disk together (:mod:`scrubjay.store.syncing`); others may see a write before that.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from scrubjay.store.place import name_of, place_of
 from scrubjay.store.protocol import Identity, RowId, StoredRow
 from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
+from scrubjay.store.syncing import SharedSync
 from scrubjay.store.transaction import Transaction
 
 __all__ = ["SqliteStore", "check_identity"]
@@ -103,6 +105,10 @@ class SqliteStore(ReadingStore):
         self._images = Images(self.tables, self.cipher, self.reading_connection)
         renew_in_children(self, "write_lock")
         self.looking = looking_at(path)
+        self._sync: SharedSync | None = None
+        if durability == "full" and not read_only:
+            self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
+            self._sync = SharedSync(lambda: self.looking.descriptor(self.files()[1], for_writing=True))
         self._wal_index = self.looking.wal_index(self.files()[2])
 
     def _prepare(self, identity: Identity) -> None:
@@ -201,7 +207,8 @@ class SqliteStore(ReadingStore):
 
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
-            StoreError: the transaction could not be written; nothing of it was.
+            StoreError: the transaction could not be written; nothing of it was. Or the disk failed afterwards: then it
+                is written, and may not survive a loss of power.
         """
         with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
             if self._is_writing():  # this thread itself: its turn may be taken again
@@ -225,6 +232,9 @@ class SqliteStore(ReadingStore):
                 self.cipher.end(committed=not self._is_writing())
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
+        if self._sync is not None and not in_background:  # upkeep is acknowledged to nobody
+            with translated(self.path, doing):
+                self._sync.wait()
         if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
             self.cipher.ring.destroy(transaction.released)
 
@@ -235,7 +245,7 @@ class SqliteStore(ReadingStore):
     def stepping(self, doing: str) -> Iterator[StoreConnection]:
         """Take the writer's turn and a transaction for a step of upkeep: what is committed means the same as before.
 
-        The commit does not wait for the disk (the next write does) and brings no log into the file.
+        The commit does not wait for the disk and brings no log into the file.
 
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
