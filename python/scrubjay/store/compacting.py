@@ -42,7 +42,7 @@ def compact_rows(
             with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
                 partition = residency.partition(scope)
                 residency.bring(partition)
-                residency.save(partition, wait=True)
+                residency.save(partition, wait=True, in_background=True)
                 residency.evict()
         if progress is not None:
             progress.update(1)
