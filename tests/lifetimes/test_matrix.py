@@ -17,7 +17,7 @@ from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, caller
 from tests.lifetimes.situations import all_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARES = {"close": 2, "closed": 2, "exit": 4, "fork": 4, "callback": 4, "uninitialised": 2, "hostile": 4}
+SHARES = {"close": 5, "closed": 5, "exit": 8, "fork": 10, "callback": 8, "uninitialised": 4, "hostile": 4}
 """Of how many cases the default run takes one."""
 
 

@@ -56,10 +56,17 @@ MUTANTS = [
         "test_assembly.py::test_whole_records_go",
     ),
     Mutant(
+        "what answers of a long record is no longer than one may be",
+        "read.excerpts",
+        "if count(shorter) <= max_tokens:",
+        "if shorter.text:",
+        "test_excerpts.py::test_it_is_no_longer",
+    ),
+    Mutant(
         "the least relevant goes first",
         "read.assembly",
-        '_block("memories", place(lines[:n_items]), place(kept[:n_items]))',
-        '_block("memories", place(lines[-n_items:]), place(kept[-n_items:]))',
+        'block_of("memories", place(lines[:n_items]), place(kept[:n_items]))',
+        'block_of("memories", place(lines[-n_items:]), place(kept[-n_items:]))',
         "test_assembly.py::test_whole_records_go",
     ),
     Mutant(
@@ -71,14 +78,14 @@ MUTANTS = [
     ),
     Mutant(
         "no record is cut",
-        "read.assembly",
+        "read.pieces",
         '"\\n  ".join(said.splitlines())',
         '"\\n  ".join(said.splitlines()[:1])',
         "test_assembly.py::test_whole_records_go",
     ),
     Mutant(
         "no record passes for another",
-        "read.assembly",
+        "read.pieces",
         '"\\n  ".join(said.splitlines())',
         '"\\n".join(said.splitlines())',
         "test_assembly.py::test_no_record_passes",

@@ -16,7 +16,7 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.read.assembly import Turn
+from scrubjay.memory.read.pieces import Turn
 from scrubjay.memory.runs.session import Session
 from tests.memory.setting import address_of, is_gone
 

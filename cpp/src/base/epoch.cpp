@@ -38,9 +38,9 @@ struct Domain {
   uint64_t n_ever = 0;
 };
 
-void before_fork() noexcept;
-void after_fork_in_parent() noexcept;
-void after_fork_in_child() noexcept;
+void lock_domain() noexcept;
+void unlock_domain() noexcept;
+void renew_domain() noexcept;
 
 constexpr uint64_t kRetiredPerPass = 64;  // so many bring a pass, which frees up to twice as many
 constexpr size_t kMostPerPass = 2 * kRetiredPerPass;
@@ -49,7 +49,7 @@ Domain& domain() noexcept {
   // Never destroyed: threads may outlive static destruction.
   static Domain* const instance = [] {
     auto* made = new Domain;
-    at_fork(ForkOrder::epochs, {before_fork, after_fork_in_parent, after_fork_in_child});
+    at_fork(ForkOrder::epochs, {lock_domain, unlock_domain, renew_domain});
     return made;
   }();
   return *instance;
@@ -93,10 +93,10 @@ ThreadState& thread_state() noexcept {
   return state;
 }
 
-void before_fork() noexcept { domain().mutex.lock(); }
-void after_fork_in_parent() noexcept { domain().mutex.unlock(); }
+void lock_domain() noexcept { domain().mutex.lock(); }
+void unlock_domain() noexcept { domain().mutex.unlock(); }
 // The threads that are not here read nothing any more.
-void after_fork_in_child() noexcept {
+void renew_domain() noexcept {
   Domain& d = domain();
   const Slot* own = thread_state().slot;
   for (Slot* slot = d.slots.load(std::memory_order_acquire); slot; slot = slot->next) {

@@ -23,13 +23,13 @@ void call(size_t order) noexcept {
   if (const ForkHandlers* handlers = all_handlers[order].load(std::memory_order_acquire))
     (handlers->*handler)();
 }
-void before_fork() noexcept {
+void call_before() noexcept {
   for (size_t order = 0; order < kOrders; ++order) call<&ForkHandlers::before>(order);
 }
-void after_fork_in_parent() noexcept {
+void call_in_parent() noexcept {
   for (size_t order = kOrders; order-- > 0;) call<&ForkHandlers::in_parent>(order);
 }
-void after_fork_in_child() noexcept {
+void call_in_child() noexcept {
   for (size_t order = kOrders; order-- > 0;) call<&ForkHandlers::in_child>(order);
 }
 #endif
@@ -41,7 +41,7 @@ constinit thread_local ForkGate::Inside* innermost = nullptr;
 void at_fork(ForkOrder order, const ForkHandlers& handlers) {
   all_handlers[static_cast<size_t>(order)].store(new ForkHandlers(handlers), std::memory_order_release);
 #if !defined(_WIN32)
-  static const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static const int registered = pthread_atfork(call_before, call_in_parent, call_in_child);
   static_cast<void>(registered);
 #endif
 }

@@ -58,11 +58,11 @@ struct Pool {
 
 Pool* current = nullptr;
 
-void before_fork() noexcept { current->mutex.lock(); }
-void after_fork_in_parent() noexcept { current->mutex.unlock(); }
+void lock_pool() noexcept { current->mutex.lock(); }
+void unlock_pool() noexcept { current->mutex.unlock(); }
 // The parent's threads are not here: a new pool takes the place of theirs, and jobs of this thread (its work
 // may have forked) end without them.
-void after_fork_in_child() noexcept {
+void replace_pool() noexcept {
   Pool* const old = current;
   current = new Pool;
   old->jobs = nullptr;
@@ -78,7 +78,7 @@ void after_fork_in_child() noexcept {
 Pool& pool() {
   static const bool started = [] {
     current = new Pool;
-    at_fork(ForkOrder::worker_pool, {before_fork, after_fork_in_parent, after_fork_in_child});
+    at_fork(ForkOrder::worker_pool, {lock_pool, unlock_pool, replace_pool});
     return true;
   }();
   (void)started;

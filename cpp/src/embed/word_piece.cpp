@@ -38,7 +38,7 @@ void split_ascii(std::string_view text, Word&& word) {
   }
 }
 
-uint64_t hash_piece(std::string_view bytes, bool continues) noexcept {
+uint64_t hash_word_piece(std::string_view bytes, bool continues) noexcept {
   return base::seeded_hash64(bytes) ^ (continues ? base::process_hash_seed.masks[0] : 0);
 }
 
@@ -67,7 +67,7 @@ WordPieceTokenizer::WordPieceTokenizer(std::span<const std::string_view> vocabul
     const std::string_view bytes = spelling(id, continues);
     longest_[continues] = std::max(longest_[continues], bytes.size());
     if (find(bytes, continues) != kNone) continue;
-    const uint64_t hash = hash_piece(bytes, continues);
+    const uint64_t hash = hash_word_piece(bytes, continues);
     size_t slot = static_cast<size_t>(hash) & mask;
     while (slots_[slot].id != kNone) slot = (slot + 1) & mask;
     slots_[slot] = {static_cast<uint32_t>(hash >> 32), id};
@@ -80,7 +80,7 @@ std::string_view WordPieceTokenizer::spelling(uint32_t id, bool continues) const
 
 uint32_t WordPieceTokenizer::find(std::string_view bytes, bool continues) const noexcept {
   const size_t mask = slots_.size() - 1;
-  const uint64_t hash = hash_piece(bytes, continues);
+  const uint64_t hash = hash_word_piece(bytes, continues);
   for (size_t slot = static_cast<size_t>(hash) & mask; slots_[slot].id != kNone; slot = (slot + 1) & mask) {
     if (slots_[slot].tag != static_cast<uint32_t>(hash >> 32)) continue;
     const std::string_view whole = token(slots_[slot].id);

@@ -11,12 +11,12 @@
 namespace scrubjay::engine {
 namespace {
 
-constexpr char kMagic[8] = {'S', 'J', 'G', 'R', 'A', 'P', 'H', '\n'};
+constexpr char kGraphMagic[8] = {'S', 'J', 'G', 'R', 'A', 'P', 'H', '\n'};
 constexpr size_t kMostBytes = size_t{512} << 20;  // more than a store takes in one piece is not far
 
 using vector::GraphLinks;
 
-struct Header {
+struct GraphHeader {
   char magic[8];
   uint32_t version;
   uint32_t n_chunks;
@@ -29,17 +29,17 @@ struct Header {
   uint64_t scales;    // ExpansionScales::packed()
   uint64_t checksum;  // of the header with this field zero, and what follows
 };
-static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
+static_assert(sizeof(GraphHeader) == 64 && std::is_trivially_copyable_v<GraphHeader>);
 
-[[nodiscard]] uint64_t checksum_of(Header header, std::string_view body) noexcept {
+[[nodiscard]] uint64_t checksum_of(GraphHeader header, std::string_view body) noexcept {
   header.checksum = 0;
   return checksum(body, checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
 }
 
 [[nodiscard]] std::string write_links(const GraphLinks& links, uint64_t generation,
                                       const ExpansionScales& scales) {
-  Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  GraphHeader header{};
+  std::memcpy(header.magic, kGraphMagic, sizeof kGraphMagic);
   header.version = kGraphImageVersion;
   header.n_chunks = static_cast<uint32_t>(links.n_covered.size());
   header.generation = generation;
@@ -66,9 +66,9 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
 // What the bytes say; that it makes sense is seen to where a graph is made of it.
 [[nodiscard]] std::optional<GraphLinks> read_links(std::string_view bytes, uint64_t generation,
                                                    ExpansionScales& scales) {
-  if (!is_graph_image(bytes) || bytes.size() < sizeof(Header)) return std::nullopt;
+  if (!is_graph_image(bytes) || bytes.size() < sizeof(GraphHeader)) return std::nullopt;
   ImageReader in(bytes);
-  const auto header = in.value<Header>();
+  const auto header = in.value<GraphHeader>();
   const uint64_t n_bytes =
       4 * (uint64_t{header.n_chunks} + header.n_nodes) + uint64_t{header.n_nodes} + header.n_lists;
   if (header.version != kGraphImageVersion || header.generation != generation ||
@@ -90,7 +90,7 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
 }  // namespace
 
 bool is_graph_image(std::string_view bytes) noexcept {
-  return bytes.substr(0, sizeof kMagic) == std::string_view(kMagic, sizeof kMagic);
+  return bytes.substr(0, sizeof kGraphMagic) == std::string_view(kGraphMagic, sizeof kGraphMagic);
 }
 
 uint64_t generation_of(std::span<const std::string_view> images) noexcept {

@@ -13,7 +13,7 @@ namespace {
 
 char lowered(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-bool contains(std::string_view text, std::string_view lowered_part) {
+bool holds_part(std::string_view text, std::string_view lowered_part) {
   return std::search(text.begin(), text.end(), lowered_part.begin(), lowered_part.end(),
                      [](char a, char b) { return lowered(a) == b; }) != text.end();
 }
@@ -57,7 +57,7 @@ SearchResult Engine::find_substring(std::string_view part, const Scope& scope, s
         base::interruption_point();
         if (chunk.dead && chunk.dead->test(offset)) continue;
         const std::string_view text = chunk.chunk->text(offset);
-        if (!contains(text, wanted)) continue;
+        if (!holds_part(text, wanted)) continue;
         if (!referenced) result.chunks.emplace_back(chunk.chunk);
         referenced = true;
         Hit& hit = result.hits.emplace_back();

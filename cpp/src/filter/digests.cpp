@@ -9,7 +9,7 @@ namespace scrubjay::filter {
 namespace {
 
 constexpr uint32_t kWords = Digests::kBlock / 64;
-constexpr uint16_t kGreatest = 0xfffe, kNone = 0xffff;  // of an absent value
+constexpr uint16_t kGreatestDigest = 0xfffe, kNoDigest = 0xffff;  // of an absent value
 
 [[nodiscard]] uint64_t distance(int64_t least, int64_t value) noexcept {
   return static_cast<uint64_t>(value) - static_cast<uint64_t>(least);
@@ -40,11 +40,12 @@ Digests::Block Digests::digest(const int64_t* values, uint16_t* digests) noexcep
     block.greatest = std::max(block.greatest, values[i]);
   }
   if (block.least <= block.greatest) {
-    while (distance(block.least, block.greatest) >> block.shift > kGreatest) ++block.shift;
+    while (distance(block.least, block.greatest) >> block.shift > kGreatestDigest) ++block.shift;
   }
   for (uint32_t i = 0; i < kBlock; ++i) {
-    digests[i] =
-        values[i] == kAbsent ? kNone : static_cast<uint16_t>(distance(block.least, values[i]) >> block.shift);
+    digests[i] = values[i] == kAbsent
+                     ? kNoDigest
+                     : static_cast<uint16_t>(distance(block.least, values[i]) >> block.shift);
   }
   return block;
 }

@@ -45,7 +45,7 @@ constexpr const char* kOperators = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $
 }
 
 // Where an operand stands; spelt out for messages only.
-struct Place {
+struct Clause {
   const std::string& field;
   std::string_view op;
   size_t item = SIZE_MAX;
@@ -66,7 +66,7 @@ struct Place {
 }
 
 // What `created_at` accepts: an ISO 8601 text, or seconds since 1970.
-[[nodiscard]] int64_t time_of(const Place& where, const Value& operand, Kind kind) {
+[[nodiscard]] int64_t time_of(const Clause& where, const Value& operand, Kind kind) {
   int64_t microseconds = 0;
   if (kind == Kind::text && parse_iso_time(operand.text(), microseconds)) return microseconds;
   if ((kind == Kind::integer || kind == Kind::real) && seconds_to_microseconds(operand, microseconds))
@@ -74,7 +74,7 @@ struct Place {
   return operand.as_time(where.text());
 }
 
-void add_number(Comparison comparison, const Place& where, const Value& operand, Kind kind, Test& test) {
+void add_number(Comparison comparison, const Clause& where, const Value& operand, Kind kind, Test& test) {
   if (kind == Kind::integer) {
     const std::optional<int64_t> number = operand.integer();
     if (!number) refuse_value(where.text() + ": expected an int of 64 bits, got " + operand.quoted());
@@ -87,7 +87,7 @@ void add_number(Comparison comparison, const Place& where, const Value& operand,
 }
 
 // Lets the values pass that compare so with the operand.
-void add_value(Comparison comparison, const Place& where, const Value& operand, Test& test) {
+void add_value(Comparison comparison, const Clause& where, const Value& operand, Test& test) {
   const Kind kind = operand.kind();
   if (kind == Kind::boolean) {
     (operand.boolean() ? test.yes : test.no) = true;
@@ -202,20 +202,20 @@ class Compiler {
       Node in = membership(op, field, operand);
       all.children.push_back(op == "$in" ? std::move(in) : negated(std::move(in)));
     } else if (op == "$exists") {
-      if (operand.kind() != Kind::boolean) refuse_type(Place{field, op}.text(), "a bool", operand);
+      if (operand.kind() != Kind::boolean) refuse_type(Clause{field, op}.text(), "a bool", operand);
       Test test = test_of(field);
       test.any = true;
       Node exists = leaf(std::move(test));
       all.children.push_back(operand.boolean() ? std::move(exists) : negated(std::move(exists)));
     } else if (op == "$contains") {
-      if (operand.kind() != Kind::text) refuse_type(Place{field, op}.text(), "a str", operand);
+      if (operand.kind() != Kind::text) refuse_type(Clause{field, op}.text(), "a str", operand);
       Test test = test_of(field);
       test.elements = true;
       test.strings.push_back(operand.text());
       all.children.push_back(leaf(std::move(test)));
     } else if (op == "$not") {
       if (operand.kind() != Kind::object)
-        refuse_type(Place{field, op}.text(), "a dict of operators", operand);
+        refuse_type(Clause{field, op}.text(), "a dict of operators", operand);
       all.children.push_back(negated(operators(field, operand, depth + 2)));
     } else {
       refuse_value(field + ": expected an operator (" + kOperators + "), got " + name.quoted());
@@ -242,7 +242,7 @@ class Compiler {
       add_value(Comparison::equal, {field, op, i}, value, test);
     };
     if (!operand.each_element(std::ref(add)))
-      refuse_type(Place{field, op}.text(), "a list of values", operand);
+      refuse_type(Clause{field, op}.text(), "a list of values", operand);
     test.members = !test.strings.empty();
     return leaf(std::move(test));
   }
@@ -253,7 +253,7 @@ class Compiler {
                                   : op == "$lt"  ? Comparison::less
                                                  : Comparison::at_most;
     if (operand.kind() == Kind::boolean)
-      refuse_type(Place{field, op}.text() + ": expected a number, str or datetime, got bool " +
+      refuse_type(Clause{field, op}.text() + ": expected a number, str or datetime, got bool " +
                   operand.quoted());
     Test test = test_of(field);
     add_value(comparison, {field, op}, operand, test);

@@ -9,7 +9,7 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMaxBytes = 12;
+constexpr size_t kMaxDateWordBytes = 12;
 constexpr std::string_view kNone = "-";
 
 // Twelve months each. tests/reference/dates.py has the same tables.
@@ -40,9 +40,9 @@ constexpr QuestionWord kOthers[] = {
 };
 
 // An open-addressing table of these words; the first entry of a word counts.
-class Table {
+class DateWordTable {
  public:
-  Table() {
+  DateWordTable() {
     for (const std::string_view names : kPlainMonths) add_all(names, DateWord::plain_month, 1);
     for (const std::string_view names : kMonths) add_all(names, DateWord::month, 1);
     add_all(kWeekdays, DateWord::weekday, 0);
@@ -52,7 +52,7 @@ class Table {
   }
   // Null: it is none of these. `word`: not empty.
   [[nodiscard]] const QuestionWord* find(std::string_view word) const noexcept {
-    if (word.size() > kMaxBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0) return nullptr;
+    if (word.size() > kMaxDateWordBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0) return nullptr;
     for (size_t slot = slot_of(word); !slots_[slot].text.empty(); slot = (slot + 1) % kSlots)
       if (slots_[slot].text == word) return &slots_[slot];
     return nullptr;
@@ -89,8 +89,8 @@ class Table {
   std::array<QuestionWord, kSlots> slots_{};
 };
 
-const Table& table() {
-  static const auto* const words = new Table;  // never destroyed: threads may outlive statics
+const DateWordTable& date_word_table() {
+  static const auto* const words = new DateWordTable;  // never destroyed: threads may outlive statics
   return *words;
 }
 
@@ -103,17 +103,17 @@ bool four_digits(std::string_view word) noexcept {
 
 // Whether some word may be part of a date: a few instructions a byte, nothing is kept.
 bool any_known(std::string_view utf8) {
-  const Table& known = table();
+  const DateWordTable& known = date_word_table();
   for (size_t at = 0; at < utf8.size();) {
     if ((byte_class(utf8[at]) & kInWord) == 0) {
       ++at;
       continue;
     }
-    char word[kMaxBytes] = {};
+    char word[kMaxDateWordBytes] = {};
     size_t n = 0;
     for (; at < utf8.size() && (byte_class(utf8[at]) & kInWord) != 0; ++at, ++n)
-      if (n < kMaxBytes) word[n] = to_lower(utf8[at]);
-    if (n > kMaxBytes) continue;
+      if (n < kMaxDateWordBytes) word[n] = to_lower(utf8[at]);
+    if (n > kMaxDateWordBytes) continue;
     if (four_digits({word, n}) || known.find({word, n})) return true;
   }
   return false;
@@ -141,7 +141,8 @@ bool QuestionWords::read(std::string_view utf8) {
       continue;
     }
     QuestionWord word{folded.substr(from, at - from)};
-    if (const QuestionWord* known = table().find(word.text)) word = {word.text, known->kind, known->value};
+    if (const QuestionWord* known = date_word_table().find(word.text))
+      word = {word.text, known->kind, known->value};
     word.gap = gap_of(folded.substr(end, from - end));
     words_.push_back(word);
     end = at;

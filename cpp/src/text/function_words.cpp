@@ -12,7 +12,7 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMaxBytes = 10;  // themselves
+constexpr size_t kMaxFunctionWordBytes = 10;  // themselves
 
 constexpr std::string_view kWords =
     "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers "
@@ -26,11 +26,11 @@ constexpr std::string_view kWords =
     "dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant";
 
 // An open-addressing table of the words, and the key of the stem of each.
-class Table {
+class FunctionWordTable {
  public:
   static constexpr uint32_t kNone = 0xffffffffu;
 
-  Table() {
+  FunctionWordTable() {
     slots_.fill(kNone);
     for (size_t from = 0; from < kWords.size();) {
       const size_t end = std::min(kWords.find(' ', from), kWords.size());
@@ -45,7 +45,8 @@ class Table {
   }
   // `word`: not empty.
   [[nodiscard]] uint32_t find(std::string_view word) const noexcept {
-    if (word.size() > kMaxBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0) return kNone;
+    if (word.size() > kMaxFunctionWordBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0)
+      return kNone;
     for (size_t slot = slot_of(word); slots_[slot] != kNone; slot = (slot + 1) % kSlots)
       if (entries_[slots_[slot]].word == word) return slots_[slot];
     return kNone;
@@ -73,8 +74,8 @@ class Table {
   std::vector<Entry> entries_;
 };
 
-const Table& table() {
-  static const auto* const words = new Table;  // never destroyed: threads may outlive statics
+const FunctionWordTable& function_word_table() {
+  static const auto* const words = new FunctionWordTable;  // never destroyed: threads may outlive statics
   return *words;
 }
 
@@ -87,11 +88,11 @@ bool is_curly_apostrophe(std::string_view at) noexcept { return at.starts_with("
 }  // namespace
 
 bool is_function_word(std::string_view word) noexcept {
-  return !word.empty() && table().find(word) != Table::kNone;
+  return !word.empty() && function_word_table().find(word) != FunctionWordTable::kNone;
 }
 
 std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
-  const Table& words = table();
+  const FunctionWordTable& words = function_word_table();
   found_.clear();
   keys_.clear();
   bool any_small = false;      // a word that begins with a small letter
@@ -117,12 +118,12 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
       // The usual word: small letters and nothing else.
       if (at == utf8.size() || !in_word(utf8[at])) {
         const uint32_t found = words.find(utf8.substr(from, at - from));
-        if (found != Table::kNone) found_.push_back({found, false});
+        if (found != FunctionWordTable::kNone) found_.push_back({found, false});
         continue;
       }
       at = from;
     }
-    char word[kMaxBytes];
+    char word[kMaxFunctionWordBytes];
     size_t n = 0, n_letters = 0, n_capitals = 0, apostrophe = 0, n_apostrophes = 0;
     bool plain = true;  // letters and at most one apostrophe between them
     for (; at < utf8.size(); ++at) {
@@ -134,7 +135,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
       const uint8_t letter = byte_class(c) & (kLower | kUpper);
       if (letter != 0) {
         n_capitals += n_apostrophes == 0 && letter == kUpper ? 1 : 0;
-        if (n < kMaxBytes) word[n] = to_lower(c);
+        if (n < kMaxFunctionWordBytes) word[n] = to_lower(c);
         ++n;
         ++n_letters;
       } else if (c == '\'') {
@@ -147,12 +148,12 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
       }
     }
     if (!plain || n == 0 || (n_apostrophes != 0 && apostrophe == n)) continue;
-    const bool negation = n_apostrophes != 0 && n == apostrophe + 1 && n <= kMaxBytes && word[n - 1] == 't' &&
-                          word[apostrophe - 1] == 'n';
+    const bool negation = n_apostrophes != 0 && n == apostrophe + 1 && n <= kMaxFunctionWordBytes &&
+                          word[n - 1] == 't' && word[apostrophe - 1] == 'n';
     if (n_apostrophes != 0 && !negation) n = apostrophe;
-    if (n > kMaxBytes) continue;
+    if (n > kMaxFunctionWordBytes) continue;
     const uint32_t found = words.find({word, n});
-    if (found == Table::kNone) continue;
+    if (found == FunctionWordTable::kNone) continue;
     const bool capital = is_upper(utf8[from]) && !(n == 1 && word[0] == 'i');
     const size_t n_before = n_apostrophes != 0 ? apostrophe : n;
     found_.push_back({found, capital && (!starts || (n_before > 1 && n_capitals == n_before))});

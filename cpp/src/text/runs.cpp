@@ -19,7 +19,7 @@ struct Replacement {
 
 // SM and TM are signs of their own, not the last letters of the word before, which is what NFKC makes of
 // them.
-constexpr Replacement kSigns[] = {{"\u2120", ' '}, {"\u2122", ' '}};
+constexpr Replacement kTradeMarks[] = {{"\u2120", ' '}, {"\u2122", ' '}};
 constexpr Replacement kPunctuation[] = {{"\u2019", '\''}, {"\u2010", '-'}};
 
 template <size_t n>
@@ -124,7 +124,7 @@ std::string_view RunTokens::normalise(std::string_view run) {
       append_sanitized(run, normal_);
     }
     base::interruption_point();
-    replace(normal_, kSigns);
+    replace(normal_, kTradeMarks);
     base::interruption_point();
     if (!is_nfkc(normal_)) {
       sanitized_.swap(normal_);

@@ -48,9 +48,9 @@ constexpr std::string_view kGroups =
     "schwert schwerter; strauch straucher; tuch tucher; volk volker; wald walder; wort worter; "
     "worterbuch worterbucher; wurm wurmer";
 
-class Table {
+class WordFormTable {
  public:
-  Table() {
+  WordFormTable() {
     mark("cannot");  // what it is depends on the scope (engine/spelling.hpp)
     for (size_t from = 0; from < kGroups.size();) {
       const size_t end = std::min(kGroups.find(';', from), kGroups.size());
@@ -95,19 +95,20 @@ class Table {
   std::map<std::string, std::vector<std::string>, std::less<>> others_;
 };
 
-const Table& table() {
-  static const auto* const forms = new Table;  // never destroyed: threads may outlive statics
+const WordFormTable& word_form_table() {
+  static const auto* const forms = new WordFormTable;  // never destroyed: threads may outlive statics
   return *forms;
 }
 
 }  // namespace
 
 bool may_have_forms(std::string_view term, uint64_t key) noexcept {
-  return table().may_hold(key) || (!term.empty() && static_cast<unsigned char>(term.front()) >= 0x80);
+  return word_form_table().may_hold(key) ||
+         (!term.empty() && static_cast<unsigned char>(term.front()) >= 0x80);
 }
 
 std::vector<std::string> other_forms(std::string_view term) {
-  const std::span<const std::string> known = table().others(term);
+  const std::span<const std::string> known = word_form_table().others(term);
   std::vector<std::string> forms(known.begin(), known.end());
   if (forms.empty()) add_script_forms(term, forms);
   return forms;

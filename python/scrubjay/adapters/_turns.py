@@ -22,7 +22,7 @@ from scrubjay.memory import Memory, RecalledHit
 from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.intake.stabilise import Transcript
-from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.lines import dated
 from scrubjay.memory.runs.session import Session
 from scrubjay.turns import as_turn
@@ -70,7 +70,7 @@ class TurnMemory:
         where: a memory that is open already, which is never closed here; an open index with a file; or a path.
         embedder: of an index or a path, as for :meth:`Memory.open`.
         budget_tokens: of policies, preferences and recalled records of one turn together.
-        item_tokens: of one recalled record; a longer one is left out whole.
+        item_tokens: of one recalled record; of a longer one the part that answers is shown.
         floor: how relevant the best record must be for any to go in, as for :meth:`Memory.assemble`.
         noted: the kinds of messages that are kept as notes; () for none. What a user only asks is not: later it would
             be recalled in place of the answer.

@@ -35,7 +35,7 @@ class ScrubjayContextProvider(ContextProvider):
         context_prompt: what stands above the memories.
         tools: offer the model the tools `remember` and `search_memories`.
         budget_tokens: of policies, preferences and memories of one run together.
-        item_tokens: of one memory; a longer one is left out whole.
+        item_tokens: of one memory; of a longer one the part that answers is shown.
         floor: how relevant the best memory must be for any to be shown, as for :meth:`scrubjay.Memory.assemble`.
         noted: whose messages are noted: "user", "model", "tool"; () for none. What a user only asks is not.
         extractor: of facts, as for :meth:`scrubjay.Memory.distil`; reads the session after each run, in the background.

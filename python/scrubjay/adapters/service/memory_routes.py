@@ -24,7 +24,7 @@ from scrubjay.memory import Memory, Provenance
 from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.gate.checking import classify
 from scrubjay.memory.intake.extractors import Extractor
-from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.recall import RecalledHit
 
 __all__ = ["MemoryRoutes"]

@@ -35,10 +35,11 @@ from scrubjay.memory.model.judge import Judge
 from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.values import Validators
-from scrubjay.memory.read.assembly import Assembled, Turn
+from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.lines import Line, dated
 from scrubjay.memory.read.lookup import Lookup, Place
+from scrubjay.memory.read.pieces import Turn
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
 from scrubjay.memory.read.recall import KINDS as RECALLED_KINDS

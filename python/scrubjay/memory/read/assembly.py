@@ -3,243 +3,28 @@
 Pure functions over records: nothing here reads a file, and the same records give the same bytes. The order of the
 blocks is that of their lifetimes, so the most stable come first: as long as no policy or preference
 changes, the prompts of all turns begin with the same bytes, which model servers cache.
-
-One record is one item of a list. Lines after its first are indented, so no record can begin a block of its own or pass
-for a policy, whatever it holds.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import TypeAlias
 
 from scrubjay.errors import BudgetError
-from scrubjay.payload import as_json
+from scrubjay.memory.read.assembled import Assembled, Envelope, Limits
+from scrubjay.memory.read.pieces import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
-__all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Reserved", "Turn", "arrange", "brief"]
+__all__ = ["Shorten", "arrange", "brief"]
 
-TITLES = {
-    "policies": "Policies (always follow)",
-    "preferences": "Preferences of the user",
-    "memories": "Memories (most relevant first)",
-    "turns": "Recent turns",
-}
 _AT_EDGES = "Memories (most relevant first and last)"
-RESERVED = ("policies", "preferences")
 _CHARS_A_TOKEN = 64  # more than any tokenizer puts into one, on average
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
-
-class Piece(NamedTuple):
-    """One record as assembly sees it: what it is, who it is, what it says, and the key that a reader should see."""
-
-    kind: str
-    id: str
-    text: str
-    label: str = ""
-
-
-class Turn(NamedTuple):
-    """One turn of the conversation: who spoke, and what was said."""
-
-    author: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a prompt may become. Tokens are what `count` says of a text.
-
-    Args:
-        budget_tokens: of the whole prompt.
-        item_tokens: of one recalled record; one that is longer is left out whole.
-        turn_tokens: of the block of recent turns; besides, it gets a quarter of what policies and preferences leave.
-        brief_tokens: of one turn in it.
-        edges: how records are placed: the most relevant first and last (:func:`place_at_edges`), or first.
-        count: tokens of a text; your model's tokenizer knows better than the default estimate. It is asked about
-            whole prompts, so it need not be additive.
-
-    Raises:
-        TypeError, ValueError: a limit is not an int, or below 1 (0 turn_tokens: no recent turns).
-    """
-
-    budget_tokens: int
-    item_tokens: int = 200
-    turn_tokens: int = 300
-    brief_tokens: int = 60
-    count: Callable[[str], int] = count_roughly
-    edges: bool = False
-
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("budget_tokens", 1),
-            ("item_tokens", 1),
-            ("turn_tokens", 0),
-            ("brief_tokens", 1),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
-            if value < least:
-                raise ValueError(f"{name}: expected {least} or more, got {value}")
-        if not isinstance(self.edges, bool):
-            raise TypeError(f"edges: expected a bool, got {type(self.edges).__name__}")
-        if not callable(self.count):
-            raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A titled part of the prompt, and the ids of the records in it (none for recent turns)."""
-
-    name: str
-    text: str
-    ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Reserved:
-    """Policies and preferences, laid out: what every prompt begins with until one of them changes."""
-
-    policies: tuple[Piece, ...] = ()
-    preferences: tuple[Piece, ...] = ()
-
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """One block each, where there is anything."""
-        made = (
-            _block(name, [_item(*one) for one in pieces], pieces)
-            for name, pieces in (("policies", self.policies), ("preferences", self.preferences))
-        )
-        return tuple(block for block in made if block is not None)
-
-    @cached_property
-    def text(self) -> str:
-        """The prefix of the prompt."""
-        return "".join(block.text for block in self.blocks)
-
-    @cached_property
-    def encoded(self) -> dict[str, str]:
-        """The records of each block as the JSON that a trace keeps of them: they are in every prompt that is
-        recorded."""
-        return {"policies": as_json(self.policies), "preferences": as_json(self.preferences)}
-
-
-@dataclass(frozen=True)
-class Envelope:
-    """What went into a prompt, what did not, and why. References only: the texts are in the records."""
-
-    budget_tokens: int
-    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
-    count: Callable[[str], int] = field(default=count_roughly, compare=False, repr=False)
-    dropped: tuple[tuple[str, str], ...] = ()
-    """Recalled records that are not in the prompt, as (id, reason): "below_floor", "over_item_cap" or "over_budget"."""
-    reasons: tuple[str, ...] = ()
-    """What failed while the prompt was made, as "code: sentence"."""
-    query: str = ""
-    recalled: Any = field(default=None, compare=False, repr=False)
-    """The retrieval itself, None if there was none."""
-
-    @cached_property
-    def tokens(self) -> dict[str, int]:
-        """How many are in each block, and in the "total"."""
-        each = {block.name: self.count(block.text) for block in self.blocks}
-        return {**each, "total": self.count("".join(block.text for block in self.blocks)) if each else 0}
-
-    @property
-    def mode(self) -> str:
-        """What retrieval really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
-        return "none" if self.recalled is None else str(self.recalled.mode)
-
-    @property
-    def degraded(self) -> tuple[str, ...]:
-        """Why less ran than was asked for."""
-        return (*(() if self.recalled is None else self.recalled.degraded), *self.reasons)
-
-    @cached_property
-    def relevance(self) -> str:
-        """Whether anything that was recalled fits the question: "high", "standard", "low" or "none"."""
-        return "none" if self.recalled is None else str(self.recalled.relevance)
-
-    @cached_property
-    def retrieved(self) -> tuple[dict[str, Any], ...]:
-        """Of each recalled record, best first: id, kind, score, tier."""
-        return tuple(
-            {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier}
-            for hit in self.recalled or ()
-        )
-
-    @cached_property
-    def promoted(self) -> tuple[str, ...]:
-        """Ids that stand above the fused order because they hold an identifier of the query."""
-        return tuple(hit.id for hit in self.recalled or () if hit.identifier)
-
-    @property
-    def stages(self) -> tuple[dict[str, Any], ...]:
-        """What ran in the retrieval, for how long."""
-        return () if self.recalled is None else tuple(self.recalled.trace.to_dicts())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
-        return {
-            "budget_tokens": self.budget_tokens,
-            "tokens": dict(self.tokens),
-            "dropped": [list(one) for one in self.dropped],
-            "query": self.query,
-            "relevance": self.relevance,
-            "mode": self.mode,
-            "degraded": list(self.degraded),
-            "retrieved": [dict(one) for one in self.retrieved],
-            "promoted": list(self.promoted),
-            "stages": [dict(one) for one in self.stages],
-        }
-
-
-@dataclass(frozen=True)
-class Assembled:
-    """A prompt: its blocks in order, and the envelope that says how it came about."""
-
-    blocks: tuple[Block, ...]
-    trace: Envelope
-    pieces: dict[str, tuple[Piece, ...]]
-    """The records in it by block: "policies", "preferences", "memories" (most relevant first)."""
-    limits: Limits
-    summary: str | None = None
-    """What stands in it in place of the recent turns."""
-    reserved: Reserved = field(default=Reserved(), compare=False, repr=False)
-    """What it begins with, as it was laid out."""
-
-    @cached_property
-    def text(self) -> str:
-        """The whole prompt."""
-        return "".join(block.text for block in self.blocks)
-
-    @property
-    def prefix(self) -> str:
-        """What the prompt begins with as long as policies and preferences are unchanged, byte for byte."""
-        return "".join(block.text for block in self.blocks if block.name in RESERVED)
-
-    @property
-    def sha256(self) -> str:
-        """Of the prompt's UTF-8."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
-
-    def ids(self, name: str) -> tuple[str, ...]:
-        """Return the ids of the records in one block, in their order; empty if there is no such block.
-
-        Args:
-            name: of the block: "policies", "preferences", "memories".
-        """
-        return next((block.ids for block in self.blocks if block.name == name), ())
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{block.name} {len(block.ids)}" for block in self.blocks)
-        return f"<scrubjay.Assembled {self.trace.tokens['total']} tokens: {shown or 'empty'}>"
+Shorten: TypeAlias = Callable[[Piece, int, Callable[[Piece], int]], Piece | None]
+"""Makes a piece shorter: at most so many tokens, as that counts; None if nothing is left of it."""
 
 
 def arrange(
@@ -248,16 +33,19 @@ def arrange(
     turns: Sequence[Turn],
     limits: Limits,
     summary: str | None = None,
+    shorten: Shorten | None = None,
 ) -> Assembled:
     """Return the prompt of these records.
 
     Args:
         reserved: all of its policies and preferences are in the prompt, in their order.
         ranked: what was recalled, best first. The longest beginning of it that fits is in the prompt, after those over
-            `limits.item_tokens` were left out: so over budget, whole records go, the least relevant first.
+            `limits.item_tokens` were shortened or left out: so over budget, whole records go, the least relevant
+            first.
         turns: the conversation, oldest first; the newest are summarised (:func:`brief`) and stand last.
         limits: how long it may become, and how records are placed.
         summary: stands in place of the turns, if there is one.
+        shorten: asked for a shorter piece, within `limits.item_tokens`, in place of one that is longer.
 
     Raises:
         BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
@@ -290,18 +78,25 @@ def arrange(
         recent = _recent(turns, most, limits)
     else:
         recent = _recent([Turn("summary", summary)], most, replace(limits, brief_tokens=max(1, most)))
-    kept, lines, dropped = [], [], []
+    kept: list[Piece] = []
+    lines, dropped, excerpts = [], [], []
     for piece in ranked:
-        line = _item(*piece)
+        line = item_of(*piece)
         if count(line) > limits.item_tokens:
-            dropped.append((piece.id, "over_item_cap"))
-        else:
-            kept.append(piece)
-            lines.append(line)
+            shorter = (
+                shorten(piece, limits.item_tokens, lambda one: count(item_of(*one))) if shorten else None
+            )
+            if shorter is None:
+                dropped.append((piece.id, "over_item_cap"))
+                continue
+            excerpts.append(piece.id)
+            piece, line = shorter, item_of(*shorter)
+        kept.append(piece)
+        lines.append(line)
 
     def whole(n_items: int, last: Block | None) -> tuple[Block, ...]:
         place = place_at_edges if limits.edges else list
-        memories = _block("memories", place(lines[:n_items]), place(kept[:n_items]))
+        memories = block_of("memories", place(lines[:n_items]), place(kept[:n_items]))
         if memories is not None and limits.edges:
             memories = replace(memories, text=memories.text.replace(TITLES["memories"], _AT_EDGES, 1))
         return tuple(block for block in (*reserved.blocks, memories, last) if block is not None)
@@ -319,9 +114,9 @@ def arrange(
         "preferences": reserved.preferences,
         "memories": tuple(kept[:n_items]),
     }
-    return Assembled(
-        blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits, summary, reserved
-    )
+    shown = {piece.id for piece in kept[:n_items]}
+    trace = Envelope(budget, blocks, count, tuple(dropped), tuple(id for id in excerpts if id in shown))
+    return Assembled(blocks, trace, pieces, limits, summary, reserved)
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
@@ -350,27 +145,13 @@ def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | N
     lines = [line + "\n" for line in briefs if line is not None]
 
     def newest(n: int) -> Block | None:
-        return _block("turns", lines[len(lines) - n :], ())
+        return block_of("turns", lines[len(lines) - n :], ())
 
     def fits(n: int) -> bool:
         block = newest(n)
         return block is None or limits.count(block.text) <= max_tokens
 
     return newest(_most(len(lines), fits) or 0)
-
-
-def _block(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block | None:
-    if not lines:
-        return None
-    return Block(name, f"# {TITLES[name]}\n{''.join(lines)}\n", tuple(piece.id for piece in pieces))
-
-
-def _item(kind: str, id: str, text: str, label: str = "") -> str:
-    """One record as lines of its own. Lines are what any reader may take for one, so every separator counts."""
-    said = f"{label}: {text}" if label else f"Episode: {text}" if kind == "episode" else text
-    if "\n" not in said and said.isprintable():
-        return f"- {said}\n"
-    return "- " + "\n  ".join(said.splitlines()) + "\n"
 
 
 def _most(n: int, holds: Callable[[int], bool]) -> int | None:

@@ -12,7 +12,7 @@ from scrubjay.memory.model.cardinality import canonical
 from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.records import Fact
-from scrubjay.memory.read.assembly import Turn
+from scrubjay.memory.read.pieces import Turn
 from scrubjay.memory.read.recall import RecalledHit
 
 __all__ = ["Line", "dated", "over_floor", "overriding", "summary_of"]

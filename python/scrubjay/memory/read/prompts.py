@@ -10,8 +10,11 @@ from scrubjay._native import Scope
 from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.model.records import Known
-from scrubjay.memory.read.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
+from scrubjay.memory.read.assembled import Assembled, Limits
+from scrubjay.memory.read.assembly import arrange
+from scrubjay.memory.read.excerpts import Excerpts
 from scrubjay.memory.read.lines import Line, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.pieces import Piece, Reserved, Turn
 from scrubjay.memory.read.recall import KINDS, Recall
 from scrubjay.memory.read.recalled import RecalledHit
 from scrubjay.memory.read.rules import Rules
@@ -72,7 +75,9 @@ class Prompts:
                 and "content". The last eight are summarised at the end of the prompt, and told to a rewriter that takes
                 a conversation.
             k, kinds, options: of :meth:`recall`.
-            item_tokens: of one recalled record; a longer one is left out whole.
+            item_tokens: of one recalled record. Of a longer one the part that answers the question stands there
+                (:meth:`RecalledHit.snippet`), and its id is in `trace.excerpts`; one of which nothing useful would be
+                left is in `trace.dropped` as "over_item_cap".
             turn_tokens: of the summary of recent turns.
             count: tokens of a text; your model's tokenizer knows better than the default estimate.
             line: what a prompt shows of a recalled hit (a template of yours: ``lambda hit: f"{hit.id}: {hit.text}"``);
@@ -111,8 +116,13 @@ class Prompts:
         )
         fitting, below = over_floor(recalled, least)
         overridden = overriding(fitting, self._context.is_single)
-        ranked = [Piece(hit.kind, hit.id, _line_of(line, hit, overridden.get(hit.id))) for hit in fitting]
-        made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary)
+
+        def write(hit: RecalledHit) -> str:
+            return _line_of(line, hit, overridden.get(hit.id))
+
+        ranked = [Piece(hit.kind, hit.id, write(hit)) for hit in fitting]
+        shorten = Excerpts(ranked, fitting, write)
+        made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary, shorten)
         dropped = (
             *made.trace.dropped,
             *((hit.id, "below_floor") for hit in below),

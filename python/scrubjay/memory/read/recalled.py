@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any, overload
 
 from scrubjay._native import Scope, named_in
@@ -36,7 +37,7 @@ def record_in(hit: RetrievedHit) -> str | None:
 class RecalledHit:
     """One fact, episode or note that was found."""
 
-    __slots__ = ("_find", "_record", "_score", "_tier", "hit", "is_note")
+    __slots__ = ("_find", "_record", "_score", "_text", "_tier", "hit", "is_note")
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class RecalledHit:
         self.is_note = is_note
         """Whether it is a note."""
         self._score = score
+        self._text: str | None = None  # what stands for that of the hit
         self._tier: str | None = None  # once it was weighed
         self._record: str | None = (
             None  # its id, once that was asked for; '' where metadata have to be decoded
@@ -84,7 +86,13 @@ class RecalledHit:
     @property
     def text(self) -> str:
         """A fact's content, an episode's summary, a note's text."""
-        return self.hit.text
+        return self.hit.text if self._text is None else self._text
+
+    def showing(self, text: str) -> RecalledHit:
+        """Return the same hit with a text in place of its own, such as a part of it."""
+        other = copy(self)
+        other._text = text
+        return other
 
     @property
     def passage(self) -> tuple[int, int] | None:

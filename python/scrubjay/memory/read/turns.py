@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scrubjay.memory.ledger.trace import TraceEvent
-from scrubjay.memory.read.assembly import Turn
+from scrubjay.memory.read.pieces import Turn
 
 __all__ = ["N_TURNS", "as_turns"]
 

@@ -18,7 +18,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.drafts import Draft, check_run_id
 from scrubjay.memory.ledger.trace import CONVERSATION, RETENTION_DAYS, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
-from scrubjay.memory.read.assembly import Assembled
+from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import checked_count

@@ -29,6 +29,8 @@ export function recalledTable(view, trace, texts) {
   const { dom: { h }, state } = view;
   if (trace.retrieved.length === 0) return h("p", { class: "muted" }, "Nothing was recalled.");
   const dropped = new Map(trace.dropped);
+  const excerpts = new Set(trace.excerpts);
+  const yes = (hit) => h("strong", {}, excerpts.has(hit.id) ? "✓ in part" : "✓ yes");
   const reasons = [...new Set(dropped.values())];
   const text = (hit) => {
     const said = short(texts.get(hit.id) ?? hit.id, 160);
@@ -38,6 +40,6 @@ export function recalledTable(view, trace, texts) {
     h("table", {}, h("thead", {}, h("tr", {}, ["What was recalled", "Kind", "Relevance", "In the prompt?"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, trace.retrieved.map((hit) => h("tr", { class: dropped.has(hit.id) ? "out" : "in" },
         h("td", { class: "wording" }, text(hit)), h("td", {}, hit.kind), h("td", {}, h("span", { class: `badge tier ${hit.tier}` }, hit.tier)),
-        h("td", {}, dropped.has(hit.id) ? DROPPED[dropped.get(hit.id)]?.[0] ?? dropped.get(hit.id) : h("strong", {}, "✓ yes")))))),
+        h("td", {}, dropped.has(hit.id) ? DROPPED[dropped.get(hit.id)]?.[0] ?? dropped.get(hit.id) : yes(hit)))))),
     reasons.map((reason) => h("p", { class: "hint" }, h("strong", {}, `${DROPPED[reason]?.[0] ?? reason}: `), DROPPED[reason]?.[1] ?? "")));
 }

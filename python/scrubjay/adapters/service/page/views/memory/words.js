@@ -22,7 +22,7 @@ export const EVENTS = {
 export const DROPPED = {
   below_floor: ["Not relevant enough", "Nothing speaks for these in this question, or the best of them is below the floor."],
   over_budget: ["Over the budget", "They fit the question, but the tokens were used up by more relevant ones."],
-  over_item_cap: ["Too long", "One record may have so many tokens and no more; it is left out whole."],
+  over_item_cap: ["Too long", "One record may have so many tokens and no more, and no part of this one would say anything within them."],
 };
 
 export const BLOCKS = { policies: "Policies", preferences: "Preferences", memories: "Memories", turns: "Recent turns" };

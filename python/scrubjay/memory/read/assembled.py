@@ -1,0 +1,172 @@
+"""What assembly returns: the prompt, and what tells how it came about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from scrubjay.memory.read.pieces import RESERVED, Block, Piece, Reserved
+from scrubjay.retrieval.context import count_roughly
+
+__all__ = ["Assembled", "Envelope", "Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a prompt may become. Tokens are what `count` says of a text.
+
+    Args:
+        budget_tokens: of the whole prompt.
+        item_tokens: of one recalled record; of one that is longer the part that answers stands there, if `arrange` is
+            told how to find it, or nothing.
+        turn_tokens: of the block of recent turns; besides, it gets a quarter of what policies and preferences leave.
+        brief_tokens: of one turn in it.
+        edges: how records are placed: the most relevant first and last (:func:`place_at_edges`), or first.
+        count: tokens of a text; your model's tokenizer knows better than the default estimate. It is asked about
+            whole prompts, so it need not be additive.
+
+    Raises:
+        TypeError, ValueError: a limit is not an int, or below 1 (0 turn_tokens: no recent turns).
+    """
+
+    budget_tokens: int
+    item_tokens: int = 200
+    turn_tokens: int = 300
+    brief_tokens: int = 60
+    count: Callable[[str], int] = count_roughly
+    edges: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("budget_tokens", 1),
+            ("item_tokens", 1),
+            ("turn_tokens", 0),
+            ("brief_tokens", 1),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
+            if value < least:
+                raise ValueError(f"{name}: expected {least} or more, got {value}")
+        if not isinstance(self.edges, bool):
+            raise TypeError(f"edges: expected a bool, got {type(self.edges).__name__}")
+        if not callable(self.count):
+            raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What went into a prompt, what did not, and why. References only: the texts are in the records."""
+
+    budget_tokens: int
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+    count: Callable[[str], int] = field(default=count_roughly, compare=False, repr=False)
+    dropped: tuple[tuple[str, str], ...] = ()
+    """Recalled records that are not in the prompt, as (id, reason): "below_floor", "over_item_cap" or "over_budget"."""
+    excerpts: tuple[str, ...] = ()
+    """Ids of the recalled records of which a part is in the prompt, since they are longer than one may be."""
+    reasons: tuple[str, ...] = ()
+    """What failed while the prompt was made, as "code: sentence"."""
+    query: str = ""
+    recalled: Any = field(default=None, compare=False, repr=False)
+    """The retrieval itself, None if there was none."""
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """How many are in each block, and in the "total"."""
+        each = {block.name: self.count(block.text) for block in self.blocks}
+        return {**each, "total": self.count("".join(block.text for block in self.blocks)) if each else 0}
+
+    @property
+    def mode(self) -> str:
+        """What retrieval really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+        return "none" if self.recalled is None else str(self.recalled.mode)
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Why less ran than was asked for."""
+        return (*(() if self.recalled is None else self.recalled.degraded), *self.reasons)
+
+    @cached_property
+    def relevance(self) -> str:
+        """Whether anything that was recalled fits the question: "high", "standard", "low" or "none"."""
+        return "none" if self.recalled is None else str(self.recalled.relevance)
+
+    @cached_property
+    def retrieved(self) -> tuple[dict[str, Any], ...]:
+        """Of each recalled record, best first: id, kind, score, tier."""
+        return tuple(
+            {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier}
+            for hit in self.recalled or ()
+        )
+
+    @cached_property
+    def promoted(self) -> tuple[str, ...]:
+        """Ids that stand above the fused order because they hold an identifier of the query."""
+        return tuple(hit.id for hit in self.recalled or () if hit.identifier)
+
+    @property
+    def stages(self) -> tuple[dict[str, Any], ...]:
+        """What ran in the retrieval, for how long."""
+        return () if self.recalled is None else tuple(self.recalled.trace.to_dicts())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON's own types."""
+        return {
+            "budget_tokens": self.budget_tokens,
+            "tokens": dict(self.tokens),
+            "dropped": [list(one) for one in self.dropped],
+            "excerpts": list(self.excerpts),
+            "query": self.query,
+            "relevance": self.relevance,
+            "mode": self.mode,
+            "degraded": list(self.degraded),
+            "retrieved": [dict(one) for one in self.retrieved],
+            "promoted": list(self.promoted),
+            "stages": [dict(one) for one in self.stages],
+        }
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A prompt: its blocks in order, and the envelope that says how it came about."""
+
+    blocks: tuple[Block, ...]
+    trace: Envelope
+    pieces: dict[str, tuple[Piece, ...]]
+    """The records in it by block: "policies", "preferences", "memories" (most relevant first)."""
+    limits: Limits
+    summary: str | None = None
+    """What stands in it in place of the recent turns."""
+    reserved: Reserved = field(default=Reserved(), compare=False, repr=False)
+    """What it begins with, as it was laid out."""
+
+    @cached_property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "".join(block.text for block in self.blocks)
+
+    @property
+    def prefix(self) -> str:
+        """What the prompt begins with as long as policies and preferences are unchanged, byte for byte."""
+        return "".join(block.text for block in self.blocks if block.name in RESERVED)
+
+    @property
+    def sha256(self) -> str:
+        """Of the prompt's UTF-8."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def ids(self, name: str) -> tuple[str, ...]:
+        """Return the ids of the records in one block, in their order; empty if there is no such block.
+
+        Args:
+            name: of the block: "policies", "preferences", "memories".
+        """
+        return next((block.ids for block in self.blocks if block.name == name), ())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{block.name} {len(block.ids)}" for block in self.blocks)
+        return f"<scrubjay.Assembled {self.trace.tokens['total']} tokens: {shown or 'empty'}>"

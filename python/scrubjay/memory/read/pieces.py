@@ -1,0 +1,92 @@
+"""What a prompt is made of: records, turns, and the titled blocks in which they are laid out.
+
+One record is one item of a list. Lines after its first are indented, so no record can begin a block of its own or pass
+for a policy, whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from scrubjay.payload import as_json
+
+__all__ = ["RESERVED", "TITLES", "Block", "Piece", "Reserved", "Turn", "block_of", "item_of"]
+
+TITLES = {
+    "policies": "Policies (always follow)",
+    "preferences": "Preferences of the user",
+    "memories": "Memories (most relevant first)",
+    "turns": "Recent turns",
+}
+RESERVED = ("policies", "preferences")
+
+
+class Piece(NamedTuple):
+    """One record as assembly sees it: what it is, who it is, what it says, and the key that a reader should see."""
+
+    kind: str
+    id: str
+    text: str
+    label: str = ""
+
+
+class Turn(NamedTuple):
+    """One turn of the conversation: who spoke, and what was said."""
+
+    author: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """A titled part of the prompt, and the ids of the records in it (none for recent turns)."""
+
+    name: str
+    text: str
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """Policies and preferences, laid out: what every prompt begins with until one of them changes."""
+
+    policies: tuple[Piece, ...] = ()
+    preferences: tuple[Piece, ...] = ()
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """One block each, where there is anything."""
+        made = (
+            block_of(name, [item_of(*one) for one in pieces], pieces)
+            for name, pieces in (("policies", self.policies), ("preferences", self.preferences))
+        )
+        return tuple(block for block in made if block is not None)
+
+    @cached_property
+    def text(self) -> str:
+        """The prefix of the prompt."""
+        return "".join(block.text for block in self.blocks)
+
+    @cached_property
+    def encoded(self) -> dict[str, str]:
+        """The records of each block as the JSON that a trace keeps of them: they are in every prompt that is
+        recorded."""
+        return {"policies": as_json(self.policies), "preferences": as_json(self.preferences)}
+
+
+def block_of(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block | None:
+    """Return the lines as one block under its title; None without lines."""
+    if not lines:
+        return None
+    return Block(name, f"# {TITLES[name]}\n{''.join(lines)}\n", tuple(piece.id for piece in pieces))
+
+
+def item_of(kind: str, id: str, text: str, label: str = "") -> str:
+    """One record as lines of its own. Lines are what any reader may take for one, so every separator counts."""
+    said = f"{label}: {text}" if label else f"Episode: {text}" if kind == "episode" else text
+    if "\n" not in said and said.isprintable():
+        return f"- {said}\n"
+    return "- " + "\n  ".join(said.splitlines()) + "\n"
