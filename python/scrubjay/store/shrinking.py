@@ -1,7 +1,7 @@
 """Compaction of a file while others use it: sparse pages are filled, free ones given back, and what was deleted zeroed.
 
-All of it in steps, each a transaction of its own that holds the writer's turn for about two milliseconds, with a rest
-as long as the step. A step leaves a file that is whole and means the same, so a compaction that was interrupted or
+All of it in steps, each a transaction of its own that holds the writer's turn for about two milliseconds, and a rest
+of twice as long follows. A step leaves a file that is whole and means the same, so a compaction that was interrupted or
 killed is begun anew and finds less to do:
 
 1. Rows of sparse leaves are written again in their order, which fills the pages anew: SQLite itself merges pages only
@@ -15,10 +15,12 @@ killed is begun anew and finds less to do:
 4. The log is emptied.
 
 A file that was made before files had pointer maps is rewritten as a whole, once, while writers wait; then it has them.
+Images are written and dropped by :mod:`scrubjay.store.compacting`, each partition's in one transaction.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -44,6 +46,9 @@ _FIRST_ROWS, _MAX_ROWS = 16, 1000
 _WINDOW_LEAVES = 4  # that are looked at together: filled anew if their rows fit into fewer
 _COUNTER = "compacted"  # in meta: what a step that zeroes bytes commits
 _INCREMENTAL = 2
+_HAS_PLACES = hasattr(os, "pread") and hasattr(
+    os, "pwrite"
+)  # not on Windows: there files are rewritten as a whole
 
 
 class Shrinkable(Protocol):
@@ -68,7 +73,7 @@ class Shrinkable(Protocol):
 
 
 class _Pace:
-    """Steps of a compaction, each followed by a rest as long as itself, so that others have their turns."""
+    """Steps of a compaction, each followed by a rest, so that others have their turns."""
 
     def __init__(self, store: Shrinkable) -> None:
         self._store = store
@@ -90,8 +95,8 @@ class _Pace:
 
 
 def rest(seconds: float) -> None:
-    """Rest after a step that took so long."""
-    time.sleep(min(max(seconds, 0.0005), 0.02))
+    """Rest after a step that took so long, twice as long: writers of other processes look from time to time only."""
+    time.sleep(min(max(2 * seconds, 0.0005), 0.02))
 
 
 def forget_deleted(store: Shrinkable) -> None:
@@ -138,7 +143,7 @@ def shrink(store: Shrinkable, *, busy_seconds: float) -> None:
             is done.
     """
     with store.exclusively(_DOING) as connection:
-        if connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
+        if not _HAS_PLACES or connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
             _rewrite_whole(connection, store.path)
             return
     with _beside(store.path) as beside:
