@@ -1,4 +1,4 @@
-"""The eleven searches and three calls about one document whose instructions are counted, and what they run over.
+"""The twelve searches and three calls about one document whose instructions are counted, and what they run over.
 
 Everything is made from fixed seeds with integer arithmetic or by correctly rounded operations, so that the same build
 counts the same on every machine: texts by Zipf's law over a made-up vocabulary, vectors around a few centres.
@@ -56,14 +56,17 @@ GET, UPSERT, DELETE = (
     "upsert, one new document, 1,000",
     "delete, one document, 10,000",
 )
-NAMES = (*(case.name for case in CASES), GET, UPSERT, DELETE)
+# A search in an engine of its own, whose vectors are wide.
+WIDE_DIM = 768
+WIDE = "vector of 768, 10,000"
+NAMES = (*(case.name for case in CASES), GET, UPSERT, DELETE, WIDE)
 
 
-def vectors(n: int, seed: int) -> Any:
-    """(n, DIM) float32 around 64 centres, not normalised; no function of the C library takes part."""
+def vectors(n: int, seed: int, dim: int = DIM) -> Any:
+    """(n, dim) float32 around 64 centres, not normalised; no function of the C library takes part."""
     numbers = np.random.default_rng(seed)
-    centres = numbers.random((64, DIM), dtype=np.float32) - np.float32(0.5)
-    noise = numbers.random((n, DIM), dtype=np.float32) - np.float32(0.5)
+    centres = numbers.random((64, dim), dtype=np.float32) - np.float32(0.5)
+    noise = numbers.random((n, dim), dtype=np.float32) - np.float32(0.5)
     return centres[numbers.integers(64, size=n)] + noise
 
 
@@ -119,7 +122,23 @@ def document_calls(engine: Any) -> dict[str, Callable[[], Any]]:
     return {GET: lambda: engine.get(SMALL + LARGE // 2, scope=large), UPSERT: upsert, DELETE: delete}
 
 
+def wide_search() -> Callable[[], Any]:
+    """One among LARGE wide vectors, near one of them."""
+    import scrubjay
+
+    engine, scope = scrubjay.Engine(WIDE_DIM), scrubjay.Scope("micro")
+    rows = vectors(LARGE, seed=LARGE, dim=WIDE_DIM)
+    engine.upsert_many(list(range(LARGE)), [""] * LARGE, scope=scope, vectors=rows)
+    asked, query = rows[LARGE // 2] + vectors(1, seed=5, dim=WIDE_DIM)[0], scrubjay.Query(mode="vector")
+
+    def search() -> Any:
+        ids, scores = engine.search(vector=asked, scope=scope, k=K, query=query)
+        return ids, scores
+
+    return search
+
+
 def calls() -> dict[str, Callable[[], Any]]:
     """All calls by name, in the order in which they are to run."""
     engine = filled_engine()
-    return {**searches(engine), **document_calls(engine)}
+    return {**searches(engine), **document_calls(engine), WIDE: wide_search()}

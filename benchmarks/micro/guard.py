@@ -1,4 +1,4 @@
-"""Did a call come to need more instructions? Fourteen fixed ones, counted by callgrind, against a stored baseline.
+"""Did a call come to need more instructions? Fifteen fixed ones, counted by callgrind, against a stored baseline.
 
     python -m benchmarks.micro instructions [--check | --update REASON] [--baseline FILE] [--json FILE]
 

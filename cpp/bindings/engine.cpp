@@ -361,8 +361,9 @@ Args:
     metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is nearer).
     dtype: how vectors are stored, 'f16' (a stored vector differs from the given one by at most 5e-4 of its norm) or 'f32'.
         In memory a vector takes 2 or 4 bytes an element (of 16 at a time) and 6; among 64 or more of 64 or more
-        dimensions also a code of half a byte an element (of 128 at a time) and 6 to 10; in a graph 40 (of 100,000
-        vectors) to 48 (of a million) more.
+        dimensions also a code of half a byte an element (of 128 at a time) and 6 to 10, and among
+        2,048 or more of more than 384 dimensions its signs, an eighth of a byte an element and 6; in a graph 40 (of
+        100,000 vectors) to 48 (of a million) more.
     analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your own together
         with `stemmer`.
     stemmer: called with a folded word, returns its stem; must be a pure function.

@@ -338,7 +338,7 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             looked_at["graphs_given_up"] = work.n_given_up;
             return looked_at;
           },
-          R"(What the vector arm looked at, as counts over all partitions: codes and originals that were compared; in_graphs, the vectors
+          R"(What the vector arm looked at, as counts over all partitions: codes (or their signs) and originals that were compared; in_graphs, the vectors
 of the graphs that were searched instead, and in_view, how many those searches kept in view (the ef of HNSW);
 graphs_given_up, graphs that were asked in vain, so that what they hold was scanned.)")
       .def("__len__", [](const Result& r) { return r.found.hits.size(); })

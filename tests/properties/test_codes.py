@@ -91,6 +91,18 @@ def test_codes_find_what_they_promise(kit: Kit, metric: str, dim: int, kind: str
     share_found(pair, queries, {1: 0.99, 10: 0.99, 11: 0.5, 60: 0.99})
 
 
+@pytest.mark.parametrize("metric", vectors.METRICS)
+@pytest.mark.parametrize("dim", [400, 640])
+@pytest.mark.parametrize("kind", ["clustered", "outliers", "shifted", "sparse", "even"])
+def test_signs_of_wide_vectors_miss_no_more(kit: Kit, metric: str, dim: int, kind: str) -> None:
+    """Where they are looked at first, which is so for up to five of as many documents as there are here."""
+    numbers = np.random.default_rng(dim)
+    rows = drawn(kind, 2_700, dim, numbers)
+    pair = filled(kit, rows, metric=metric)
+    queries = rows[::200] + numbers.normal(size=(14, dim)).astype(np.float32) * np.float32(0.3)
+    share_found(pair, queries, {1: 0.99, 3: 0.99, 5: 0.99, 40: 0.99})
+
+
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("chunk_docs", [257, 300])
 def test_codes_across_chunks(kit: Kit, dtype: str, chunk_docs: int) -> None:

@@ -97,7 +97,22 @@ def answers() -> str:
                     ):
                         digest.update(repr(judge.keys(result)).encode())
                         digest.update(result.scores.tobytes())
+    many_wide_vectors(kit, digest)
     return digest.hexdigest()
+
+
+def many_wide_vectors(kit: Kit, digest: hashlib._Hash) -> None:
+    """Adds answers for which signs choose what is looked at, and how much that is."""
+    random, home, n, dim = np.random.default_rng(98), kit.Scope("acme"), 2_700, 400
+    centres = random.normal(size=(100, dim))
+    for metric in ("cosine", "ip", "l2"):
+        engine = kit.Engine(dim, metric)
+        rows = centres[random.integers(100, size=n)] + 0.7 * random.normal(size=(n, dim))
+        engine.upsert_many(list(range(n)), [""] * n, scope=home, vectors=rows.astype(np.float32))
+        for row in rows[::90]:
+            result = engine.search(vector=row + 0.4 * random.normal(size=dim), scope=home, k=10)
+            digest.update(repr((judge.keys(result), result.vector_work)).encode())
+            digest.update(result.scores.tobytes())
 
 
 def test_all_levels_give_the_same_bits(kit: Kit) -> None:

@@ -43,6 +43,10 @@ inline constexpr double kPickedCodeByte = 60.0;
 inline constexpr double kCodeStart = 600'000.0;
 // How many originals a scan of codes compares, as a multiple of k.
 inline constexpr double kLookedAt = 1.8;
+// Signs read in order; a document's bound; the tables of a query, and choosing twice more; which share of the documents
+// is left: of real embeddings of 640 dimensions a sixteenth, of clustered ones as many as a cluster has.
+inline constexpr ByteCost kSignByte{22.0, 28.0};
+inline constexpr double kSignBound = 500.0, kSignStart = 2'500'000.0, kSiftedShare = 0.08;
 // A search of a graph, in picoseconds per unit of ef and block of code.
 inline constexpr double kInView = 400'000.0;
 
@@ -61,8 +65,11 @@ inline constexpr double kInView = 400'000.0;
 [[nodiscard]] inline double code_scan_cost(double n_docs, size_t k,
                                            const vector::ColumnOptions& options) noexcept {
   const double bytes = n_docs * static_cast<double>(vector::code_bytes(options.dim));
-  return kCodeStart + kCodeByte.of(bytes, bytes) +
-         picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
+  const double originals = picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
+  if (vector::has_signs(options.dim) && vector::is_worth_sifting(static_cast<uint64_t>(n_docs), k))
+    return kCodeStart + kSignStart + kSignBound * n_docs + kSignByte.of(bytes / 4, bytes / 4) +
+           kPickedCodeByte * kSiftedShare * bytes + originals;
+  return kCodeStart + kCodeByte.of(bytes, bytes) + originals;
 }
 
 // Whether scanning codes and some originals beats scanning all originals.

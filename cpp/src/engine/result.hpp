@@ -35,7 +35,7 @@ struct Hit {
 
 // What the vector arm of a search looked at, over all partitions and chunks.
 struct VectorWork {
-  uint64_t n_codes = 0;      // compared, of all documents or of a filter's matches
+  uint64_t n_codes = 0;      // compared, or their signs: of all documents or of a filter's matches
   uint64_t n_originals = 0;  // compared
   uint64_t n_in_graphs = 0;  // vectors of the graphs that were searched
   uint64_t n_in_view = 0;    // kept in view by those searches

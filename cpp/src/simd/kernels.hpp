@@ -21,6 +21,8 @@ inline constexpr size_t kLaneCount = 16;
 inline constexpr uint32_t kRankedDocs = 48;
 // What is compared each with each.
 inline constexpr size_t kComparedValues = 128;
+// Of elements whose signs are kept, and documents of a plane of them.
+inline constexpr size_t kMostFours = 1024, kPlaneDocs = 32;
 
 struct Kernels {
   const char* level;
@@ -125,6 +127,16 @@ struct Kernels {
   // of a float, and biases may be null.
   void (*bound_codes)(const int32_t* dots, const float* factors, const float* biases, const uint16_t* errors,
                       size_t n, int32_t offset, float scale, float margin, float shift, uint32_t* bounds);
+  // Signs of codes (vector/signs.hpp). A plane is 16 bytes for each four elements, 32 documents: document i in the
+  // lower nibble of byte i, document 16 + i in the upper one, a bit an element.
+
+  // For each four elements, between -31 and 31, of a query the sixteen sums of those whose bits are set, less the
+  // least of them. Returns the sum of the magnitudes.
+  int32_t (*sign_tables)(const int8_t* elements, size_t n_fours, uint8_t* tables);
+  // out[32 p + i] = the sum of what the tables have for document i of the p-th of consecutive planes. n_fours is a
+  // multiple of 8, at most kMostFours.
+  void (*sum_signs)(const uint8_t* planes, size_t n_planes, size_t n_fours, const uint8_t* tables,
+                    int32_t* out);
   // Positions of values[i] > threshold for i < n (a multiple of 16), ascending; all below 2^31. Returns how
   // many; `positions` has room for n + 16.
   size_t (*select_above)(const uint32_t* values, size_t n, uint32_t threshold, uint32_t* positions);

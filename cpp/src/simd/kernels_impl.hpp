@@ -442,6 +442,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 #include "simd/kernels_filter.hpp"
 #include "simd/kernels_ranked.hpp"
 #include "simd/kernels_selection.hpp"
+#include "simd/kernels_signs.hpp"
 #if defined(__AVX512F__)
 #include "simd/kernels_gathers.hpp"
 #endif
@@ -481,6 +482,8 @@ constexpr Kernels kKernels = {
     .dot_picked_codes = dot_picked_codes,
     .dot_code_pair = dot_code_pair,
     .bound_codes = bound_codes,
+    .sign_tables = sign_tables,
+    .sum_signs = sum_signs,
     .select_above = select_above,
     .sum_rows_f16 = sum_rows_f16,
     .sum_rows_f32 = sum_rows_f32,

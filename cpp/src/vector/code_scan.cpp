@@ -12,58 +12,111 @@ namespace scrubjay::vector {
 namespace {
 
 constexpr uint32_t kWord = 64;  // documents of one word of a bitmap
+// Where more than one in so many is left by their signs, all codes are compared: in order they take half the time. To
+// be spared the rest of the signs then, an eighth of the documents is tried first; it tells but about, so more strictly.
+constexpr size_t kMostSifted = 2, kMostTried = 4;
+constexpr uint32_t kTriedShare = 8;
+// Added to the margin for signs: as errors are normal, a third as many are beyond it.
+constexpr float kRarer = 0.3f;
+
+// What is only written through keeps its length from one search to the next: making it longer costs zeros.
+template <class T>
+void make_room(std::vector<T>& of, size_t n) {
+  if (of.size() < n) of.resize(n);
+}
 
 [[nodiscard]] uint32_t halved(uint32_t sortable) noexcept { return sortable >> 1; }
 
 // The bound of what cannot be found: no vector, dead, hidden.
 const uint32_t kNothing = halved(base::sortable_float(-std::numeric_limits<float>::infinity()));
 
-void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, uint32_t n_docs,
-               const PreparedQuery& query, float margin, CodeScanScratch& scratch) {
-  const simd::Kernels& kernels = simd::kernels();
-  const CodeQuery& code = query.code;
-  const float* factors = codes.factors();
-  const float* biases = codes.biases();
-  const CodeError* errors = codes.errors();
-  constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
+constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
+
+// Calls bound(begin, end) for the documents of [first, n_docs) that have codes, or lie between some that have,
+// within one block of rows; the others' bounds are kNothing. A block reaches only as far as codes were stored in it,
+// and is not there if none was.
+template <class Bound>
+void for_coded(const CodeError* errors, uint32_t first, uint32_t n_docs, uint32_t* bounds, Bound&& bound) {
   for (uint32_t next = first; next < n_docs;) {
     uint32_t begin = next, end = std::min(n_docs, (next / kRows + 1) * kRows);
-    // A block reaches only as far as codes were stored in it, and is not there if none was.
-    const auto place = [&](uint32_t doc) { return scratch.bounds.data() + (doc - first); };
+    const auto place = [&](uint32_t doc) { return bounds + (doc - first); };
     while (begin < end && !errors[begin].has_code()) ++begin;
     std::fill(place(next), place(begin), kNothing);
     next = end;
     while (end > begin && !errors[end - 1].has_code()) --end;
     std::fill(place(end), place(next), kNothing);
-    if (begin == end) continue;
+    if (begin < end) bound(begin, end, place(begin));
+  }
+}
+
+// Of documents [first, n_docs), whether they count or not.
+void bound_by_codes(const Codes& codes, uint32_t first, uint32_t n_docs, const PreparedQuery& query,
+                    float margin, CodeScanScratch& scratch, uint32_t* bounds) {
+  const simd::Kernels& kernels = simd::kernels();
+  const CodeQuery& code = query.code;
+  const float* factors = codes.factors();
+  const float* biases = codes.biases();
+  const CodeError* errors = codes.errors();
+  make_room(scratch.dots, kRows);
+  for_coded(errors, first, n_docs, bounds, [&](uint32_t begin, uint32_t end, uint32_t* out) {
     int32_t* dots = scratch.dots.data();
     kernels.dot_codes(reinterpret_cast<const uint8_t*>(codes.rows().row(begin)), end - begin,
                       codes.n_blocks(), code.elements.data(), dots);
     kernels.bound_codes(dots, factors + begin, biases ? biases + begin : nullptr, &errors[begin].bits,
-                        end - begin, code.offset, code.scale, margin * code.length, code.shift, place(begin));
-  }
-  if (!vectors.dead) return;
+                        end - begin, code.offset, code.scale, margin * code.length, code.shift, out);
+  });
+}
+
+// The same by the signs, which all of them must have; scratch.signs is prepared.
+void bound_by_signs(const Codes& codes, uint32_t first, uint32_t end_doc, const PreparedQuery& query,
+                    float margin, CodeScanScratch& scratch, uint32_t* bounds) {
+  const simd::Kernels& kernels = simd::kernels();
+  const CodeQuery& code = query.code;
+  const Signs& signs = *codes.signs();
+  const float* factors = signs.factors();
+  const float* biases = codes.biases();
+  const CodeError* errors = signs.errors();
+  constexpr uint32_t kPlane = Signs::kPlaneDocs;
+  static_assert(kPlane == simd::kPlaneDocs && kRows % kPlane == 0);
+  make_room(scratch.dots, kRows);
+  for_coded(errors, first, end_doc, bounds, [&](uint32_t begin, uint32_t end, uint32_t* out) {
+    const uint32_t from = begin / kPlane * kPlane, n_planes = (end - from + kPlane - 1) / kPlane;
+    kernels.sum_signs(signs.plane(from), n_planes, scratch.signs.elements.size() / 4,
+                      scratch.signs.tables.data(), scratch.dots.data());
+    kernels.bound_codes(scratch.dots.data() + (begin - from), factors + begin,
+                        biases ? biases + begin : nullptr, &errors[begin].bits, end - begin,
+                        scratch.signs.offset, scratch.signs.scale, margin * code.length, code.shift, out);
+  });
+}
+
+// The bounds of documents [first, n_docs) that do not count become kNothing.
+void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32_t* bounds) {
+  if (!dead) return;
   const uint32_t n = (n_docs - first + 15) / 16 * 16;
-  if (first % 16 == 0 && vectors.dead->n_words() * kWord >= first + n) {  // a filter may hide most of them
-    kernels.hide(scratch.bounds.data(), n, vectors.dead->words(), first, kNothing);
+  if (first % 16 == 0 && dead->n_words() * kWord >= first + n) {  // a filter may hide most of them
+    simd::kernels().hide(bounds, n, dead->words(), first, kNothing);
     return;
   }
   for (uint32_t word = first / kWord; word * kWord < n_docs; ++word) {
-    for (uint64_t dead = vectors.dead->word(word); dead != 0; dead &= dead - 1) {
-      const uint32_t doc = word * kWord + static_cast<uint32_t>(std::countr_zero(dead));
-      if (doc >= first && doc < n_docs) scratch.bounds[doc - first] = kNothing;
+    for (uint64_t bits = dead->word(word); bits != 0; bits &= bits - 1) {
+      const uint32_t doc = word * kWord + static_cast<uint32_t>(std::countr_zero(bits));
+      if (doc >= first && doc < n_docs) bounds[doc - first] = kNothing;
     }
   }
 }
 
 // A bound that k documents reach, and a third more: the k-th greatest of the maxima of about 2k groups. With so many
 // originals the first threshold is nearly the last one; with more groups there are fewer, and more behind them.
-[[nodiscard]] uint32_t seed_bound(size_t n, size_t k, CodeScanScratch& scratch) {
+[[nodiscard]] uint32_t seed_bound(const uint32_t* bounds, size_t n, size_t k, CodeScanScratch& scratch) {
   const size_t group = std::max<size_t>(1, n / (2 * k));
-  scratch.maxima.resize(n + 16);
-  const size_t n_groups =
-      simd::kernels().group_maxima(scratch.bounds.data(), n, group, scratch.maxima.data());
+  make_room(scratch.maxima, n + 16);
+  const size_t n_groups = simd::kernels().group_maxima(bounds, n, group, scratch.maxima.data());
   return std::max(simd::kernels().kth_greatest(scratch.maxima.data(), n_groups, k, kNothing), kNothing + 1);
+}
+
+// The least bound of a document that can get above a threshold.
+[[nodiscard]] uint32_t bound_of(uint64_t threshold) noexcept {
+  return std::max(halved(base::key_score(threshold)), kNothing + 1);
 }
 
 // The bounds are there: scores what can be among the best. score(positions, n_positions) puts documents in the place
@@ -71,8 +124,8 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
 template <class Score>
 size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& best, Score&& score) {
   const size_t padded = (n + 15) / 16 * 16;
-  std::fill(scratch.bounds.begin() + static_cast<ptrdiff_t>(n), scratch.bounds.end(), kNothing);
-  scratch.positions.resize(padded + 16);  // what a kernel may write beyond
+  std::fill(scratch.bounds.data() + n, scratch.bounds.data() + padded, kNothing);
+  make_room(scratch.positions, padded + 16);  // what a kernel may write beyond
   const auto offer = [&](const uint32_t* docs, size_t n_scored) {
     best.push_all(n_scored,
                   [&](size_t i) { return base::candidate_key(scratch.scores[i], (chunk << 16) | docs[i]); });
@@ -82,18 +135,18 @@ size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& b
   size_t n_scored = 0;
   uint32_t scored_from = 0xffffffffu;  // bounds from here on are done with
   if (best.threshold() == 0) {
-    scored_from = seed_bound(padded, best.k(), scratch);
+    scored_from = seed_bound(scratch.bounds.data(), padded, best.k(), scratch);
     n_scored = kernels.select_above(scratch.bounds.data(), padded, scored_from - 1, positions);
     score(positions, n_scored);
     // Tighter than the threshold of many candidates, which goes by bins; and most need not be offered.
     if (n_scored >= best.k()) {
-      scratch.maxima.resize(std::max(scratch.maxima.size(), n_scored));
+      make_room(scratch.maxima, n_scored);
       for (size_t i = 0; i < n_scored; ++i) scratch.maxima[i] = halved(scratch.scores[i]);
       best.raise_threshold(2 * kernels.kth_greatest(scratch.maxima.data(), n_scored, best.k(), 0));
     }
     offer(positions, n_scored);
   }
-  const uint32_t reached = std::max(halved(base::key_score(best.threshold())), kNothing + 1);
+  const uint32_t reached = bound_of(best.threshold());
   if (reached >= scored_from) return n_scored;
   size_t n_reached = kernels.select_above(scratch.bounds.data(), padded, reached - 1, positions);
   if (scored_from != 0xffffffffu) {
@@ -145,34 +198,14 @@ size_t score_entries(const Passages& passages, std::span<const PassageEntry> ent
   return scratch.rows.size();
 }
 
-}  // namespace
-
-size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
-                  float margin, CodeScanScratch& scratch, base::TopK& best) {
-  const Column& column = *vectors.column;
-  const Codes& codes = *column.codes();
-  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
-  if (first_doc >= n_docs) return 0;
-  const uint32_t n = n_docs - first_doc;
-  scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
-  scratch.bounds.resize((size_t{n} + 15) / 16 * 16);
-  bound_all(vectors, codes, first_doc, n_docs, query, margin, scratch);
-  return look_at_originals(column, chunk, n, query, scratch, best,
-                           [&](uint32_t position) { return first_doc + position; });
-}
-
-size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
-                    const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best) {
+// The bounds of documents here and there, by their codes.
+template <class DocOf>
+void bound_picked(const Codes& codes, size_t n_docs, DocOf&& doc_of, const PreparedQuery& query, float margin,
+                  uint32_t* bounds) {
   // Compared sixteen at a time, while those further on are on their way: not many at once, or they wait for
   // each other and nothing is compared meanwhile.
   constexpr size_t kAtOnce = 16, kAhead = 48, kRing = 64;
   static_assert(kAhead + kAtOnce <= kRing && kRing % kAtOnce == 0);
-  const Column& column = *vectors.column;
-  const Codes& codes = *column.codes();
-  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
-  while (!offsets.empty() && offsets.back() >= n_docs) offsets = offsets.first(offsets.size() - 1);
-  if (offsets.empty()) return 0;
-  scratch.bounds.resize((offsets.size() + 15) / 16 * 16);
   const simd::Kernels& kernels = simd::kernels();
   const CodeQuery& code = query.code;
   const base::RowBlocks& all_rows = codes.rows();
@@ -187,8 +220,8 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
   static constexpr uint8_t kNoCode[code_bytes(kMaxDim)] = {};
   size_t n_announced = 0;
   const auto announce = [&](size_t end) {
-    for (end = std::min(end, offsets.size()); n_announced < end; ++n_announced) {
-      const uint32_t offset = offsets[n_announced];
+    for (end = std::min(end, n_docs); n_announced < end; ++n_announced) {
+      const uint32_t offset = doc_of(n_announced);
       const uint8_t* row =
           all_errors[offset].has_code() ? reinterpret_cast<const uint8_t*>(all_rows.row(offset)) : kNoCode;
       for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(row + byte);
@@ -196,19 +229,107 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
     }
   };
   announce(kAhead);
-  for (size_t begin = 0; begin < offsets.size(); begin += kAtOnce) {
-    const size_t n = std::min(kAtOnce, offsets.size() - begin);
+  for (size_t begin = 0; begin < n_docs; begin += kAtOnce) {
+    const size_t n = std::min(kAtOnce, n_docs - begin);
     announce(begin + kAtOnce + kAhead);
     for (size_t i = 0; i < n; ++i) {
-      const uint32_t offset = offsets[begin + i];
+      const uint32_t offset = doc_of(begin + i);
       factors[i] = all_factors[offset];
       if (all_biases) biases[i] = all_biases[offset];
       errors[i] = all_errors[offset];
     }
     kernels.dot_picked_codes(rows + begin % kRing, n, codes.n_blocks(), code.elements.data(), dots);
     kernels.bound_codes(dots, factors, all_biases ? biases : nullptr, &errors[0].bits, n, code.offset,
-                        code.scale, margin * code.length, code.shift, scratch.bounds.data() + begin);
+                        code.scale, margin * code.length, code.shift, bounds + begin);
   }
+}
+
+// A bound that the best `k` of the documents [first, first + n) reach at least, by the codes of those that look near
+// by the bounds of signs.
+[[nodiscard]] uint32_t reached_bound(const Codes& codes, uint32_t first, const uint32_t* bounds, size_t n,
+                                     size_t k, const PreparedQuery& query, float margin,
+                                     CodeScanScratch& scratch) {
+  constexpr size_t kSeeds = 3;  // for each
+  const simd::Kernels& kernels = simd::kernels();
+  uint32_t* seeds = scratch.positions.data();
+  const uint32_t seed = seed_bound(bounds, n, kSeeds * k, scratch);
+  const size_t n_seeds = kernels.select_above(bounds, n, seed - 1, seeds);
+  scratch.least.resize(n_seeds);
+  bound_picked(
+      codes, n_seeds, [&](size_t i) { return first + seeds[i]; }, query, -margin, scratch.least.data());
+  return std::max(kernels.kth_greatest(scratch.least.data(), n_seeds, k, kNothing), kNothing + 1);
+}
+
+// Leaves in scratch.sifted those of the documents [first_doc, n_docs) that can be among the best, as far as their
+// signs tell. False: it would not help, as there are few documents or too many of them can.
+bool sift(const ChunkVectors& vectors, const Codes& codes, uint32_t first_doc, uint32_t n_docs,
+          const PreparedQuery& query, float margin, CodeScanScratch& scratch, const base::TopK& best) {
+  constexpr uint32_t kPlane = Signs::kPlaneDocs;
+  const uint32_t first = (first_doc + kPlane - 1) / kPlane * kPlane;
+  const uint32_t end = std::min(codes.signs()->size(), n_docs / kPlane * kPlane);
+  const size_t k = best.k(), n = n_docs - first_doc, padded = (n + 15) / 16 * 16;
+  if (end <= first || !is_worth_sifting(end - first, k)) return false;
+  margin += kRarer;
+  prepare_sign_query(query.code, scratch.signs);
+  make_room(scratch.positions, padded + 16);
+  const simd::Kernels& kernels = simd::kernels();
+  uint32_t* bounds = scratch.bounds.data();
+  uint32_t* positions = scratch.positions.data();
+  const auto reached_by = [&](uint32_t from, size_t n_bounds, size_t wanted) {
+    if (best.threshold() != 0) return bound_of(best.threshold());
+    return reached_bound(codes, from, bounds + (from - first_doc), n_bounds, wanted, query, margin, scratch);
+  };
+  // Some of them tell whether too many will be left.
+  const uint32_t tried = (end - first) / kTriedShare / kPlane * kPlane;
+  uint32_t* tried_bounds = bounds + (first - first_doc);
+  bound_by_signs(codes, first, first + tried, query, margin, scratch, tried_bounds);
+  hide_dead(vectors.dead, first, first + tried, tried_bounds);
+  const uint32_t reached_there = reached_by(first, tried, std::max<size_t>(1, k / kTriedShare));
+  if (kernels.select_above(tried_bounds, tried, reached_there - 1, positions) > tried / kMostTried)
+    return false;
+  bound_by_signs(codes, first + tried, end, query, margin, scratch, tried_bounds + tried);
+  // The codes of those that have no plane.
+  bound_by_codes(codes, first_doc, first, query, margin, scratch, bounds);
+  bound_by_codes(codes, end, n_docs, query, margin, scratch, bounds + (end - first_doc));
+  hide_dead(vectors.dead, first_doc, n_docs, bounds);
+  std::fill(bounds + n, bounds + padded, kNothing);
+  const uint32_t reached = reached_by(first_doc, padded, k);
+  const size_t n_sifted = kernels.select_above(bounds, padded, reached - 1, positions);
+  if (n_sifted > n / kMostSifted) return false;
+  scratch.sifted.resize(n_sifted);
+  for (size_t i = 0; i < n_sifted; ++i) scratch.sifted[i] = static_cast<uint16_t>(first_doc + positions[i]);
+  return true;
+}
+
+}  // namespace
+
+size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
+                  float margin, CodeScanScratch& scratch, base::TopK& best) {
+  const Column& column = *vectors.column;
+  const Codes& codes = *column.codes();
+  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
+  if (first_doc >= n_docs) return 0;
+  const uint32_t n = n_docs - first_doc;
+  make_room(scratch.bounds, (size_t{n} + 15) / 16 * 16);
+  if (codes.signs() && sift(vectors, codes, first_doc, n_docs, query, margin, scratch, best))
+    return gather_codes(vectors, chunk, scratch.sifted, query, margin, scratch, best);
+  bound_by_codes(codes, first_doc, n_docs, query, margin, scratch, scratch.bounds.data());
+  hide_dead(vectors.dead, first_doc, n_docs, scratch.bounds.data());
+  return look_at_originals(column, chunk, n, query, scratch, best,
+                           [&](uint32_t position) { return first_doc + position; });
+}
+
+size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
+                    const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best) {
+  const Column& column = *vectors.column;
+  const Codes& codes = *column.codes();
+  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
+  while (!offsets.empty() && offsets.back() >= n_docs) offsets = offsets.first(offsets.size() - 1);
+  if (offsets.empty()) return 0;
+  make_room(scratch.bounds, (offsets.size() + 15) / 16 * 16);
+  bound_picked(
+      codes, offsets.size(), [&](size_t i) { return uint32_t{offsets[i]}; }, query, margin,
+      scratch.bounds.data());
   return look_at_originals(column, chunk, offsets.size(), query, scratch, best,
                            [&](uint32_t position) { return uint32_t{offsets[position]}; });
 }
@@ -236,16 +357,14 @@ size_t scan_passage_codes(const Passages& passages, const ChunkDocuments& docs, 
   if (entries.empty()) return 0;
   const uint32_t n_rows = entries.back().first + entries.back().n;
   const size_t padded = (size_t{n_rows} + 15) / 16 * 16;
-  scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
-  scratch.bounds.resize(padded);
-  bound_all({n_rows, nullptr, &passages.rows()}, codes, 0, n_rows, query, margin, scratch);
+  make_room(scratch.bounds, padded);
+  bound_by_codes(codes, 0, n_rows, query, margin, scratch, scratch.bounds.data());
   // A document's bound is the greatest of its passages': never behind the passage that it is read from.
   for (size_t i = 0; i < entries.size(); ++i) {
     const bool hidden = docs.dead && docs.dead->test(entries[i].doc);
     const auto first = scratch.bounds.begin() + static_cast<ptrdiff_t>(entries[i].first);
     scratch.bounds[i] = hidden ? kNothing : *std::max_element(first, first + entries[i].n);
   }
-  scratch.bounds.resize((entries.size() + 15) / 16 * 16);
   size_t n_scored = 0;
   (void)look_at(chunk, entries.size(), scratch, best, [&](uint32_t* positions, size_t n) {
     n_scored += score_entries(passages, entries, positions, n, query, scratch);

@@ -4,6 +4,10 @@
 // from the originals, which gives a k-th best similarity; then so is every other vector whose bound reaches
 // it. What is returned are exact similarities of the stored vectors, and a vector that belongs among the best
 // is missed only where its estimate errs by more than `margin` errors.
+//
+// Where there are many (is_worth_sifting()) their signs are looked at first (signs.hpp), in the same way: bounds from
+// below by the codes of some that look near give what the best k reach at least, and only documents whose bound by
+// their signs reaches that go on. That misses a few more, less than as many again.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +26,10 @@ struct CodeScanScratch {
   std::vector<uint32_t> maxima;
   std::vector<uint32_t> positions;
   std::vector<uint32_t> scores;  // sortable similarities
-  std::vector<uint32_t> rows;    // of passages
+  std::vector<uint32_t> least;   // bounds from below, likewise
+  std::vector<uint16_t> sifted;  // documents
+  SignQuery signs;
+  std::vector<uint32_t> rows;  // of passages
   std::vector<uint32_t> row_scores;
 };
 

@@ -37,7 +37,10 @@ constexpr std::array<uint16_t, kMaxDim / 16> kSigns = [] {
 }  // namespace
 
 Codes::Codes(const ColumnOptions& options)
-    : metric_(options.metric), n_blocks_(n_code_blocks(options.dim)), rows_(code_bytes(options.dim)) {}
+    : metric_(options.metric),
+      n_blocks_(n_code_blocks(options.dim)),
+      rows_(code_bytes(options.dim)),
+      signs_(has_signs(options.dim) ? std::make_unique<Signs>(n_blocks_) : nullptr) {}
 
 void Codes::append(uint32_t doc, std::span<const float> row, const RowScale& scale) {
   const uint32_t n_used = size_.load(std::memory_order_relaxed);
@@ -51,6 +54,7 @@ void Codes::append(uint32_t doc, std::span<const float> row, const RowScale& sca
   put(factors_, CodeScale{}.factor, code_scale.factor);
   if (metric_ == Metric::l2) put(biases_, CodeScale{}.bias, code_scale.bias);
   put(errors_, CodeScale{}.error, code_scale.error);
+  if (signs_) signs_->follow({rows_, factors_.data(), errors_.data()}, std::min(n_used, doc), doc + 1);
   size_.store(doc + 1, std::memory_order_release);
 }
 

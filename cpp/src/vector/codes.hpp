@@ -18,14 +18,15 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
-#include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/growing.hpp"
+#include "vector/code_scale.hpp"
 #include "vector/metric.hpp"
+#include "vector/signs.hpp"
 
 namespace scrubjay::vector {
 
@@ -39,29 +40,11 @@ inline constexpr uint32_t kLeastCodedDim = 64;
 [[nodiscard]] constexpr uint32_t n_code_blocks(uint32_t dim) noexcept {
   return (dim + kBlockDims - 1) / kBlockDims;
 }
+// Whether codes of this dimension have signs beside them.
+[[nodiscard]] constexpr bool has_signs(uint32_t dim) noexcept {
+  return n_code_blocks(dim) >= kLeastSignedBlocks;
+}
 [[nodiscard]] constexpr size_t code_bytes(uint32_t dim) noexcept { return 64 * n_code_blocks(dim); }
-
-// An error in two bytes, the upper half of a float, rounded up: it is no less than given and at most a
-// hundredth more. Minus infinity: no vector, below every bound; infinity: above every bound, always looked
-// at.
-struct CodeError {
-  uint16_t bits = 0xff80;
-
-  CodeError() = default;
-  explicit CodeError(float error) noexcept
-      : bits(static_cast<uint16_t>((std::bit_cast<uint32_t>(error) + 0xffffu) >> 16)) {}
-  [[nodiscard]] float value() const noexcept { return std::bit_cast<float>(uint32_t{bits} << 16); }
-  [[nodiscard]] bool has_code() const noexcept { return bits != CodeError().bits; }
-  // Whether there is a code whose estimate means something.
-  [[nodiscard]] bool comparable() const noexcept { return bits < 0x7f80; }
-};
-
-// similarity >= estimate means: factor * <q, u> + bias, and what the error is in that unit.
-struct CodeScale {
-  float factor = 0.0f;
-  float bias = 0.0f;  // l2: -|u|^2 of the stored vector; otherwise zero
-  CodeError error;
-};
 
 // A rotated query of eight bits an element.
 struct CodeQuery {
@@ -88,9 +71,11 @@ class Codes {
   [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }  // null but for l2
   [[nodiscard]] const CodeError* errors() const noexcept { return errors_.read(); }
   [[nodiscard]] uint32_t n_blocks() const noexcept { return n_blocks_; }
+  [[nodiscard]] const Signs* signs() const noexcept { return signs_.get(); }  // null: of few elements
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
-    return rows_.memory_bytes() + factors_.memory_bytes() + biases_.memory_bytes() + errors_.memory_bytes();
+    return rows_.memory_bytes() + factors_.memory_bytes() + biases_.memory_bytes() + errors_.memory_bytes() +
+           (signs_ ? signs_->memory_bytes() : 0);
   }
 
  private:
@@ -101,6 +86,7 @@ class Codes {
   base::RowBlocks rows_;
   base::GrowingArray<float> factors_, biases_;
   base::GrowingArray<CodeError> errors_;
+  const std::unique_ptr<Signs> signs_;
   std::atomic<uint32_t> size_{0};
   std::vector<float> rotated_;  // writer's scratch
 };

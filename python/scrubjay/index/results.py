@@ -150,9 +150,9 @@ class Hits:
     def vector_work(self) -> dict[str, int]:
         """What was looked at to find the nearest vectors, as counts; all are 0 where no vector was searched for.
 
-        codes, originals: compressed vectors and stored ones that were compared (a scan passes over deleted and hidden
-        documents and counts them, too). in_graphs: vectors of the graphs that
-        were searched instead of scanned; in_view: how many candidates those searches kept (the ef of HNSW).
+        codes, originals: compressed vectors (of many wide ones mostly one bit an element) and stored ones that were
+        compared (a scan passes over deleted and hidden documents and counts them, too). in_graphs: vectors of the
+        graphs that were searched instead of scanned; in_view: how many candidates those searches kept (the ef of HNSW).
         graphs_given_up: graphs in which too few visible documents lay about the query, so that they were scanned.
         """
         return self._result.vector_work
