@@ -240,14 +240,16 @@ class Admin:
         """Give back memory, and make what was deleted or erased disappear from the files; return how many documents
         that were deleted were still in memory.
 
-        Images are written for partitions that have none, so the next opening is fast. Takes time and, for a
-        moment, disk space in proportion to the file; other writers wait.
+        Images are written for partitions that have none, so the next opening is fast. A file is compacted in steps,
+        between which others write; what is interrupted goes on when it is called again. The first compaction of
+        a file that an older version made rewrites it as a whole: other writers wait, and for a moment it takes twice
+        the space.
 
         Args:
             progress: whether progress is shown on standard error; None: if that is a terminal.
 
         Raises:
-            StoreBusyError: another process is using the index; call it again.
+            StoreBusyError: another process reads a snapshot, or writes, for longer than `busy_timeout`; call it again.
         """
         if not isinstance(self._collection.engine, DurableEngine):
             return self._collection.engine.compact()

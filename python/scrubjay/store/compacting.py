@@ -23,7 +23,7 @@ def compact_rows(
     empty_native: Callable[[], Engine],
     progress: Progress | None,
 ) -> None:
-    """Forget the ids of deleted documents, write fresh images, and rewrite the file.
+    """Forget the ids of deleted documents, write fresh images, and give back space.
 
     Args:
         store: the rows.
@@ -32,8 +32,7 @@ def compact_rows(
         empty_native: makes an engine of the same kind without documents.
         progress: moved on for each partition without a current image.
     """
-    with store.writing("compacting") as transaction:
-        transaction.forget_deleted()
+    store.forget_deleted()
     for scope, state in store.scopes():
         if readable(scope) and _is_damaged(store, scope, state.key, empty_native()):
             with store.writing("compacting", scopes=()) as transaction:
@@ -43,7 +42,7 @@ def compact_rows(
             with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
                 partition = residency.partition(scope)
                 residency.bring(partition)
-                residency.save(partition, wait=True)
+                residency.save(partition, wait=True, in_background=True)
                 residency.evict()
         if progress is not None:
             progress.update(1)

@@ -1,4 +1,4 @@
-"""Reading an open index's files beside SQLite, without breaking SQLite's locks.
+"""Reading and writing an open index's files beside SQLite, without breaking SQLite's locks.
 
 Closing any descriptor of a file takes away all the locks that the process has on it (POSIX), SQLite's as well: another
 process would then believe itself alone, and delete the log that we write to. So code that reads the files keeps its
@@ -20,7 +20,9 @@ __all__ = ["Looking", "looking_at"]
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
 _dropped: deque[Path] = deque()  # of indexes that are gone
-_descriptors: dict[Path, dict[tuple[int, int], int]] = {}  # of an index: of a file (device, inode)
+_descriptors: dict[
+    Path, dict[tuple[int, int, bool], int]
+] = {}  # of an index: of a file (device, inode; for writing)
 _mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
 
 # The head of the wal-index (the file -shm) holds a count of changes, checksums and the size of the log. Every commit of
@@ -41,14 +43,15 @@ class Looking:
             _settle()
             _n_open[self._path] = _n_open.get(self._path, 0) + 1
 
-    def descriptor(self, path: Path) -> int:
-        """Return a descriptor for reading `path`, a file of this index; do not close it."""
+    def descriptor(self, path: Path, *, for_writing: bool = False) -> int:
+        """Return a descriptor for reading `path`, a file of this index, or for writing as well; do not close it."""
         with _lock:
             fresh = path.stat()
             kept = _descriptors.setdefault(self._path, {})
-            name = (fresh.st_dev, fresh.st_ino)
+            name = (fresh.st_dev, fresh.st_ino, for_writing)
             if name not in kept:
-                opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                mode = os.O_RDWR if for_writing else os.O_RDONLY
+                opened = os.open(path, mode | getattr(os, "O_BINARY", 0))
                 kept.setdefault(name, opened)
             return kept[name]
 

@@ -55,6 +55,7 @@ class RebuiltFile:
         self.connection = sqlite3.connect(target, isolation_level=None)
         self.execute = self.connection.execute
         self.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        self.execute("PRAGMA auto_vacuum = INCREMENTAL")
         self.execute("PRAGMA synchronous = OFF")  # no one uses it before it is complete
         self.execute("PRAGMA trusted_schema = OFF")
         self._aside = aside

@@ -140,10 +140,6 @@ class Transaction(Protocol):
         """Delete the image of the scope with this key (:class:`ScopeState`)."""
         ...
 
-    def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them."""
-        ...
-
     def forget_stale_pending(self) -> None:
         """Drop entries of documents that are no longer pending."""
         ...
@@ -394,6 +390,10 @@ class Store(Protocol):
 
     def drop_collection(self, name: str, *, now: int) -> int:
         """Drop a collection, and leave an event for each scope that had documents; how many those were."""
+        ...
+
+    def forget_deleted(self) -> None:
+        """Drop the ids of deleted documents of all collections, and every image that needs them."""
         ...
 
     def rewrite(self) -> None:

@@ -1,7 +1,8 @@
 """The store in one SQLite file: rows, deletion events and chunk images in one transaction domain.
 
 Write-ahead log; with durability "full" (the default) an acknowledged write survives loss of power, with "normal" it
-survives the death of the process, and a loss of power may take the last writes but never the file's integrity.
+survives the death of the process, and a loss of power may take the last writes but never the file's integrity. Writers
+of several threads wait for the disk together (:mod:`scrubjay.store.syncing`); others may see a write before that.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from pathlib import Path
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, StoreBusyError, StoreError, StoreFormatError
 from scrubjay.locks import is_mine, renew_in_children
-from scrubjay.store import pending, schema
+from scrubjay.store import pending, schema, shrinking
 from scrubjay.store.cipher import Cipher
-from scrubjay.store.connections import Readers, connect, hold_to_size, size_of, translated
+from scrubjay.store.connections import Readers, StoreConnection, connect, hold_to_size, size_of, translated
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.descriptors import looking_at
 from scrubjay.store.encryption import KeyRing
@@ -35,9 +36,13 @@ from scrubjay.store.place import name_of, place_of
 from scrubjay.store.protocol import Identity, RowId, StoredRow
 from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
+from scrubjay.store.syncing import SharedSync
 from scrubjay.store.transaction import Transaction
 
 __all__ = ["SqliteStore", "check_identity"]
+
+_STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
+_STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
 
 
 class SqliteStore(ReadingStore):
@@ -100,6 +105,10 @@ class SqliteStore(ReadingStore):
         self._images = Images(self.tables, self.cipher, self.reading_connection)
         renew_in_children(self, "write_lock")
         self.looking = looking_at(path)
+        self._sync: SharedSync | None = None
+        if durability == "full" and not read_only:
+            self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
+            self._sync = SharedSync(lambda: self.looking.descriptor(self.files()[1], for_writing=True))
         self._wal_index = self.looking.wal_index(self.files()[2])
 
     def _prepare(self, identity: Identity) -> None:
@@ -115,6 +124,7 @@ class SqliteStore(ReadingStore):
             self._write_ahead()  # a backup has none yet
         else:
             self._writer.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
+            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction gives pages back in steps
             self._write_ahead()
             self._writer.execute("BEGIN IMMEDIATE")
             if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
@@ -197,7 +207,8 @@ class SqliteStore(ReadingStore):
 
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
-            StoreError: the transaction could not be written; nothing of it was.
+            StoreError: the transaction could not be written; nothing of it was. Or the disk failed afterwards: then it
+                is written, and may not survive a loss of power.
         """
         with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
             if self._is_writing():  # this thread itself: its turn may be taken again
@@ -221,6 +232,9 @@ class SqliteStore(ReadingStore):
                 self.cipher.end(committed=not self._is_writing())
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
+        if self._sync is not None and not in_background:  # upkeep is acknowledged to nobody
+            with translated(self.path, doing):
+                self._sync.wait()
         if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
             self.cipher.ring.destroy(transaction.released)
 
@@ -228,9 +242,56 @@ class SqliteStore(ReadingStore):
         return self._writer.in_transaction
 
     @contextmanager
-    def exclusively(self, doing: str) -> Iterator[sqlite3.Connection]:
-        """Take the writer's turn without a transaction, for VACUUM and the like."""
-        with self._turn(doing), translated(self.path, doing):
+    def stepping(self, doing: str) -> Iterator[StoreConnection]:
+        """Take the writer's turn and a transaction for a step of upkeep: what is committed means the same as before.
+
+        The commit does not wait for the disk and brings no log into the file.
+
+        Raises:
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+        """
+        last = time.monotonic() + self._busy_seconds
+        while True:
+            with self._turn(doing, in_background=True), translated(self.path, doing):
+                if self._is_writing():  # this thread itself: its turn may be taken again
+                    raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
+                settings = {
+                    name: self._writer.row(f"PRAGMA {name}")[0] for name in (*_STEP_SETTINGS, "busy_timeout")
+                }
+                try:
+                    busy = min(self._busy_seconds, _STEP_BUSY_SECONDS)
+                    self._writer.execute(f"PRAGMA busy_timeout = {int(busy * 1000)}")
+                    for name, value in _STEP_SETTINGS.items():
+                        self._writer.execute(f"PRAGMA {name} = {value}")
+                    if self._begun():
+                        yield self._writer
+                        self._writer.execute("COMMIT")
+                        return
+                finally:
+                    if self._is_writing():
+                        self._writer.execute("ROLLBACK")
+                    for name, value in settings.items():
+                        self._writer.execute(f"PRAGMA {name} = {value}")
+            if time.monotonic() >= last:
+                raise StoreBusyError(
+                    f"{doing}: another writer held the index for longer than busy_timeout: {self.path}"
+                )
+            time.sleep(0.002)  # without the turn: writers of this process need not wait for those of others
+
+    def _begun(self) -> bool:
+        """Begin a transaction, unless another process has one."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            return False
+        return True
+
+    @contextmanager
+    def exclusively(self, doing: str, *, in_background: bool = False) -> Iterator[StoreConnection]:
+        """Take the writer's turn without a transaction, for checkpoints and the like."""
+        with self._turn(doing, in_background=in_background), translated(self.path, doing):
             yield self._writer
 
     @contextmanager
@@ -265,17 +326,21 @@ class SqliteStore(ReadingStore):
         """Search the bytes of the files; see :func:`scrubjay.store.erased.search_files`."""
         return search_files(self.files(), self.looking, needles, names)
 
+    def forget_deleted(self) -> None:
+        """Drop the ids of deleted documents of all collections, and every image that needs them, in short steps."""
+        with translated(self.path, "compacting"):
+            shrinking.forget_deleted(self)
+
     def rewrite(self) -> None:
-        """Rewrite the file without its free pages and empty the log, so that nothing deleted is left in either.
+        """Give back the space of what was deleted, and let nothing of it be left in the file or its log, in short steps
+        between which others write; see :mod:`scrubjay.store.shrinking`.
 
         Raises:
-            StoreBusyError: another process is reading or writing; what was deleted is zeroed, but the log may hold
-                copies.
+            StoreBusyError: another process is reading or writing for longer than the index waits; what was deleted is
+                zeroed, but the log may hold copies.
         """
-        with self.exclusively("compacting") as connection:
-            _empty_log(connection, self.path)
-            connection.execute("VACUUM")
-            _empty_log(connection, self.path)
+        with translated(self.path, "compacting"):
+            shrinking.shrink(self, busy_seconds=self._busy_seconds)
 
     # ------------------------------------------------------------------ beside the documents
 
@@ -410,14 +475,6 @@ class SqliteStore(ReadingStore):
         self._wal_index = None
         self._readers.abandon()
         self._writer.abandon()
-
-
-def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
-    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise StoreBusyError(
-            f"compacting: another process is using the index, its log cannot be emptied: {path}"
-        )
 
 
 def check_identity(stored: Identity, wanted: Identity, place: object) -> None:

@@ -448,11 +448,6 @@ class Transaction:
         )
         return int(n)
 
-    def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of every collection: the file is rewritten as a whole."""
-        for tables in schema.all_tables(self.connection):
-            Transaction(self.connection, tables).forget_tombstones()
-
     def forget_stale_pending(self) -> None:
         """Drop entries of documents that are no longer pending."""
         pending.forget_stale(self.connection, self.tables)

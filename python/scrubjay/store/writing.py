@@ -217,9 +217,11 @@ class WritingEngine:
         """Return the rows to write, the last of those with one id in a scope, where that one stands."""
         last = {key: i for i, key in enumerate(zip(scopes, ids, strict=True))}
         kept = sorted(last.values())
-        several = [i for i in kept if isinstance(vectors[i], tuple)]  # of passages
-        encoded = {i: encode(vectors[i], self.dtype) for i in several}
-        given = [i for i in kept if vectors[i] is not None and i not in encoded]
+        given = [i for i in kept if vectors[i] is not None]
+        # Those of passages, and one alone, which need not be stacked.
+        alone = [i for i in given if isinstance(vectors[i], tuple) or len(given) == 1]
+        encoded = {i: encode(vectors[i], self.dtype) for i in alone}
+        given = [i for i in given if i not in encoded]
         if given:
             matrix = np.stack([np.asarray(vectors[i], dtype=np.float32) for i in given])
             encoded.update(zip(given, encode_many(matrix, self.dtype), strict=True))

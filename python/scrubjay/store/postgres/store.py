@@ -412,6 +412,11 @@ class PostgresStore(PostgresReader):
                 with self.writing("reembedding", scopes=[scope_of(*names)]):
                     pass  # the turn of the scope is what does it
 
+    def forget_deleted(self) -> None:
+        """Drop the ids of deleted documents of all collections, and every image that needs them."""
+        with self.writing("compacting") as transaction:
+            transaction.forget_deleted()
+
     def rewrite(self) -> None:
         """Have dead versions of rows removed now from those tables that this role may vacuum; the server does the
         others by itself in time (autovacuum)."""

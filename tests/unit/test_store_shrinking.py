@@ -1,0 +1,367 @@
+"""Compaction in steps: others write meanwhile, space is given back, nothing deleted is left, and any step may be the
+last one."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scrubjay
+from scrubjay import Index, Scope
+from scrubjay.store import shrinking
+from scrubjay.store.pages import Pages, unallocated
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
+SCOPES = [Scope("acme", user=name) for name in ("jane", "joe", "ann")]
+DIM = 16
+
+
+Texts = dict[str, str]
+"""By id, of the documents that are there."""
+
+
+def fill(index: Index, n: int, *, seed: int = 1) -> Texts:
+    """Write documents, replace some and delete half; return those that are there."""
+    rng = random.Random(seed)
+    texts = {f"id-{rng.getrandbits(64):016x}": text(rng) for _ in range(n)}
+    write(index, texts)
+    texts.update(again := {id: text(rng) for id in rng.sample(list(texts), n // 4)})
+    write(index, again)
+    gone = rng.sample(list(texts), n // 2)
+    for scope in SCOPES:
+        index.delete_many([id for id in gone if scope_of(id) == scope], scope=scope)
+    for id in gone:
+        del texts[id]
+    return texts
+
+
+def write(index: Index, texts: Texts) -> None:
+    index.upsert_many(
+        [
+            {"id": id, "text": text, "scope": scope_of(id), "vector": np.arange(DIM) + len(text)}
+            for id, text in texts.items()
+        ]
+    )
+
+
+def text(rng: random.Random) -> str:
+    """Words that no other text has, up to a page of them."""
+    return " ".join(f"w-{rng.getrandbits(64):016x}" for _ in range(rng.choice([1, 3, 10, 40])))
+
+
+def scope_of(id: str) -> Scope:
+    return SCOPES[int(id[3:], 16) % len(SCOPES)]
+
+
+def left(path: Path, texts: Texts) -> set[str]:
+    """Return the ids and words of documents that are not there which stand in the file or its log."""
+    files = (file for file in (path, path.with_name(path.name + "-wal")) if file.exists())
+    data = b"".join(file.read_bytes() for file in files)
+    found = {word.decode() for word in re.findall(rb"(?:id|w)-[0-9a-f]{16}", data)}
+    return found - set(texts) - {word for text in texts.values() for word in text.split()}
+
+
+def size(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path, path.with_name(path.name + "-wal")) if file.exists())
+
+
+def unclean(path: Path) -> list[int]:
+    with path.open("rb") as file:
+        return list(Pages(file.fileno()).unclean())
+
+
+def test_nothing_deleted_is_left_and_the_space_is_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        texts = fill(index, 6_000)
+        before = size(path)
+        assert left(path, texts)
+        index.admin.compact()
+        assert not left(path, texts)
+        assert unclean(path) == []
+        assert len(index) == len(texts)
+        assert index.admin.check().clean
+        whole = tmp_path / "whole"
+        connection = sqlite3.connect(path)
+        assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.execute("VACUUM INTO ?", (str(whole),))
+        connection.close()
+        assert size(path) < 1.15 * size(whole)
+        assert size(path) < 0.75 * before
+
+
+def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The premise of that step."""
+    monkeypatch.setattr(shrinking._Shrinking, "zero", lambda shrinking: None)
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        texts = fill(index, 6_000)
+        index.admin.compact()
+        assert unclean(path) != []
+        assert left(path, texts)
+
+
+def test_what_other_connections_keep_in_memory_does_not_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index, Index.open(path, durability="normal") as other:
+        texts = fill(index, 3_000)
+        for id in texts:  # into the caches of both
+            other.get(id, scope=scope_of(id))
+        other.upsert(scope=scope_of("id-0"), id="id-0", text="one more")
+        index.admin.compact()
+        rng = random.Random(2)
+        for one in (index, other):
+            for _ in range(200):  # pages are written again
+                id = f"id-{rng.getrandbits(64):016x}"
+                texts[id] = text(rng)
+                one.upsert(id, texts[id], scope=scope_of(id), vector=np.ones(DIM))
+        assert not left(path, texts)
+
+
+def test_writers_and_searches_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with (
+        Index.open(path, durability="normal", busy_timeout=2) as index,
+        Index.open(path, durability="normal", busy_timeout=2) as other,
+    ):
+        fill(index, 8_000)
+        errors: list[BaseException] = []
+        n_written = 0
+        over = threading.Event()
+
+        def work(one: Index, name: str) -> None:
+            nonlocal n_written
+            i = 0
+            try:
+                while not over.is_set():
+                    one.upsert(f"{name}{i}", f"new {i}", scope=SCOPES[0], vector=np.ones(DIM))
+                    assert one.search(f"new {i}", scope=SCOPES[0], k=1)
+                    i += 1
+                    n_written += 1
+                    time.sleep(0.001)
+            except BaseException as error:  # noqa: BLE001 - it is asserted that there is none
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=pair) for pair in ((index, "a"), (other, "b"))]
+        for thread in threads:
+            thread.start()
+        n_before, n_documents = n_written, len(index)
+        index.admin.compact()
+        n_meanwhile = n_written - n_before
+        over.set()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        assert n_meanwhile > 20
+        assert len(index) == len(other) > n_documents
+        assert index.admin.check().clean
+
+
+def test_a_step_takes_the_turn_for_milliseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        fill(index, 8_000)
+        turns: list[float] = []
+        store = type(index._collection.engine.store)  # type: ignore[union-attr]
+        taken = store._turn
+
+        @contextmanager
+        def timed(self: Any, *arguments: Any, **options: Any) -> Iterator[None]:
+            with taken(self, *arguments, **options):
+                begun = time.thread_time()  # of a processor: waits for a disk are not ours
+                yield
+                turns.append(time.thread_time() - begun)
+
+        monkeypatch.setattr(store, "_turn", timed)
+        index.admin.compact()
+        assert len(turns) > 20
+        assert max(turns) < 0.05
+        assert sorted(turns)[int(0.9 * len(turns))] < 0.005
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_a_compaction_that_ends_anywhere_leaves_a_whole_file(tmp_path: Path, is_committed: bool) -> None:
+    source, path = tmp_path / "source", tmp_path / "memories.scrubjay"
+    with Index.open(source, durability="normal") as index:
+        texts = fill(index, 1_500)
+    n_steps, ended = 1, True
+    while ended:
+        shutil.copy(source, path)
+        with Index.open(path, durability="normal") as index:
+            ended = ends(index, n_steps, is_committed=is_committed)
+        with Index.open(path, durability="normal") as index:
+            assert len(index) == len(texts)
+            assert index.admin.check().clean
+            index.admin.compact()
+            assert not left(path, texts)
+            assert len(index) == len(texts)
+        n_steps += 1 + n_steps // 3
+    assert n_steps > 10
+
+
+class Ended(BaseException):
+    """As if the process had ended here."""
+
+
+def ends(index: Index, n_steps: int, *, is_committed: bool) -> bool:
+    """Compact, but end in step `n_steps`, before or after it is committed; whether there were as many."""
+    store = index._collection.engine.store  # type: ignore[union-attr]
+    n_begun = 0
+
+    def ending(step: Any) -> Any:
+        @contextmanager
+        def stopped(*arguments: Any, **options: Any) -> Iterator[Any]:
+            nonlocal n_begun
+            n_begun += 1
+            is_last = n_begun == n_steps
+            with step(*arguments, **options) as connection:
+                yield connection
+                if is_last and not is_committed:
+                    raise Ended
+            if is_last:
+                raise Ended
+
+        return stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "stepping", ending(store.stepping))
+        patch.setattr(store, "exclusively", ending(store.exclusively))
+        try:
+            index.admin.compact()
+        except Ended:
+            return True
+    return False
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_compaction_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    source, path = tmp_path / "source", tmp_path / "memories.scrubjay"
+    with Index.open(source, durability="normal") as index:
+        texts = fill(index, 1_500)
+    rng = random.Random(1)
+    for _ in range(8):
+        for file in tmp_path.glob("memories.scrubjay*"):
+            file.unlink()
+        shutil.copy(source, path)
+        child = os.fork()
+        if child == 0:
+            with Index.open(path) as index:
+                index.admin.compact()
+            os._exit(0)
+        time.sleep(rng.random() * 0.3)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with Index.open(path, durability="normal") as index:
+            assert len(index) == len(texts)
+            assert index.admin.check().clean
+            index.admin.compact()
+            assert not left(path, texts)
+            assert len(index) == len(texts)
+
+
+def test_a_file_of_before_is_rewritten_once(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    shutil.copy(GOLDEN / "format-4.scrubjay", path)
+    before = sqlite3.connect(path)
+    assert before.execute("PRAGMA auto_vacuum").fetchone() == (0,)
+    before.close()
+    for _ in range(2):
+        with Index.open(path) as index:
+            index.admin.compact()
+            assert index.admin.check().clean
+        after = sqlite3.connect(path)
+        assert after.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+        after.close()
+
+
+def test_a_compaction_of_what_is_compact_moves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        fill(index, 3_000)
+        index.admin.compact()
+        n_again = 0
+        write_again = shrinking._write_again
+
+        def counted(*arguments: Any) -> Any:
+            nonlocal n_again
+            n_again += 1
+            return write_again(*arguments)
+
+        monkeypatch.setattr(shrinking, "_write_again", counted)
+        index.admin.compact()
+        assert n_again <= 4
+
+
+def test_texts_that_are_damaged_or_long_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    long = "long \0 text ✓ " * 40_000
+    with Index.open(path, durability="normal") as index:
+        fill(index, 1_000)
+        index.upsert("id-7", long, scope=SCOPES[0])
+        index.upsert("id-8", "to be damaged", scope=SCOPES[0])
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE document SET text = CAST(x'FF41' AS TEXT) WHERE id = 'id-8'")
+    connection.commit()
+    before = connection.execute("SELECT seq, id, typeof(text), CAST(text AS BLOB) FROM document").fetchall()
+    connection.close()
+    with Index.open(path, durability="normal") as index:
+        index.admin.compact()
+        found = index.get("id-7", scope=SCOPES[0])
+        assert found is not None
+        assert found.text == long
+    connection = sqlite3.connect(path)
+    assert (
+        connection.execute("SELECT seq, id, typeof(text), CAST(text AS BLOB) FROM document").fetchall()
+        == before
+    )
+    connection.close()
+
+
+def test_a_page_that_does_not_look_right_is_not_zeroed(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        fill(index, 1_000)
+    with path.open("r+b") as file:
+        pages = Pages(file.fileno())
+        page = next(iter(pages.unclean()))
+        data = bytearray(pages.read(page))
+        begin, end = unallocated(page, data)
+        data[5:7] = (end + 200).to_bytes(2, "big")  # cells begin before
+        file.seek((page - 1) * pages.page_bytes)
+        file.write(data)
+        file.flush()
+        pages.zero(page)
+        assert pages.read(page) == data
+        assert begin < end
+
+
+def test_a_reader_in_the_middle_of_a_snapshot_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, busy_timeout=0.05) as index:
+        texts = fill(index, 1_000)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM document").fetchone()
+        with pytest.raises(scrubjay.StoreBusyError, match="using the index"):
+            index.admin.compact()
+        assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        other.close()
+        index.upsert("new", "a writer does not wait", scope=SCOPES[0])
+        index.admin.compact()
+        assert not left(path, texts)

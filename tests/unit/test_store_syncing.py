@@ -1,0 +1,124 @@
+"""A write is acknowledged when it is on the disk, and threads wait for that together."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scrubjay
+from scrubjay import FactCandidate, Index, Scope
+from scrubjay.store import syncing
+from scrubjay.store.transaction import Transaction
+
+SCOPE = Scope("acme")
+Spans = list[tuple[float, float]]
+
+
+def slow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Spans:
+    """Let the disk take its time; return when it was waited for."""
+    spans: Spans = []
+
+    def sync(descriptor: int) -> None:
+        begun = time.monotonic()
+        time.sleep(seconds)
+        os.fsync(descriptor)
+        spans.append((begun, time.monotonic()))
+
+    monkeypatch.setattr(syncing, "_sync", sync)
+    return spans
+
+
+def test_threads_wait_together_and_each_for_its_own_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = threading.local()
+    commit = Transaction.commit
+
+    def committed(transaction: Transaction) -> None:
+        commit(transaction)
+        own.at = time.monotonic()
+
+    with Index.open(tmp_path / "memories.scrubjay") as index:
+        index.upsert(0, "the first", scope=SCOPE, vector=np.ones(4))
+        spans = slow(monkeypatch, 0.02)
+        monkeypatch.setattr(Transaction, "commit", committed)
+        writes: Spans = []
+
+        def work(first: int) -> None:
+            for id in range(first, first + 10):
+                index.upsert(id, f"oak {id}", scope=SCOPE, vector=np.ones(4))
+                writes.append((own.at, time.monotonic()))
+
+        threads = [threading.Thread(target=work, args=(1000 * n,)) for n in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(writes) == 80
+        assert len(spans) < 40
+        for committed_at, acknowledged_at in writes:
+            assert any(committed_at <= begun and ended <= acknowledged_at for begun, ended in spans)
+        assert len(index) == 81
+
+
+@pytest.mark.parametrize("write", ["upsert", "upsert_many", "delete", "erase", "patch", "memory"])
+def test_every_write_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str) -> None:
+    with scrubjay.Memory.open(tmp_path / "memories.scrubjay") as memory:
+        index = memory.index
+        index.upsert("a", "oak", scope=SCOPE)
+        spans = slow(monkeypatch, 0)
+        writes: dict[str, Any] = {
+            "upsert": lambda: index.upsert("b", "oak", scope=SCOPE),
+            "upsert_many": lambda: index.upsert_many([{"id": "b", "text": "oak", "scope": SCOPE}]),
+            "delete": lambda: index.delete("a", scope=SCOPE),
+            "erase": lambda: index.erase(SCOPE),
+            "patch": lambda: index.patch("a", scope=SCOPE, metadata={"stars": 5}),
+            "memory": lambda: memory.propose(
+                FactCandidate("Jane lives in Rome", "Jane", "lives in"), scope=SCOPE, source="run-1"
+            ),
+        }
+        writes[write]()
+        assert spans
+
+
+def test_normal_durability_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index.open(tmp_path / "memories.scrubjay", durability="normal") as index:
+        spans = slow(monkeypatch, 0)
+        index.upsert("a", "oak", scope=SCOPE)
+        assert spans == []
+
+
+def test_a_disk_that_fails_is_told_to_all_who_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index.open(tmp_path / "memories.scrubjay") as index:
+        index.upsert("a", "oak", scope=SCOPE)
+        n_errors = 0
+
+        def fail(descriptor: int) -> None:
+            time.sleep(0.05)
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr(syncing, "_sync", fail)
+
+        def work(id: str) -> None:
+            nonlocal n_errors
+            try:
+                index.upsert(id, "oak", scope=SCOPE)
+            except scrubjay.StoreError:
+                n_errors += 1
+
+        threads = [threading.Thread(target=work, args=(f"b{n}",)) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert n_errors == 6
+        assert len(index.search("oak", scope=SCOPE)) == 7  # what was committed is not taken back
+        monkeypatch.undo()
+        index.upsert("c", "oak", scope=SCOPE)
+        assert index.admin.check().clean
