@@ -14,6 +14,7 @@ import pytest
 import scrubjay
 from scrubjay import FactCandidate, Index, Scope
 from scrubjay.store import syncing
+from scrubjay.store.syncing import SharedSync
 from scrubjay.store.transaction import Transaction
 
 SCOPE = Scope("acme")
@@ -120,5 +121,46 @@ def test_a_disk_that_fails_is_told_to_all_who_wait(tmp_path: Path, monkeypatch: 
         assert n_errors == 6
         assert len(index.search("oak", scope=SCOPE)) == 7  # what was committed is not taken back
         monkeypatch.undo()
-        index.upsert("c", "oak", scope=SCOPE)
+        with pytest.raises(
+            scrubjay.StoreError, match="open it again"
+        ):  # what failed may be missing before it
+            index.upsert("c", "oak", scope=SCOPE)
+    with Index.open(tmp_path / "memories.scrubjay") as index:
+        index.upsert("d", "oak", scope=SCOPE)
+        assert len(index.search("oak", scope=SCOPE)) == 9
         assert index.admin.check().clean
+
+
+def test_an_interrupted_wait_is_begun_anew_for_the_others(tmp_path: Path) -> None:
+    file = (tmp_path / "log").open("wb")
+    entered, leave = threading.Event(), threading.Event()
+    waits: list[str] = []
+
+    def descriptor() -> int:
+        waits.append(threading.current_thread().name)
+        if len(waits) == 1:
+            entered.set()
+            leave.wait()
+            raise KeyboardInterrupt
+        return file.fileno()
+
+    shared = SharedSync(descriptor)
+    ended: list[str] = []
+
+    def wait() -> None:
+        try:
+            shared.wait()
+            ended.append("waited")
+        except KeyboardInterrupt:
+            ended.append("interrupted")
+
+    first, second = (threading.Thread(target=wait, name=name) for name in ("first", "second"))
+    first.start()
+    entered.wait()
+    second.start()
+    time.sleep(0.05)
+    leave.set()
+    first.join(10)
+    second.join(10)
+    file.close()
+    assert ended == ["interrupted", "waited"] and waits == ["first", "second"]

@@ -4,6 +4,9 @@ With durability "full" a write is acknowledged when its commit is on the disk. S
 commit, one writer after the other. So the commit alone is made in the writer's turn, and the wait follows without it:
 one call brings to the disk what all threads have committed before it began. The log is written from its beginning to
 its end, so what is on the disk is always a prefix of the commits; a checkpoint waits for the log by itself.
+
+After a wait that failed none succeeds: the system may call pages clean that it did not write, so a later success would
+say nothing of what came before it. Opening the index anew brings the log into the file, which is waited for.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ class SharedSync:
         # Not renewed in children: there the index is closed, and nobody waits.
         self._changed = threading.Condition()
         self._n_begun = self._n_ended = 0
-        self._failed = 0  # the number of the last one that failed
+        self._is_waiting = False  # one of the threads, for all
+        self._has_failed = False
 
     def wait(self) -> None:
         """Wait until what this thread has committed is on the disk.
@@ -36,33 +40,33 @@ class SharedSync:
             OSError: it cannot be known whether it is.
         """
         with self._changed:
-            needed = (
-                self._n_begun + 1
-            )  # the next one to begin: the one under way may have begun before our commit
-            while self._n_ended < needed:
-                if self._n_begun > self._n_ended:
+            needed = self._n_begun + 1  # the one under way may have begun before our commit
+            while self._n_ended < needed and not self._has_failed:
+                if self._is_waiting:
                     self._changed.wait()
                 else:
                     self._sync_for_all()
-            if (
-                self._failed >= needed
-            ):  # after a failure the system may call pages clean that it did not write
-                raise OSError("the log could not be brought to the disk")
+            if self._has_failed:
+                raise OSError("the log could not be brought to the disk: close the index and open it again")
 
     def _sync_for_all(self) -> None:
         self._n_begun += 1
-        number = self._n_begun
+        self._is_waiting = True
+        is_done = has_failed = False
         self._changed.release()
-        is_done = False
         try:
             _sync(self._descriptor())
             is_done = True
+        except OSError:
+            has_failed = True
+            raise
         finally:
             self._changed.acquire()
-            self._n_ended = number
-            if not is_done:
-                self._failed = number
-            self._changed.notify_all()
+            self._is_waiting = False
+            if is_done:
+                self._n_ended = self._n_begun
+            self._has_failed = self._has_failed or has_failed
+            self._changed.notify_all()  # after an interruption another thread begins anew
 
 
 def _sync(descriptor: int) -> None:
