@@ -80,5 +80,15 @@ STORES = (
         + "; `search` is given a vector and no text, so identifiers are ranked as by any vector store "
         "(with `ScrubjayEmbedder` as the crew's embedder the text goes with the vector: not what is checked here)",
     ),
+    Store(
+        "mcp-scrubjay",
+        "MCP, Scrubjay's server",
+        "mcp",
+        "mcp",
+        ours=True,
+        note="tools over standard input and output: a process for each scope, bound to its tenant and user. A tool "
+        "call writes one memory and returns 50 at most; a question or metadata that are no Unicode or no JSON, and a fork, "
+        "end the protocol's own client",
+    ),
     Store("cognee-lancedb", "cognee, LanceDB", "cognee", "cognee lancedb", note=_COGNEE),
 )
