@@ -87,8 +87,8 @@ STORES = (
         "mcp",
         ours=True,
         note="tools over standard input and output: a process for each scope, bound to its tenant and user. A tool "
-        "call writes one memory and returns 50 at most; a question or metadata that are no Unicode or no JSON, and a fork, "
-        "end the protocol's own client",
+        "call writes one memory and returns 50 at most; a question or metadata that are no Unicode or no JSON, "
+        "and a fork, end the protocol's own client",
     ),
     Store("cognee-lancedb", "cognee, LanceDB", "cognee", "cognee lancedb", note=_COGNEE),
 )
