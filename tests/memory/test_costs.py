@@ -25,21 +25,20 @@ def memory(tmp_path: Path) -> Memory:
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What this thread sends to SQLite; images are written by another."""
     sent: list[str] = []
-    call, row, here = StoreConnection.call, StoreConnection.row, threading.get_ident()
+    call, here = StoreConnection.call, threading.get_ident()
+    functions = (
+        connections._EXECUTE,
+        connections._EXECUTE_MANY,
+        connections._first_row,
+        connections._all_rows,
+    )
 
     def noted(self: StoreConnection, function: Any, *arguments: Any) -> Any:
-        is_here = threading.get_ident() == here
-        if is_here and function in (connections._EXECUTE, connections._EXECUTE_MANY):
+        if threading.get_ident() == here and function in functions:
             sent.append(arguments[1])
         return call(self, function, *arguments)
 
-    def noted_row(self: StoreConnection, *arguments: Any) -> Any:
-        if threading.get_ident() == here:
-            sent.append(arguments[0])
-        return row(self, *arguments)
-
     monkeypatch.setattr(StoreConnection, "call", noted)
-    monkeypatch.setattr(StoreConnection, "row", noted_row)
     return sent
 
 

@@ -69,17 +69,17 @@ class RetrievedHit(Hit):
     @property
     def lexical_rank(self) -> int | None:
         """Its rank, from 1, among the lexical candidates; None if it is not one of them."""
-        return self.evidence[0]
+        return super().lexical_rank if self._evidence is None else self._evidence[0]
 
     @property
     def vector_rank(self) -> int | None:
         """Its rank, from 1, among the vector candidates; None if it is not one of them."""
-        return self.evidence[1]
+        return super().vector_rank if self._evidence is None else self._evidence[1]
 
     @property
     def identifier(self) -> bool:
         """Whether it is in the identifier tier."""
-        return self.evidence[2]
+        return super().identifier if self._evidence is None else self._evidence[2]
 
     def to_dict(self, *, snippet: int | None = None) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types; see :meth:`scrubjay.Hit.to_dict`."""

@@ -22,7 +22,7 @@ from scrubjay.whole_files import make_private
 if TYPE_CHECKING:  # which is made with a store's connections
     from scrubjay.store.cipher import Cipher
 
-__all__ = ["Readers", "StoreConnection", "connect", "fetched", "hold_to_size", "translated"]
+__all__ = ["Readers", "StoreConnection", "connect", "fetched", "hold_to_size", "rows_of", "translated"]
 
 
 class _Opening:
@@ -150,18 +150,12 @@ class StoreConnection(sqlite3.Connection):
 
     def row(self, *arguments: Any) -> Any:
         """Return the first row of a statement, or None: `execute` and `fetchone` in one turn."""
-        with self.turn:
-            if self.is_shut:
-                raise _closed()
-            try:
-                return _EXECUTE_NEW(self, *arguments).fetchone()
-            except sqlite3.Error:
-                if self.is_shut:
-                    raise _closed() from None
-                raise
-            finally:
-                if self.is_shut:
-                    self._leave()
+        return self.call(_first_row, self, *arguments)
+
+    def rows(self, *arguments: Any) -> list[Any]:
+        """Execute a statement and return all of its rows, in one turn and without a cursor that outlives it."""
+        found: list[Any] = self.call(_all_rows, self, *arguments)
+        return found
 
     def blob(self, table: str, column: str, row: int) -> bytes:
         """Return a BLOB, read without a copy in SQLite's own memory (Python 3.11 and later)."""
@@ -193,7 +187,6 @@ class StoreConnection(sqlite3.Connection):
 
 
 _CURSOR = sqlite3.Connection.cursor
-_EXECUTE_NEW = sqlite3.Connection.execute
 _EXECUTE, _EXECUTE_MANY = sqlite3.Cursor.execute, sqlite3.Cursor.executemany
 _FETCH_ONE, _FETCH_MANY, _FETCH_ALL = (
     sqlite3.Cursor.fetchone,
@@ -201,6 +194,14 @@ _FETCH_ONE, _FETCH_MANY, _FETCH_ALL = (
     sqlite3.Cursor.fetchall,
 )
 _NEXT, _CLOSE = sqlite3.Cursor.__next__, sqlite3.Cursor.close
+
+
+def _first_row(connection: StoreConnection, *arguments: Any) -> Any:
+    return _CURSOR(connection).execute(*arguments).fetchone()
+
+
+def _all_rows(connection: StoreConnection, *arguments: Any) -> Any:
+    return _CURSOR(connection).execute(*arguments).fetchall()
 
 
 class _Cursor(sqlite3.Cursor):
@@ -257,16 +258,25 @@ class _Cursor(sqlite3.Cursor):
             connection.turn.release()
 
 
+def rows_of(
+    connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()
+) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement, which may write and return none; of a store's connection in one turn."""
+    if isinstance(connection, StoreConnection):
+        return connection.rows(statement, values)
+    return connection.execute(statement, values).fetchall()
+
+
 def fetched(connection: sqlite3.Connection, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return all rows of a statement. Texts are made natively: a call of the connection's text factory for each costs
     as much as the query. If one is not UTF-8, all are what the factory makes of them."""
     cautious = connection.text_factory
     connection.text_factory = str
     try:
-        return connection.execute(statement, values).fetchall()
+        return rows_of(connection, statement, values)
     except sqlite3.OperationalError:  # a text that is not UTF-8, or what will be raised again
         connection.text_factory = cautious
-        return connection.execute(statement, values).fetchall()
+        return rows_of(connection, statement, values)
     finally:
         connection.text_factory = cautious
 

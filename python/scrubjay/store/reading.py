@@ -90,9 +90,9 @@ class ReadingStore:
         """Return scopes written to after `version`, with their versions."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            found = self._reader.rows(
                 f"SELECT tenant, user, agent, version FROM {t.scope} WHERE version > ?", (version,)
-            ).fetchall()
+            )
         since = []
         for *names, at in found:
             with suppress(CorruptIndexError):  # that scope's own searches say so; the others go on

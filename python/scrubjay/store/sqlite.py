@@ -218,7 +218,7 @@ class SqliteStore(ReadingStore):
                 if not wait:
                     self._writer.execute("PRAGMA busy_timeout = 0")
                 try:
-                    self._writer.execute("BEGIN IMMEDIATE")
+                    self._writer.rows("BEGIN IMMEDIATE")
                 finally:
                     if not wait:
                         self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")

@@ -12,6 +12,7 @@ from scrubjay.errors import CorruptIndexError, VersionConflictError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store import feedback, pending, schema
 from scrubjay.store.cipher import Cipher
+from scrubjay.store.connections import rows_of
 from scrubjay.store.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.digests import Digests
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
@@ -82,7 +83,7 @@ class Transaction:
         """Commit now; what follows in the block runs with the writer's turn but outside of the transaction."""
         if self._counts and self.digests is not None:
             self.digests.settle()
-        self.connection.execute("COMMIT")
+        rows_of(self.connection, "COMMIT")
         self.committed = True
 
     def notice_tables(self) -> None:

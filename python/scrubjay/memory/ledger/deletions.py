@@ -13,6 +13,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.model.answers import Deletion
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded, json_of
+from scrubjay.store.connections import rows_of
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.pseudonyms import ERASED
 from scrubjay.store.reading import names_of
@@ -46,7 +47,7 @@ def last_deletion(connection: sqlite3.Connection, tenant: str) -> int:
     0: there is none."""
     query = "SELECT ifnull(max(number), 0) FROM memory_deletion"
     if is_file(connection):
-        return int(connection.execute(query).fetchone()[0])
+        return int(rows_of(connection, query)[0][0])
     asked: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("tenant = ?", (tenant,)),
         ("tenant LIKE ?", (f"{ERASED}%",)),
@@ -69,12 +70,13 @@ def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str,
             for which, name in (("tenant = ?", tenant), ("tenant LIKE ?", erased))
         )
     erased = f"{ERASED}*"  # whose name was erased may be anyone
-    found = connection.execute(
+    found = rows_of(
+        connection,
         "SELECT 1 FROM memory_deletion WHERE number > ? AND (tenant = ? OR tenant GLOB ?) "
         "AND (user IN ('', ?) OR user GLOB ?) AND (agent IN ('', ?) OR agent GLOB ?)",
         (number, tenant, erased, user, erased, agent, erased),
-    ).fetchone()
-    return found is not None
+    )
+    return bool(found)
 
 
 def _deletion(tenant: str, row: Any) -> Deletion:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from scrubjay import payload
@@ -25,7 +26,7 @@ from scrubjay.memory.ledger.sealing import EVENT as _SEALED
 from scrubjay.memory.ledger.sealing import Sealer, is_file, settle
 from scrubjay.memory.ledger.sealing import place_of_event as _place
 from scrubjay.memory.model.decoding import as_moment, decoded
-from scrubjay.store.connections import fetched, translated
+from scrubjay.store.connections import fetched, rows_of, translated
 from scrubjay.store.decoding import integer, shown
 from scrubjay.store.reading import names_of
 from scrubjay.store.seam import LayerStore
@@ -165,23 +166,23 @@ class Traces:
         self._sealer.require(scope.tenant)
         with self.store.writing("appending to a trace", is_log=True) as transaction:
             transaction.lock([scope.tenant])
-            execute = transaction.connection.execute
+            ask = partial(rows_of, transaction.connection)
             settle(transaction.connection, scope.tenant)
             now = self.clock()
             days = RETENTION_DAYS[retention]
             expires_at = None if days is None else now + days * _DAY_US
-            found = execute(_RUN, (*names, run_id)).fetchone()
-            if found is None:
-                execute(
+            found = ask(_RUN, (*names, run_id))
+            if not found:
+                ask(
                     "INSERT OR IGNORE INTO memory_run(tenant, user, agent, run, started_at, retention) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     (*names, run_id, now, retention),
                 )
-                found = execute(_RUN, (*names, run_id)).fetchone()
-            if found is None:
+                found = ask(_RUN, (*names, run_id))
+            if not found:
                 raise CorruptIndexError(f"run {run_id!r} was not kept: its index is damaged")
-            key = found[0]
-            seq, turn = integer(found[1], "a run's events"), integer(found[2], "a run's turns")
+            key, n_events, n_turns = found[0]
+            seq, turn = integer(n_events, "a run's events"), integer(n_turns, "a run's turns")
             events = []
             for number, draft in enumerate(drafts):
                 if draft.unless_deleted_since is not None and deleted_since(
@@ -196,14 +197,14 @@ class Traces:
                     self._sealer.seal(scope.tenant, _place(column, key, seq), text)
                     for column, text in zip(_SEALED, texts, strict=True)
                 ]
-                execute(
+                ask(
                     _INSERT_EVENT,
                     (key, seq, turn, at, expires_at, draft.kind, *sealed, scope.tenant),
                 )
                 if number >= n_unseen:
                     events.append(_event((seq, turn, at, draft.kind), *texts))
-            if seq > found[1] and not is_file(transaction.connection):  # where a trigger did it
-                execute(
+            if seq > n_events and not is_file(transaction.connection):  # where a trigger did it
+                ask(
                     "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND key = ? AND n_events <> ?",
                     (seq, turn, scope.tenant, key, seq),
                 )
