@@ -290,8 +290,8 @@ MUTANTS: dict[str, Mutant] = {
     "provisional_hidden": Mutant(
         "a tenant's fact is invisible until it is promoted",
         _M + "gate.facts:Facts._fact_in",
-        "if not active:\n        if one.topics:",
-        "if not active:\n        documents_in(change).put(row._replace(holds='[[0,null]]'))\n        if one.topics:",
+        'if row.status == "provisional":',
+        "if row.status == 'provisional':\n        documents_in(change).put(row._replace(holds='[[0,null]]'))",
         f"{GATE}::test_a_tenants_fact_waits_for_a_second_independent_run",
     ),
     "independent_runs": Mutant(
@@ -325,8 +325,8 @@ MUTANTS: dict[str, Mutant] = {
     "one_transaction": Mutant(
         "several proposals are one transaction",
         _M + "gate.gate:Gate.propose_all",
-        "outcomes.append(self._decide(change, one))",
-        "outcomes.append(self._decide(change, one)); change.connection.executescript('BEGIN IMMEDIATE')",
+        "outcomes += [self._decide(change, one) for one in some]",
+        "outcomes += [self._decide(change, one) for one in some]; change.connection.executescript('BEGIN IMMEDIATE')",
         f"{GATE}::test_several_proposals_are_one_write",
     ),
     # ------------------------------------------------------------------ supersession
@@ -595,7 +595,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "policy_version": Mutant(
         "provenance names the policies in force",
-        _M + "gate.proposal:provenance_columns",
+        _M + "gate.proposal:policy_version",
         "if version is None:",
         "version = version or 0\n    if False:",
         f"{RECORDS}::test_a_record_comes_back_as_it_was_given",

@@ -67,5 +67,5 @@ def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
     )
     insert(connection, "memory_episode", row)
     documents_in(change).put(row, asking.embedded(one))
-    log_written(change, row, one.source.author)
+    log_written(change, row)
     return Outcome("written", "episode", id)

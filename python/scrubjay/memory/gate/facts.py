@@ -7,13 +7,15 @@ A fact is a statement of its slot, which is what one subject and one predicate s
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.gate.asking import Asking
+from scrubjay.memory.gate.new_facts import new_row, outcome_of
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.proposal import Proposal, provenance_columns
+from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.gate.slots import Slots, next_recorded
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in, remove
@@ -23,7 +25,6 @@ from scrubjay.memory.ledger.rows import (
     FactRow,
     hash_in,
     insert,
-    new_id,
     rows_where,
     scope_in,
     update_fact,
@@ -32,7 +33,6 @@ from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.statements import (
     affirmed_of,
     detail_in,
-    encoded_ids,
     facts_of_slot,
     has_documents,
     holds_at,
@@ -106,10 +106,24 @@ class Facts:
         )
         return outcome
 
+    def write_alone(self, change: Change, proposals: Sequence[Proposal]) -> list[Outcome]:
+        """Write facts that stand alone (:func:`scrubjay.memory.gate.new_facts.stands_alone`): as :meth:`write` does
+        with one after the other."""
+        rows = []
+        for one in proposals:
+            assert one.target is not None
+            rows.append(self._slots.alone(change, new_row(change, one, one.target)))
+        insert(change.connection, "memory_fact", *rows)
+        log_written(change, *rows)
+        documents = documents_in(change)
+        for one, row in zip(proposals, rows, strict=True):
+            documents.put(row, self._asking.embedded(one))
+        return [outcome_of(row, None, change.now) for row in rows]
+
     def _fact_in(self, change: Change, one: Proposal, scope: Scope) -> Outcome:
         """Write a fact into exactly this scope, unless it is known there; a tenant's own as provisional."""
         candidate: FactCandidate = one.candidate
-        connection, now = change.connection, change.now
+        connection = change.connection
         for id in candidate.replaces:
             if (
                 next(rows_where(connection, "fact", IN_SCOPE + "AND id = ?", (*names_of(scope), id)), None)
@@ -119,61 +133,19 @@ class Facts:
         held = self._living(change, one, scope)
         if held is not None:
             return self._restate(change, held, one)
-        tenant, user, agent = names_of(scope)
-        active = bool(user or agent)
-        id = new_id("fact")
-        row = FactRow(
-            id=id,
-            tenant=tenant,
-            user=user,
-            agent=agent,
-            status="active" if active else "provisional",
-            begins_at=None,
-            expires_at=one.expires_at,
-            created_at=now,
-            **provenance_columns(change, tenant, one.source),
-            content=candidate.content,
-            subject=candidate.subject,
-            predicate=candidate.predicate,
-            confidence=candidate.confidence,
-            superseded_by=None,
-            decided_by=None,
-            uses=0,
-            last_used_at=now,
-            faded=0,
-            evidence=candidate.evidence or None,
-            metadata=one.metadata,
-            updated_at=now,
-            slot=new_id("slot"),
-            hash=one.hash if scope == one.target else hash_in(connection, scope, candidate.content),
-            topic=one.topic,
-            relation=candidate.relation,
-            single=None if candidate.single is None else int(candidate.single),
-            said_at=now if one.said_at is None else one.said_at,
-            recorded_at=now,
-            valid_from=one.valid_from,
-            valid_until=one.valid_until,
-            replaces=encoded_ids(candidate.replaces),
-            holds="[]",
-            value_hash=one.value_hash,
-            detail=one.detail,
-        )
-        if not active:
+        row = new_row(change, one, scope)
+        if row.status == "provisional":
             if one.topics:  # told last, it prevails when listed
-                slot = facts_of_slot(connection, (tenant, user, agent), one.topics, with_provisional=True)
+                slot = facts_of_slot(connection, names_of(scope), one.topics, with_provisional=True)
                 row = row._replace(recorded_at=next_recorded(change, slot))
             insert(connection, "memory_fact", row)
-            log_written(change, row, one.source.author)
-            return Outcome("written", "fact", id, _PROVISIONAL, active=False)
+            log_written(change, row)
+            return Outcome("written", "fact", row.id, _PROVISIONAL, active=False)
         row, superseded = self._slots.enter(
             change, row, one.topics, partial(self._asking.contradicted, one), one.source.author
         )
         documents_in(change).put(row, self._asking.embedded(one))
-        in_force = is_in_force(row, now)
-        if superseded is not None:
-            reason = "ends what was known" if candidate.relation == "ends" else "contradicts what was known"
-            return Outcome("superseded", "fact", id, reason, superseded, active=in_force)
-        return Outcome("written", "fact", id, "" if in_force else _not_yet(row, now), active=in_force)
+        return outcome_of(row, superseded, change.now)
 
     def _living(self, change: Change, one: Proposal, scope: Scope) -> FactRow | None:
         """The living fact of this scope that says the same; one that has expired is deleted, it is not living."""
@@ -290,14 +262,6 @@ def _affirms(row: FactRow, said_at: int) -> bool:
     first = row.created_at if row.said_at is None else row.said_at
     known = [first, *(said for said, _ in affirmed_of(row))]
     return row.single != 0 and all(said_at // _DAY_US != one // _DAY_US for one in known)
-
-
-def _not_yet(row: FactRow, now: int) -> str:
-    """Why a fact that was written is not in force."""
-    times = holds_of(row)
-    if times and times[0][0] > now:
-        return "it begins later"
-    return "it is over" if times else "another fact covers its time"
 
 
 def _merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> bytes | None:

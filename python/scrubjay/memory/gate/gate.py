@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from scrubjay._native import Scope
@@ -28,12 +29,13 @@ from scrubjay.memory.gate.checking import (
 )
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts
+from scrubjay.memory.gate.new_facts import stands_alone
 from scrubjay.memory.gate.policies import policy_of, window_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
 from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
-from scrubjay.memory.ledger.documents import Embedded
+from scrubjay.memory.ledger.documents import Embedded, documents_in
 from scrubjay.memory.ledger.making import as_moment
 from scrubjay.memory.ledger.rejections import write_rejection
 from scrubjay.memory.ledger.rows import hash_in, value_hash_in
@@ -149,8 +151,11 @@ class Gate:
                         self._hash(change.connection, one)  # once more, as the tenant may be sealed since
             if len(prepared) > 1:
                 self._asking.note_new(change, prepared)
-            for one in prepared:
-                outcomes.append(self._decide(change, one))
+            for alone, some in groupby(prepared, stands_alone):
+                if alone and not documents_in(change).has_changed:
+                    outcomes += self._facts.write_alone(change, list(some))
+                else:
+                    outcomes += [self._decide(change, one) for one in some]
             if raise_if_rejected and not all(outcomes):
                 raise _rejected(outcomes)
             if also is not None:

@@ -10,7 +10,7 @@ from scrubjay.memory.ledger.documents import Embedded
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.store.together import Change
 
-__all__ = ["Proposal", "provenance_columns"]
+__all__ = ["Proposal", "policy_version", "provenance_columns"]
 
 
 @dataclass
@@ -45,7 +45,18 @@ class Proposal:
 
 
 def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[str, Any]:
-    """Return what a row says of its source; the policies in force are looked up if the caller does not know them."""
+    """Return what a row says of its source."""
+    return {
+        "source_run": source.run,
+        "source_turn": source.turn,
+        "author": source.author,
+        "place": source.place,
+        "policy_version": policy_version(change, tenant, source),
+    }
+
+
+def policy_version(change: Change, tenant: str, source: Provenance) -> int:
+    """Return the number of the newest policy in force for a source, looked up if the caller does not know it."""
     version = source.policy_version
     if version is None:
         version = change.known.get(("newest policy", tenant))
@@ -56,10 +67,4 @@ def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[
             (tenant, change.now, change.now),
         ).fetchone()
         change.known["newest policy", tenant] = version
-    return {
-        "source_run": source.run,
-        "source_turn": source.turn,
-        "author": source.author,
-        "place": source.place,
-        "policy_version": version,
-    }
+    return int(version)

@@ -24,6 +24,7 @@ from scrubjay.memory.ledger.statements import (
     ids_of,
     is_in_force,
     projected,
+    projected_alone,
     topics_in,
     with_held,
 )
@@ -80,9 +81,13 @@ class Slots:
         row = with_held(row, held[row.id], change.now)
         ended = self.settle(change, rivals, held, row.id, by)
         insert(connection, "memory_fact", row)
-        log_written(change, row, by)
+        log_written(change, row)
         ended += self.replace_elsewhere(change, row, {rival.id for rival in rivals}, by)
         return row, ended[0] if ended else None
+
+    def alone(self, change: Change, row: FactRow) -> FactRow:
+        """Return a new fact that no other one concerns, with when it holds."""
+        return with_held(row, projected_alone(row, self._context.is_single), change.now)
 
     def settle(
         self,

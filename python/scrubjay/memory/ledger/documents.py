@@ -71,7 +71,10 @@ def holding(moment: int) -> dict[str, Any]:
 
 def ids_of_documents(row: FactRow | EpisodeRow) -> list[str]:
     """Return the ids of a record's documents in its scope."""
-    n = max(len(holds_of(row)), 1) if isinstance(row, FactRow) else 1
+    return _ids(row, max(len(holds_of(row)), 1) if isinstance(row, FactRow) else 1)
+
+
+def _ids(row: FactRow | EpisodeRow, n: int) -> list[str]:
     # In format 1 a fact handed its document on to the one that superseded it.
     first = row.id if isinstance(row, FactRow) and row.holds is None and row.status != "active" else row.slot
     return [first, *(f"{first}.{i}" for i in range(1, n))]
@@ -89,7 +92,6 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
     said: dict[str, Any]
     if isinstance(row, FactRow):
         detail = detail_in(row)
-        value, importance = detail.get("value"), detail.get("importance")
         metadata["confidence"] = row.confidence
         said = {
             "subject": row.subject,
@@ -98,31 +100,39 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
             "relation": None if row.relation == "asserts" else row.relation,
             "sensitivity": detail.get("sensitivity"),
         }
-        if isinstance(value, (str, int, float)):
-            metadata["value"] = value
-        if importance is not None:
-            metadata["importance"] = importance
-        metadata = with_entities(metadata, detail.get("entities"))
+        if detail:
+            metadata = _with_detail(metadata, detail)
         created_at = row.created_at if row.said_at is None else row.said_at
         times = holds_of(row) or _NEVER
     else:
         said = {"outcome": row.outcome, "task_type": row.task_type, "sensitivity": sensitivity_of(row)}
         created_at = begin_of_episode(row)
         times = ((created_at, None),)
-    metadata.update({name: value for name, value in said.items() if value})
+    for name, value in said.items():
+        if value:
+            metadata[name] = value
     # All of it was checked when it was written to the row, and is JSON's own types.
     fields: dict[str, Any] = {"metadata": metadata, "created_at": as_moment(created_at).isoformat()}
     expires_at = row.expires_at
     if expires_at is not None:
         fields["expires_at"] = as_moment(expires_at).isoformat()
     made = []
-    for id, (begin, end) in zip(ids_of_documents(row), times, strict=True):
+    for id, (begin, end) in zip(_ids(row, len(times)), times, strict=True):
         metadata["valid_from"] = begin
         metadata.pop("valid_until", None)
         if end is not None:
             metadata["valid_until"] = end
         made.append(Document(id, payload.encode_fields(fields), (created_at, expires_at)))
     return made
+
+
+def _with_detail(metadata: dict[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
+    value, importance = detail.get("value"), detail.get("importance")
+    if isinstance(value, (str, int, float)):
+        metadata["value"] = value
+    if importance is not None:
+        metadata["importance"] = importance
+    return with_entities(metadata, detail.get("entities"))
 
 
 def place_in_run(seq: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.holds import is_held
+from scrubjay.memory.ledger.inserting import insert_values
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, kind_of
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
@@ -50,11 +51,13 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
         raise CorruptIndexError("its row is gone", id=record)
 
 
-def log_written(change: Change, row: FactRow | EpisodeRow, by: str | None) -> None:
-    """Note that a fact or episode was written, whose row was inserted just now."""
-    log_gone(change, row.id, (row.tenant, row.user, row.agent), "written", by)
+def log_written(change: Change, *rows: FactRow | EpisodeRow) -> None:
+    """Note that facts or episodes were written by their authors, whose rows were inserted just now."""
+    events = [(change.now, row.id, "written", row.author, row.tenant, row.user, row.agent) for row in rows]
+    insert_values(change.connection, _LOG, events)
 
 
+_LOG = "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _LOGGED = {
     kind: "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
     f"SELECT ?, ?, id, ?, ?, ?, tenant, {names} FROM {KINDS[kind]} WHERE id = ?"
@@ -68,7 +71,4 @@ def log_gone(
     change: Change, record: str, names: tuple[str, str, str], what: str, by: str | None = None
 ) -> None:
     """Note that a record, or all of a scope (''), is gone: "expired" or "forgotten"; never what it said."""
-    change.connection.execute(
-        "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (change.now, record, what, by, *names),
-    )
+    change.connection.execute(_LOG, (change.now, record, what, by, *names))

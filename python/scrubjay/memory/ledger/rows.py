@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.inserting import insert_values
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import (
     BOUND,
@@ -51,6 +52,7 @@ __all__ = [
     "kind_of",
     "names_seen",
     "new_id",
+    "new_ids",
     "opened_rows",
     "opener",
     "raw_rows_where",
@@ -264,6 +266,12 @@ def new_id(kind: str) -> str:
     return f"{kind}_{os.urandom(16).hex()}"
 
 
+def new_ids(*kinds: str) -> tuple[str, ...]:
+    """Return several of them, drawn at once."""
+    drawn = os.urandom(16 * len(kinds)).hex()
+    return tuple([f"{kind}_{drawn[32 * i : 32 * i + 32]}" for i, kind in enumerate(kinds)])
+
+
 def kind_of(id: object) -> str | None:
     """Return the kind of record that an id is of, or None for an id of another form.
 
@@ -399,12 +407,17 @@ def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
     return next(rows_where(connection, kind, "id = ?", (id,)), None)
 
 
-def insert(connection: sqlite3.Connection, table: str, row: Row) -> None:
-    """Insert a row; the columns that its table has under another name, or not at all, are known. It is sealed here."""
-    if settle(connection, row.tenant):
-        said = {name: getattr(row, name) for name in SEALED[table]}
-        row = row._replace(**sealed_columns(connection, row, said))
-    connection.execute(_INSERT[table], _VALUES[table](row))
+def insert(connection: sqlite3.Connection, table: str, *rows: Row) -> None:
+    """Insert rows in their order; the columns that their table has under another name, or not at all, are known. They
+    are sealed here."""
+    sealing = {tenant: settle(connection, tenant) for tenant in {row.tenant for row in rows}}
+    values = []
+    for row in rows:
+        if sealing[row.tenant]:
+            said = {name: getattr(row, name) for name in SEALED[table]}
+            row = row._replace(**sealed_columns(connection, row, said))
+        values.append(_VALUES[table](row))
+    insert_values(connection, _INSERT[table], values)
 
 
 def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str, Any]) -> dict[str, Any]:

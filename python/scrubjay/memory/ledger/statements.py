@@ -36,6 +36,7 @@ __all__ = [
     "known_rows",
     "next_edge",
     "projected",
+    "projected_alone",
     "topics_in",
     "with_held",
     "withdrawn_at",
@@ -250,6 +251,11 @@ def projected(
     )
 
 
+def projected_alone(row: FactRow, is_single: IsSingle) -> Held:
+    """The same for a fact that no other one concerns."""
+    return project([statement_of(row, is_single, is_alone=True)])[row.id]
+
+
 def with_held(row: FactRow, held: Held, now: int) -> FactRow:
     """Return a row with what the projection says of it.
 
@@ -278,7 +284,7 @@ def encoded_intervals(intervals: Iterable[Interval]) -> str:
     >>> encoded_intervals([(1, 2), (3, None)])
     '[[1,2],[3,null]]'
     """
-    each = (f"[{begin},{'null' if end is None else end}]" for begin, end in intervals)
+    each = [f"[{begin},{'null' if end is None else end}]" for begin, end in intervals]
     return f"[{','.join(each)}]"
 
 

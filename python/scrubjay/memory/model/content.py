@@ -100,7 +100,7 @@ def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
         return ""
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
-    return as_text(value).strip()
+    return value.strip() if value.isascii() else as_text(value).strip()
 
 
 def named(value: Any, name: str) -> str:
