@@ -127,12 +127,14 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
 
 
 def _with_detail(metadata: dict[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a fact with what its detail says of it."""
     value, importance = detail.get("value"), detail.get("importance")
     if isinstance(value, (str, int, float)):
         metadata["value"] = value
     if importance is not None:
         metadata["importance"] = importance
-    return with_entities(metadata, detail.get("entities"))
+    made: dict[str, Any] = with_entities(metadata, detail.get("entities"))
+    return made
 
 
 def place_in_run(seq: int) -> str:
