@@ -15,7 +15,6 @@ from functools import cache
 from typing import TypeGuard
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
-from scrubjay.store.connections import rows_of
 from scrubjay.store.decoding import shown
 from scrubjay.store.encryption import OVERHEAD_BYTES
 from scrubjay.store.protocol import Identity
@@ -325,7 +324,7 @@ def _note(connection: sqlite3.Connection, flag: int) -> None:
 
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the format of a file with its flags."""
-    return int(rows_of(connection, "PRAGMA user_version")[0][0])
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def run_script(connection: sqlite3.Connection, script: str) -> None:
