@@ -15,9 +15,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["beside", "make_private", "put_in_place", "whole_file"]
+__all__ = ["beside", "log_of", "make_private", "put_in_place", "whole_file"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
+
+
+def log_of(path: Path) -> Path:
+    """Return the name of SQLite's log of a file, which lies beside what a link leads to."""
+    real = path.resolve()
+    return real.with_name(real.name + "-wal")
 
 
 @contextmanager

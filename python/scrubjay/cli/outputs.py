@@ -20,7 +20,7 @@ from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.postgres.address import Address, is_address
-from scrubjay.whole_files import beside, whole_file
+from scrubjay.whole_files import beside, log_of, whole_file
 
 __all__ = [
     "check_output",
@@ -112,7 +112,7 @@ def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) ->
         raise InputError(f"{name}: No such file or directory: make the folder {path.parent} first")
     if os.path.lexists(path) and not force:
         raise InputError(f"{name}: the file exists; name another one, or say --force to replace it")
-    if path.with_name(path.name + "-wal").exists():  # it would be applied to what takes the file's place
+    if log_of(path).exists():  # it would be applied to what takes the file's place
         raise InputError(f"{name}: the file is an index that is in use; name another one, or close it first")
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.errors import ClosedError, CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.store.decoding import text_of
-from scrubjay.whole_files import make_private
+from scrubjay.whole_files import log_of, make_private
 
 if TYPE_CHECKING:  # which is made with a store's connections
     from scrubjay.store.cipher import Cipher
@@ -299,9 +299,7 @@ def hold_to_size(path: Path) -> None:
     Raises:
         CorruptIndexError: it was.
     """
-    n_log_bytes = size_of(
-        path.with_name(path.name + "-wal")
-    )  # first: a new file has a size before it has a log
+    n_log_bytes = size_of(log_of(path))  # first: a new file has a size before it has a log
     size = size_of(path)
     if 0 < size < 512 or (size == 0 and n_log_bytes > 0):
         raise CorruptIndexError(f"it was cut to {size} bytes", path=path)
@@ -338,7 +336,7 @@ def connect(path: Path, *, durability: str, busy_seconds: float, read_only: bool
 
 def _is_shared(path: Path) -> bool:
     """Whether another process may write to the file: not on a medium that is read-only, unless a log lies there."""
-    return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
+    return os.access(path.parent, os.W_OK) or log_of(path).exists()
 
 
 @contextmanager

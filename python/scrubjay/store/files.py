@@ -12,7 +12,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.connections import translated
 from scrubjay.store.place import FILE_ID
 from scrubjay.store.sqlite import SqliteStore
-from scrubjay.whole_files import beside
+from scrubjay.whole_files import beside, log_of
 
 __all__ = ["back_up"]
 
@@ -29,7 +29,7 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
             raise StoreError(f"backup: the file exists already, name a new one: {target}")
         if target.samefile(store.path):
             raise StoreError(f"backup: expected another file than the index itself: {target}")
-        if target.with_name(target.name + "-wal").exists():  # it would be applied to the copy
+        if log_of(target).exists():  # it would be applied to the copy
             raise StoreError(f"backup: the file is an index that is in use, name another one: {target}")
     with translated(target, "backing up"), beside(target, replace=replace) as partial:
         with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():

@@ -10,6 +10,7 @@ from pathlib import Path
 from scrubjay.errors import CorruptIndexError, StoreError, StoreFormatError
 from scrubjay.store.descriptors import looking_at
 from scrubjay.store.schema import APPLICATION_ID
+from scrubjay.whole_files import log_of
 
 __all__ = ["check_place", "is_foreign", "recognised"]
 
@@ -48,7 +49,7 @@ def is_foreign(path: Path) -> bool:
     """Whether nothing in a file that could not be opened is ours: not its beginning, the mark of an index in its
     header, its size in pages, nor a log beside it. An index whose first page was overwritten still has the others.
     """
-    if path.with_name(path.name + "-wal").exists():
+    if log_of(path).exists():
         return False
     looking = looking_at(path)
     try:

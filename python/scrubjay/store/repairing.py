@@ -24,6 +24,7 @@ from scrubjay.store.protocol import StoredRow
 from scrubjay.store.rebuilding import rebuild
 from scrubjay.store.rebuilt_file import Rebuilt, write_aside
 from scrubjay.store.sqlite import SqliteStore
+from scrubjay.whole_files import log_of
 
 __all__ = ["RepairReport", "SalvageReport", "repair_file", "salvage_file", "set_aside_forged"]
 
@@ -84,6 +85,7 @@ def repair_file(
     report = RepairReport()
     if not path.is_file():
         raise StoreError(f"repair: no such file: {path}")
+    path = path.resolve()  # the log lies beside what a link leads to, and that is what is replaced
     with translated(path, "repairing"), _working_folder(path) as folder, _alone_with(path) as held:
         work, fresh, aside = folder / "work", folder / "fresh", folder / "aside"
         hold_to_size(path)
@@ -185,7 +187,7 @@ def salvage_file(path: Path, write: Callable[[Path, Rebuilt], None]) -> Rebuilt:
         folder = Path(temporary)
         work, fresh = folder / "work", folder / "fresh"
         shutil.copyfile(path, work)
-        if (log := path.with_name(path.name + _LOG)).exists():
+        if (log := log_of(path)).exists():
             shutil.copyfile(log, folder / f"work{_LOG}")
         with (folder / "aside").open("w", encoding="utf-8") as file:
             rebuilt = rebuild(work, fresh, file)

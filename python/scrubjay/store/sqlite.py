@@ -105,10 +105,12 @@ class SqliteStore(ReadingStore):
         self._images = Images(self.tables, self.cipher, self.reading_connection)
         renew_in_children(self, "write_lock")
         self.looking = looking_at(path)
+        real = path.resolve()  # SQLite follows links
+        self._files = tuple(real.with_name(real.name + end) for end in ("", "-wal", "-shm", "-journal"))
         self._sync: SharedSync | None = None
         if durability == "full" and not read_only:
             self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
-            self._sync = SharedSync(lambda: self.looking.descriptor(self.files()[1], for_writing=True))
+            self._sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
         self._wal_index = self.looking.wal_index(self.files()[2])
 
     def _prepare(self, identity: Identity) -> None:
@@ -435,7 +437,7 @@ class SqliteStore(ReadingStore):
 
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
-        return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm", "-journal")]
+        return list(self._files)
 
     def check_open(self) -> None:
         """Raise ClosedError if the store was closed, or belongs to the process that this one was forked from."""
