@@ -329,6 +329,27 @@ MUTANTS: dict[str, Mutant] = {
         "outcomes += [self._decide(change, one) for one in some]; change.connection.executescript('BEGIN IMMEDIATE')",
         f"{GATE}::test_several_proposals_are_one_write",
     ),
+    "alone_new": Mutant(
+        "what a batch says again is not inserted with what is new",
+        _M + "gate.new_facts:stands_alone",
+        "return one.is_new and not one.topics",
+        "return not one.topics",
+        "tests/memory/test_batches.py",
+    ),
+    "alone_replacing": Mutant(
+        "what replaces another fact is not inserted with what concerns none",
+        _M + "gate.new_facts:stands_alone",
+        "and not one.about_tenant and not one.candidate.replaces",
+        "and not one.about_tenant",
+        "tests/memory/test_batches.py",
+    ),
+    "alone_tenant": Mutant(
+        "a tenant's own fact is not inserted with those that are believed at once",
+        _M + "gate.new_facts:stands_alone",
+        "and not one.about_tenant",
+        "",
+        "tests/memory/test_batches.py",
+    ),
     # ------------------------------------------------------------------ supersession
     "supersede": Mutant(
         "a contradicting fact takes the place of the old one",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,8 +18,8 @@ from tests.memory.setting import ACME, JANE, JOE, START, Clock, open_memory
 _FACT = FactCandidate
 
 
-def proposals() -> list[tuple[Any, Scope, str]]:
-    """Facts that stand alone, beside all that does not."""
+def proposals(known: str) -> list[tuple[Any, Scope, str]]:
+    """Facts that stand alone, beside all that does not; `known`: the id of one that is known before."""
     alone = [(f"Jane saw bird {n}.", JANE, f"r{n % 3}") for n in range(23)]
     return [
         *alone,
@@ -25,6 +27,7 @@ def proposals() -> list[tuple[Any, Scope, str]]:
         ("Known before.", JANE, "r1"),
         (_FACT("Jane lives in Oslo.", "Jane", "lives in"), JANE, "r1"),
         ("Jane rows.", JANE, "r1"),
+        (_FACT("Known anew.", replaces=[known]), JANE, "r1"),
         (_FACT("Jane lives in Rome.", "Jane", "lives in"), JANE, "r2"),
         (_FACT("Acme is closed on Mondays.", "acme", "closed on"), JANE, "r1"),
         (_FACT("Acme is closed on Mondays.", "acme", "closed on"), JOE, "r2"),
@@ -58,8 +61,12 @@ def told(memory: Memory, outcomes: list[Any]) -> Any:
         names.setdefault(row[2], f"other {len(names)}")
 
     def renamed(rows: list[Any]) -> list[Any]:
+        def name(found: re.Match[str]) -> str:
+            return str(names.get(found.group(), found.group()))
+
         return [
-            [names.get(value, value) if isinstance(value, str) else value for value in row] for row in rows
+            [re.sub(r"\w+_[0-9a-f]{32}", name, value) if isinstance(value, str) else value for value in row]
+            for row in rows
         ]
 
     found = [
@@ -72,19 +79,27 @@ def told(memory: Memory, outcomes: list[Any]) -> Any:
     return renamed(facts), renamed(log), sorted(renamed(seen), key=str), found, said
 
 
-def opened(path: Path) -> Memory:
+def opened(path: Path) -> tuple[Memory, str]:
     memory = open_memory(path, Clock())
     memory.policy("rule", "Be kind.", tenant="acme", by="boss")
     memory.propose("known before", JANE, "r0")
-    return memory
+    known = memory.propose("known for long", JANE, "r0").id
+    assert known is not None
+    return memory, known
 
 
-def test_together_is_one_by_one(tmp_path: Path) -> None:
-    with opened(tmp_path / "a.scrubjay") as one, opened(tmp_path / "b.scrubjay") as other:
+@pytest.mark.parametrize("seed", range(8))
+def test_together_is_one_by_one(tmp_path: Path, seed: int) -> None:
+    """In any order, since nothing is inserted together any more once a document was changed."""
+    order = list(range(len(proposals(""))))
+    if seed:
+        Random(seed).shuffle(order)
+    (one, known), (other, same) = opened(tmp_path / "a.scrubjay"), opened(tmp_path / "b.scrubjay")
+    with one, other:
         if one.index.path is None:
             pytest.skip("rows are compared as a file has them")
-        together = one.propose_all(proposals())
-        each = [other.propose(*given) for given in proposals()]
+        together = one.propose_all([proposals(known)[i] for i in order])
+        each = [other.propose(*proposals(same)[i]) for i in order]
         assert told(one, together) == told(other, each)
 
 
