@@ -22,6 +22,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.store import shrinking
+from scrubjay.store.connections import StoreConnection
 from scrubjay.store.pages import Pages, unallocated
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
@@ -211,6 +212,33 @@ def test_a_compaction_that_ends_anywhere_leaves_a_whole_file(tmp_path: Path, is_
             assert len(index) == len(texts)
         n_steps += 1 + n_steps // 3
     assert n_steps > 10
+
+
+def test_rows_that_cannot_be_written_again_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as where the disk is full: SQLite then takes one statement back, not the deletion before it."""
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        texts = fill(index, 1_500)
+        insert = StoreConnection.executemany
+        n_refused = 0
+
+        def refusing(connection: StoreConnection, statement: str, *rest: Any) -> Any:
+            nonlocal n_refused
+            if statement.startswith(("INSERT INTO document ", "INSERT INTO vector ")):
+                n_refused += 1
+                raise sqlite3.OperationalError("database or disk is full")
+            return insert(connection, statement, *rest)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(StoreConnection, "executemany", refusing)
+            with pytest.raises(scrubjay.StoreError, match="full"):
+                index.admin.compact()
+        assert n_refused == 1 and len(index) == len(texts)
+        assert index.admin.check().clean
+        index.admin.compact()
+        assert index.admin.check().clean and not left(path, texts)
+    with Index.open(path) as index:
+        assert len(index) == len(texts)
 
 
 class Ended(BaseException):

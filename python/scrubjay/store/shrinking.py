@@ -341,7 +341,7 @@ def _checkpoint(connection: StoreConnection) -> bool:
 
 
 def _write_again(connection: StoreConnection, table: str, first: int, last: int, n: int) -> int | None:
-    """Write up to `n` rows again, in their order; return where the next ones begin, or None if there are none."""
+    """Write up to `n` rows anew, in their order; return the number at which the next begin, None after the last."""
     chosen = "WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
     numbers = [
         seq for (seq,) in connection.execute(f"SELECT seq FROM {table} {chosen}", (first, last, n)).fetchall()
@@ -350,14 +350,16 @@ def _write_again(connection: StoreConnection, table: str, first: int, last: int,
         return None
     cautious = connection.text_factory
     connection.text_factory = str  # what is not UTF-8 is refused, and stays where it is
+    rows: list[tuple[object, ...]] = []
     try:
         with suppress(sqlite3.OperationalError):
             rows = connection.execute(f"SELECT * FROM {table} {chosen}", (first, last, n)).fetchall()
-            values = ", ".join("?" * len(rows[0]))
-            connection.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (numbers[0], numbers[-1]))
-            connection.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
     finally:
         connection.text_factory = cautious
+    if rows:  # what fails from here on ends the step, which is taken back
+        values = ", ".join("?" * len(rows[0]))
+        connection.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (numbers[0], numbers[-1]))
+        connection.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
     return numbers[-1] + 1 if len(numbers) == n else None
 
 
