@@ -66,7 +66,7 @@ class Signs {
   [[nodiscard]] const uint8_t* plane(uint32_t doc) const noexcept {
     return reinterpret_cast<const uint8_t*>(planes_.row(doc));
   }
-  // As those of the codes, of which they may have the biases.
+  // Of similarities by signs, as Codes has them of those by codes; the biases of the codes serve both.
   [[nodiscard]] const float* factors() const noexcept { return factors_.read(); }
   [[nodiscard]] const CodeError* errors() const noexcept { return errors_.read(); }
 

@@ -234,7 +234,7 @@ class SqliteStore(ReadingStore):
                 self.cipher.end(committed=not self._is_writing())
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
-        if self._sync is not None and not in_background:  # upkeep is acknowledged to nobody
+        if self._sync is not None and not in_background:  # upkeep may be lost: it is done again
             with translated(self.path, doing):
                 self._sync.wait()
         if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long

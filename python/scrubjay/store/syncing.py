@@ -27,7 +27,7 @@ class SharedSync:
 
     def __init__(self, descriptor: Callable[[], int]) -> None:
         self._descriptor = descriptor
-        # Not renewed in children: there the index is closed, and nobody waits.
+        # Without renew_in_children: an index cannot be used in a child process, so nobody waits there.
         self._changed = threading.Condition()
         self._n_begun = self._n_ended = 0
         self._is_waiting = False  # one of the threads, for all

@@ -35,7 +35,7 @@ from scrubjay.backend import (
 from scrubjay.errors import StoreError
 from scrubjay.fusion import Query, Weighted
 from scrubjay.index import Hit, Index
-from scrubjay.whole_files import put_in_place
+from scrubjay.whole_files import log_of, put_in_place
 
 __all__ = ["ScrubjayVectorStore"]
 
@@ -334,7 +334,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             raise ValueError(f"fs: expected None or the local file system, got {type(fs).__name__}")
         target = Path(persist_path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if Path(f"{target}-wal").exists():  # a log that would be taken for that of the new file
+        if log_of(target).exists():  # a log that would be taken for that of the new file
             raise StoreError(f"persist_path: expected a file that nobody has open: {target}")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         try:

@@ -67,7 +67,7 @@ class Envelope:
     dropped: tuple[tuple[str, str], ...] = ()
     """Recalled records that are not in the prompt, as (id, reason): "below_floor", "over_item_cap" or "over_budget"."""
     excerpts: tuple[str, ...] = ()
-    """Ids of the recalled records of which a part is in the prompt, since they are longer than one may be."""
+    """Ids of the recalled records that were too long, so that only the part that answers is in the prompt."""
     reasons: tuple[str, ...] = ()
     """What failed while the prompt was made, as "code: sentence"."""
     query: str = ""
