@@ -107,7 +107,7 @@ def make_private(path: Path) -> None:
     """Make an empty file for its owner's eyes, unless there is one of this name.
 
     The descriptor is closed before the file has its name: closing it later would take away the locks that another
-    thread's SQLite has on it already (see :mod:`scrubjay.store.descriptors`).
+    thread's SQLite has on it already (see :mod:`scrubjay.store.sqlite.descriptors`).
     """
     target = Path(os.path.realpath(path))
     if os.name != "posix" or target.exists():

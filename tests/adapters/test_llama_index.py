@@ -489,7 +489,7 @@ from contextlib import contextmanager
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.vector_stores.types import MetadataFilter as Condition, MetadataFilters as Filters
 from scrubjay.adapters.llama_index import ScrubjayVectorStore
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.sqlite.store import SqliteStore
 
 class Counted(SqliteStore):
     def writing(self, doing, **options):

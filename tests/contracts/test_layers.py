@@ -71,6 +71,31 @@ PYTHON_HEIGHT = {
     "cli": 11,
 }
 
+# Room or module of python/scrubjay/store -> height there. What all stores share, keys, what a store does, the stores
+# and the partitions in memory, and what stands on these.
+STORE_HEIGHT = {
+    "rows": 0,
+    "keys": 1,
+    "seam": 2,
+    "row_listings": 3,
+    "residency": 3,
+    "sqlite": 3,
+    "postgres": 3,
+    "repair": 4,
+    "opened": 0,
+    "local": 1,
+    "writing": 4,
+    "together": 5,
+    "engine": 6,
+    "check": 7,
+    "copying": 7,
+    "jsonl": 7,
+    "open": 7,
+    "care": 7,
+}
+# A change of the model writes pending documents through the engine.
+STORE_EXCEPTIONS = {("sqlite/reembedding.py", "engine"), ("postgres/reembedding.py", "engine")}
+
 
 def cpp_violations(cpp: Path) -> Iterator[str]:
     """Includes below `cpp` (a directory with src and bindings) that run upwards or reach a wrapped library."""
@@ -134,6 +159,27 @@ def python_violations(package: Path) -> Iterator[str]:
                 yield f"{path.relative_to(package)} imports {target}: {module} may not use it"
 
 
+def store_violations(store: Path) -> Iterator[str]:
+    """Imports between the rooms of the package `store` that run upwards or sideways."""
+    for path in sorted(store.rglob("*.py")):
+        file = path.relative_to(store).as_posix()
+        room = file.split("/")[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        if room not in STORE_HEIGHT:
+            yield f"{file}: {room} has no place among the rooms of the store"
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("scrubjay.store"):
+                continue
+            below = str(node.module).split(".")[2:3]
+            for target in below or [alias.name for alias in node.names]:
+                if target == room or (file, target) in STORE_EXCEPTIONS:
+                    continue
+                if STORE_HEIGHT.get(target, 99) >= STORE_HEIGHT[room]:
+                    yield f"{file}: {room} may not use {target}"
+
+
 def imports_of_modules(package: Path) -> dict[str, set[str]]:
     """Each module of the package -> the modules of it that it names in imports, those for annotations included."""
     modules = {}
@@ -185,6 +231,27 @@ def test_includes_run_downwards() -> None:
 
 def test_imports_run_downwards() -> None:
     assert list(python_violations(ROOT / "python" / "scrubjay")) == []
+
+
+def test_imports_between_the_rooms_of_the_store_run_downwards() -> None:
+    assert list(store_violations(ROOT / "python" / "scrubjay" / "store")) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "complaint"),
+    [
+        ("rows/vectors.py", "from scrubjay.store.keys.encryption import Box", "rows may not use keys"),
+        ("postgres/store.py", "from scrubjay.store.sqlite import schema", "postgres may not use sqlite"),
+        ("residency/loads.py", "from scrubjay.store import engine", "residency may not use engine"),
+        ("oddments.py", "", "no place"),
+    ],
+)
+def test_a_wrong_import_in_the_store_is_found(tmp_path: Path, file: str, line: str, complaint: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(line + "\n", encoding="utf-8")
+    (violation,) = store_violations(tmp_path)
+    assert complaint in violation
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ import numpy as np
 
 from scrubjay.backend import Backend
 from scrubjay.memory import Memory
-from scrubjay.store import housekeeping, residency
+from scrubjay.store.residency import housekeeping, residency
 from tests.crash import workload
 from tests.crash.both_judge import judge, open_memory
 from tests.crash.both_workload import EMBEDDERS, World, agree, now, step

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrubjay import Index
-from scrubjay.store import housekeeping, residency
+from scrubjay.store.residency import housekeeping, residency
 from tests.crash.patience import TimeOf
 from tests.crash.workload import LIMIT_BYTES, State, expected, operation, ordered, run, stored
 from tests.data.keys import provider

@@ -21,7 +21,7 @@ import numpy as np
 
 from scrubjay import Index, Query, Scope, Stamp, StoreError, StoreUnavailableError
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory
-from scrubjay.store import housekeeping, residency
+from scrubjay.store.residency import housekeeping, residency
 from tests.crash.fleet_history import UNREAD, Key
 
 __all__ = [

@@ -40,7 +40,7 @@ from scrubjay.memory.intake.extractors import Found
 from scrubjay.memory.model import records
 from scrubjay.memory.runs.session import Session
 from scrubjay.records import Row
-from scrubjay.store.scrolling import scroll_of
+from scrubjay.store.rows.scrolling import scroll_of
 from tests.lifetimes import api
 
 JANE = Scope("acme", user="jane")

@@ -17,7 +17,7 @@ import pytest
 
 from scrubjay import ClosedError, FactCandidate, Index, Memory, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.connections import connect
+from scrubjay.store.sqlite.connections import connect
 
 JANE = Scope("acme", user="jane")
 

@@ -17,7 +17,7 @@ from scrubjay.backend import Backend
 from scrubjay.embedders import QueryCache
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.retrieval import Counters
-from scrubjay.store.connections import StoreConnection, connect
+from scrubjay.store.sqlite.connections import StoreConnection, connect
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 JANE = Scope("acme", user="jane")

@@ -11,8 +11,8 @@ import pytest
 from scrubjay.memory import Memory
 from scrubjay.memory.gate import asking as module
 from scrubjay.memory.read import kept as keeping
-from scrubjay.store import connections
-from scrubjay.store.connections import StoreConnection
+from scrubjay.store.sqlite import connections
+from scrubjay.store.sqlite.connections import StoreConnection
 from tests.memory.setting import JANE, JOE, open_memory
 
 

@@ -11,7 +11,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Query, Record
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
-from scrubjay.store import housekeeping
+from scrubjay.store.residency import housekeeping
 from tests.data.flaky import Flaky
 from tests.data.keys import provider
 from tests.memory.setting import ACME, JANE, JOE, ONE_AT_A_TIME, documents_now, lives

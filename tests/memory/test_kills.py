@@ -21,7 +21,7 @@ import pytest
 
 import scrubjay
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PolicyCandidate
-from scrubjay.store.transaction import Transaction
+from scrubjay.store.sqlite.transaction import Transaction
 from tests.memory.setting import ACME, DAY, JANE, JOE, Clock, lives, open_memory
 
 MOST_STEPS = 150

@@ -662,7 +662,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
 def test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept(
     path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrubjay.store.encryption.KEY_SECONDS", 0.0)
+    monkeypatch.setattr("scrubjay.store.keys.encryption.KEY_SECONDS", 0.0)
     with open_memory(path, keys=provider) as memory:
         memory.prefer("tone", "sekret", scope=JANE)
         assert memory.known(JANE).preferences

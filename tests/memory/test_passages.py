@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scrubjay import Index, PassageVectors, Query, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
 from scrubjay.memory.model.content import MAX_CHARS
-from scrubjay.store import housekeeping
+from scrubjay.store.residency import housekeeping
 from tests.data.flaky import Flaky
 from tests.memory.setting import JANE
 

@@ -23,7 +23,7 @@ from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.protocol import RowRefusedError
+from scrubjay.store.rows.stored import RowRefusedError
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
 from tests.memory.test_kills import OPERATIONS, fill

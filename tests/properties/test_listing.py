@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay import Scope
-from scrubjay.store.listing import listing_of
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.rows.listing import listing_of
 
 SCOPES = [Scope("a"), Scope("a", user="u"), Scope("a", agent="x"), Scope("a", "u", "x"), Scope("b")]
 IDS = st.integers(0, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrubjay.store import housekeeping, residency
+from scrubjay.store.residency import housekeeping, residency
 
 
 @pytest.fixture

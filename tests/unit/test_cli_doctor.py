@@ -14,8 +14,8 @@ import pytest
 
 from scrubjay import Index, Scope, cli
 from scrubjay.cli import doctor_command
-from scrubjay.store import disk
-from scrubjay.store.disk import Disk, kind_of
+from scrubjay.store.sqlite import disk
+from scrubjay.store.sqlite.disk import Disk, kind_of
 
 MOUNTS = r"""
 22 27 0:21 / /proc rw,relatime - proc proc rw

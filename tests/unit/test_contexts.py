@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scrubjay import Index, Query, Scope, StoreFormatError, VersionConflictError
 from scrubjay.embedders import Function
 from scrubjay.payload import context_of, encode
-from scrubjay.store import schema
+from scrubjay.store.sqlite import schema
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.keys import provider

@@ -16,7 +16,7 @@ from scrubjay import EmbedderError, Index, PassageVectors, Query, Scope, StoreFo
 from scrubjay.backend import Backend
 from scrubjay.embedders import Truncated, WordLlama
 from scrubjay.payload import encode, is_pending
-from scrubjay.store import schema
+from scrubjay.store.sqlite import schema
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 

@@ -25,9 +25,10 @@ from scrubjay import (
 )
 from scrubjay.backend import Backend
 from scrubjay.retrieval.judged import from_feedback
-from scrubjay.store import feedback as feedback_store
-from scrubjay.store.encryption import SEALED, is_sealed
-from scrubjay.store.registry import seal_tables
+from scrubjay.store.rows import feedback as feedback_log
+from scrubjay.store.rows.sealed import SEALED, is_sealed
+from scrubjay.store.sqlite import feedback as feedback_store
+from scrubjay.store.sqlite.registry import seal_tables
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 SECRET = "where did I hide the yellow submarine"
@@ -220,7 +221,8 @@ def test_numbers_are_ids_too(tmp_path: Path) -> None:
 
 
 def test_the_oldest_make_room(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback_store, "MAX_NOTES", 5)
+    for module in (feedback_log, feedback_store):
+        monkeypatch.setattr(module, "MAX_NOTES", 5)
     monkeypatch.setattr(feedback_store, "_PRUNED_EVERY", 1)
     index.upsert("theirs", "A train.", scope=Scope("globex"))
     index.feedback("theirs", query="first of all", scope=Scope("globex"))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from scrubjay import EncryptionError, Index, KeyErasedError, Memory, Scope, StoreError
-from scrubjay.store import encryption
+from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.transaction import Transaction
+from scrubjay.store.sqlite.transaction import Transaction
 from tests.data.postgres import Cluster, new_cluster, new_url
 from tests.data.stores import use_postgres
 

@@ -14,9 +14,9 @@ import pytest
 from scrubjay import Scope
 from scrubjay.backend import AsyncDocuments, Documents, Test, offsets
 from scrubjay.records import Record
-from scrubjay.store.connections import StoreConnection
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.sqlite.connections import StoreConnection
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")

@@ -21,7 +21,7 @@ import scrubjay
 from scrubjay import BackfillReport, Index, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
-from scrubjay.store import housekeeping
+from scrubjay.store.residency import housekeeping
 from tests.data.flaky import POISON, Flaky
 from tests.data.keys import provider
 from tests.data.postgres import new_url

@@ -16,7 +16,8 @@ import scrubjay
 from scrubjay import CorruptDataWarning, CorruptIndexError, Index, Scope, StoreError
 from scrubjay.backend import Backend
 from scrubjay.index import Admin
-from scrubjay.store import cipher, decoding, registry
+from scrubjay.store.rows import decoding
+from scrubjay.store.sqlite import cipher, registry
 
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
 

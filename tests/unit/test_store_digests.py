@@ -19,8 +19,8 @@ import pytest
 from scrubjay import CorruptIndexError, EncryptionError, Index, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
-from scrubjay.store import encryption
-from scrubjay.store.schema import FORMAT
+from scrubjay.store.keys import encryption
+from scrubjay.store.sqlite.schema import FORMAT
 from tests.data.stores import use_postgres
 
 pytest.importorskip("cryptography")
@@ -416,7 +416,7 @@ def killed_before(path: Path, step: int) -> bool:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_while_it_encrypts_the_next_call_goes_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrubjay.store.rekeying._BATCH", 5)
+    monkeypatch.setattr("scrubjay.store.sqlite.rekeying._BATCH", 5)
     with Index.open(path) as index:
         for scope in (JANE, JOE):
             index.upsert_many(record(i, scope) for i in range(12))

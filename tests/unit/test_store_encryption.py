@@ -19,7 +19,7 @@ import scrubjay
 from scrubjay import EncryptionError, Index, KeyErasedError, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
-from scrubjay.store import encryption
+from scrubjay.store.keys import encryption
 from tests.data import keys
 from tests.data.stores import asked, database_of, use_postgres
 
@@ -415,7 +415,7 @@ def test_a_file_without_encrypted_tenants_stays_as_it_was(path: Path) -> None:
         fill(index)
         assert index.admin.encrypted_tenants() == []
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (scrubjay.store.schema.FORMAT,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (scrubjay.store.sqlite.schema.FORMAT,)
         assert connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'data_key'").fetchone() is None
     connection.close()
     with Index.open(path) as index:
@@ -428,7 +428,7 @@ def test_older_versions_refuse_a_file_with_encrypted_tenants(path: Path, provide
     with sqlite3.connect(path) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.close()
-    assert version > scrubjay.store.schema.FORMAT, "which is what they compare"
+    assert version > scrubjay.store.sqlite.schema.FORMAT, "which is what they compare"
 
 
 def test_what_was_in_the_clear_is_encrypted_on_demand(path: Path, provider: Provider) -> None:

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 import scrubjay
 from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Scope
 from scrubjay.backend import Backend
-from scrubjay.store import encryption, schema
-from scrubjay.store.erased import vector_needles
-from scrubjay.store.migration import migrate
-from scrubjay.store.vectors import encode_many
+from scrubjay.store.keys import encryption
+from scrubjay.store.rows.erased import vector_needles
+from scrubjay.store.rows.sealed import is_sealed, sealed_by
+from scrubjay.store.rows.vectors import encode_many
+from scrubjay.store.sqlite import schema
+from scrubjay.store.sqlite.migration import migrate
 
 pytest.importorskip("cryptography")
 
@@ -261,7 +263,7 @@ def test_a_forged_image_is_rebuilt_from_the_rows(
         index.admin.compact()
         wanted = [(hit.id, hit.score) for hit in index.search("säcret", scope=JANE)]
     (a, one), (b, two), *_ = images(path)
-    assert encryption.is_sealed(one)
+    assert is_sealed(one)
     with sqlite3.connect(path) as connection:
         for number, data in zip((a, b), damage(one, two), strict=True):
             connection.execute("UPDATE image SET data = ? WHERE number = ?", (data, number))
@@ -271,7 +273,7 @@ def test_a_forged_image_is_rebuilt_from_the_rows(
         assert [(hit.id, hit.score) for hit in index.search("säcret", scope=JANE)] == wanted
         index.admin.compact()
         assert index.admin.check().problems == []
-    assert all(encryption.is_sealed(data) for _, data in images(path))
+    assert all(is_sealed(data) for _, data in images(path))
 
 
 def test_an_image_in_the_clear_is_no_way_in(path: Path, tmp_path: Path) -> None:
@@ -341,7 +343,7 @@ def test_any_bytes_come_back_sealed_or_not(tmp_path_factory: pytest.TempPathFact
                 kept = store.cipher.seal(tenant, "fact.content 1", data)
                 assert store.cipher.seal(tenant, "fact.content 1", None) is None
                 assert transaction.cipher is store.cipher
-            assert encryption.is_sealed(kept) == (tenant == "acme")
+            assert is_sealed(kept) == (tenant == "acme")
             assert store.cipher.open(tenant, "fact.content 1", kept) == data
             assert store.cipher.open(tenant, "fact.content 1", None) is None
 
@@ -406,7 +408,7 @@ def test_a_data_key_of_a_transaction_that_failed_is_forgotten(path: Path) -> Non
         assert index.admin.encrypted_tenants() == []
         with store.writing("testing"):
             kept = store.cipher.seal("acme", "place", b"data")
-        assert encryption.sealed_by(lost) != encryption.sealed_by(kept)
+        assert sealed_by(lost) != sealed_by(kept)
         assert store.cipher.open("acme", "place", kept) == b"data"
     with Index.open(path, keys=same_key) as index:
         assert store_of(index).cipher.open("acme", "place", kept) == b"data"

@@ -161,7 +161,7 @@ def test_an_engine_that_fails_after_the_commit_is_read_anew(
 
 
 def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from scrubjay.store import sqlite
+    from scrubjay.store.sqlite import store as sqlite
 
     with Index.open(path) as index, Index.open(path) as other:
         index.upsert("a", "oak", scope=JANE)

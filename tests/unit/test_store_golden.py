@@ -75,7 +75,7 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
 
 
 def test_there_is_a_golden_file_of_every_format() -> None:
-    from scrubjay.store.schema import FORMAT
+    from scrubjay.store.sqlite.schema import FORMAT
 
     assert f"format-{FORMAT}-encrypted.scrubjay" in {file.name for file in GOLDEN.iterdir()}
     assert {f"format-{n}.scrubjay" for n in range(1, FORMAT + 1)} <= {file.name for file in GOLDEN.iterdir()}

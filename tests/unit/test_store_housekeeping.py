@@ -16,8 +16,8 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.budget import Budget
-from scrubjay.store.partition import Partition
+from scrubjay.store.residency.budget import Budget
+from scrubjay.store.residency.partition import Partition
 
 JANE = Scope("acme", user="jane")
 

@@ -17,8 +17,8 @@ import pytest
 import scrubjay
 from scrubjay import CorruptIndexError, Index, Scope
 from scrubjay.index import Admin
-from scrubjay.store import migration
-from scrubjay.store.schema import FORMAT
+from scrubjay.store.sqlite import migration
+from scrubjay.store.sqlite.schema import FORMAT
 from tests.data.keys import provider
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"

@@ -16,8 +16,8 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.store import schema
-from scrubjay.store.protocol import Identity
+from scrubjay.store.rows.stored import Identity
+from scrubjay.store.sqlite import schema
 
 ACME = Scope("acme")
 JANE = Scope("acme", user="jane")

@@ -16,7 +16,7 @@ from scrubjay import CorruptIndexError, Index, Scope, StoreBusyError, StoreError
 from scrubjay.cli import main
 from scrubjay.index import Admin
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.store import rebuilding, repairing
+from scrubjay.store.repair import rebuilding, repairing
 from tests.data.keys import provider
 
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -248,7 +248,8 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from scrubjay import Admin
-from scrubjay.store import rebuilding, repairing
+from scrubjay.store.repair import rebuilding
+from scrubjay.store.repair import repairing
 steps = iter(range(int(sys.argv[2])))
 def dying(function):
     def step(*given, **options):
@@ -317,7 +318,7 @@ def test_a_log_is_read_where_its_index_cannot_be_made(path: Path, tmp_path: Path
         for end in ("", "-wal"):
             (tmp_path / f"work{end}").write_bytes((tmp_path / f"{path.name}{end}").read_bytes())
     script = (
-        "import resource, signal, sys; from pathlib import Path; from scrubjay.store.wreck import open_wreck; "
+        "import resource, signal, sys; from pathlib import Path; from scrubjay.store.repair.wreck import open_wreck; "
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)); "
         "mended = []; wreck = open_wreck(Path(sys.argv[1]), mended); "

@@ -188,7 +188,7 @@ def test_what_is_no_index_is_refused_and_left_alone(path: Path) -> None:
     path.unlink()
     Index.open(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {scrubjay.store.schema.FORMAT + 1}")
+        connection.execute(f"PRAGMA user_version = {scrubjay.store.sqlite.schema.FORMAT + 1}")
     connection.close()
     with pytest.raises(scrubjay.StoreFormatError, match="of a newer Scrubjay"):
         Index.open(path)

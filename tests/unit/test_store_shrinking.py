@@ -21,9 +21,9 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Scope
-from scrubjay.store import shrinking
-from scrubjay.store.connections import StoreConnection
-from scrubjay.store.pages import Pages, unallocated
+from scrubjay.store.sqlite import shrinking
+from scrubjay.store.sqlite.connections import StoreConnection
+from scrubjay.store.sqlite.pages import Pages, unallocated
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 SCOPES = [Scope("acme", user=name) for name in ("jane", "joe", "ann")]

@@ -13,9 +13,9 @@ import pytest
 
 import scrubjay
 from scrubjay import FactCandidate, Index, Scope
-from scrubjay.store import syncing
-from scrubjay.store.syncing import SharedSync
-from scrubjay.store.transaction import Transaction
+from scrubjay.store.sqlite import syncing
+from scrubjay.store.sqlite.syncing import SharedSync
+from scrubjay.store.sqlite.transaction import Transaction
 
 SCOPE = Scope("acme")
 Spans = list[tuple[float, float]]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.store.vectors import encode_many
+from scrubjay.store.rows.vectors import encode_many
 
 NUMBERS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 

@@ -28,8 +28,8 @@ from scrubjay.index import Index
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
 from scrubjay.records import Record
-from scrubjay.store.listing import checked_count
-from scrubjay.store.scrolling import UNKNOWN, Position, Scroll, scroll_of
+from scrubjay.store.rows.listing import checked_count
+from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, scroll_of
 
 __all__ = ["Offsets"]
 

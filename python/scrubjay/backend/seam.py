@@ -33,11 +33,11 @@ from scrubjay.payload import with_pending
 from scrubjay.progress import open_progress
 from scrubjay.records import Record, Row, as_scope, to_record
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.listing import checked_count
 from scrubjay.store.local import LocalEngine
-from scrubjay.store.scrolling import Position, Scroll
+from scrubjay.store.rows.listing import checked_count
+from scrubjay.store.rows.scrolling import Position, Scroll
 from scrubjay.store.seam import LayerStore
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change
 
 __all__ = ["Backend"]

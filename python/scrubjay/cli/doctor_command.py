@@ -21,9 +21,9 @@ from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.errors import Error
 from scrubjay.index import Index
 from scrubjay.memory.ledger.context import COLLECTION
-from scrubjay.store.disk import disk_of
 from scrubjay.store.postgres.address import is_address
 from scrubjay.store.postgres.health import server_health
+from scrubjay.store.sqlite.disk import disk_of
 
 __all__ = ["EXTRAS", "run_doctor"]
 

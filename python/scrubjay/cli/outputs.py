@@ -18,7 +18,7 @@ from scrubjay.cli.reading import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
-from scrubjay.store.encryption import KeyProvider
+from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.postgres.address import Address, is_address
 from scrubjay.whole_files import beside, log_of, whole_file
 

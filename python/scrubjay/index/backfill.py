@@ -1,8 +1,9 @@
 """Embedding later what was written while the embedder did not answer.
 
-The payload of a pending document says so. Which documents those are is in the file (:mod:`scrubjay.store.pending`) or,
-without a file, in a table here. A vector is filled in by a conditional write of the same document: what was written
-or deleted meanwhile stays as it is, and a process that is killed has lost nothing, the next one goes on.
+The payload of a pending document says so. Which documents those are is in the file
+(:mod:`scrubjay.store.sqlite.pending`) or, without a file, in a table here. A vector is filled in by a conditional write
+of the same document: what was written or deleted meanwhile stays as it is, and a process that is killed has lost
+nothing, the next one goes on.
 
 A thread tries again after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
 with the first pending document, and begins at once when the embedder has answered a write or a search.
@@ -28,9 +29,9 @@ from scrubjay.passage_vectors import DocumentVector
 from scrubjay.progress import Progress, open_progress
 from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.local import LocalEngine
-from scrubjay.store.protocol import StoredDocument
+from scrubjay.store.residency.housekeeping import Housekeeper
+from scrubjay.store.rows.stored import StoredDocument
 
 __all__ = ["Backfill", "BackfillReport"]
 

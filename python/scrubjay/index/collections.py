@@ -13,8 +13,8 @@ from scrubjay.index.family import checked_name
 from scrubjay.index.open_collection import OpenCollection, asked_identity, make_in_memory, open_in_file
 from scrubjay.initialised import guarded
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.protocol import Identity
-from scrubjay.store.sqlite import check_identity
+from scrubjay.store.rows.stored import Identity
+from scrubjay.store.sqlite.store import check_identity
 
 __all__ = ["Collections"]
 

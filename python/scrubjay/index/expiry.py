@@ -1,7 +1,7 @@
 """Expiry of memories that are kept in this process only.
 
-An index in a file has this from its rows (:mod:`scrubjay.store.residency`); for one without a file the times are kept
-here, and what is due is deleted before each read.
+An index in a file has this from its rows (:mod:`scrubjay.store.residency.residency`); for one without a file the times
+are kept here, and what is due is deleted before each read.
 """
 
 from __future__ import annotations

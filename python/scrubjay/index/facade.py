@@ -36,10 +36,10 @@ from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
 from scrubjay.payload import CreatedAt
 from scrubjay.records import Cursor, Page, Record, Scopes, Stamp
-from scrubjay.store.encryption import KeyProvider
-from scrubjay.store.facets import Value
-from scrubjay.store.patching import KEEP, Keep
-from scrubjay.store.protocol import Identity
+from scrubjay.store.keys.encryption import KeyProvider
+from scrubjay.store.rows.facets import Value
+from scrubjay.store.rows.patching import KEEP, Keep
+from scrubjay.store.rows.stored import Identity
 
 __all__ = ["Index"]
 

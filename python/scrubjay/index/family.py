@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from scrubjay.errors import ClosedError
 from scrubjay.locks import renew_in_children
-from scrubjay.store.schema import is_collection_name
+from scrubjay.store.rows.identity import is_collection_name
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database

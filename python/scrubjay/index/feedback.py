@@ -11,7 +11,7 @@ from scrubjay.index.results import Hit
 from scrubjay.initialised import guarded
 from scrubjay.records import as_scope, as_text
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.feedback import Feedback
+from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.writing import checked_id
 
 __all__ = ["FeedbackBook", "has_document"]

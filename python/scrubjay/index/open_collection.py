@@ -20,14 +20,14 @@ from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.wording import Reading
 from scrubjay.index.words import Language
 from scrubjay.initialised import Unusable, unset
-from scrubjay.store.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.feedback import FeedbackLog
+from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.postgres.address import is_address
-from scrubjay.store.protocol import Identity
-from scrubjay.store.residency import Residency
+from scrubjay.store.residency.residency import Residency
+from scrubjay.store.rows.feedback import FeedbackLog
+from scrubjay.store.rows.stored import Identity
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
@@ -259,7 +259,7 @@ def open_root(
             raises fails what needs that key, and nothing more. If it has a method `destroy`, it is called with a
             tenant of whom everything was erased, after that was committed (a failure raises EncryptionError; erasing
             again repeats it). See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`; what encryption promises, and
-            what not, stands in :mod:`scrubjay.store.encryption`.
+            what not, stands in :mod:`scrubjay.store.keys.encryption`.
         encryption: what a tenant with a key demands of the file. "sealed": nothing in the clear. Where something
             is, because the tenant had no key when it was written or because something else wrote it, reading and
             writing raise EncryptionError until :meth:`Admin.encrypt` was called. "mixed": plain rows are read, and

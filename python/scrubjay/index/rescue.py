@@ -14,10 +14,16 @@ from scrubjay.index.open_collection import OpenCollection, asked_identity, file_
 from scrubjay.index.transfer import export_collection
 from scrubjay.progress import open_progress
 from scrubjay.store.check import check_store
-from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.jsonl import write_tables
-from scrubjay.store.rebuilt_file import Rebuilt
-from scrubjay.store.repairing import RepairReport, SalvageReport, repair_file, salvage_file, set_aside_forged
+from scrubjay.store.keys.encryption import KeyProvider
+from scrubjay.store.repair.rebuilt_file import Rebuilt
+from scrubjay.store.repair.repairing import (
+    RepairReport,
+    SalvageReport,
+    repair_file,
+    salvage_file,
+    set_aside_forged,
+)
 
 __all__ = ["repair", "salvage"]
 

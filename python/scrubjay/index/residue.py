@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrubjay._native import Filter, Scope
 from scrubjay.filters import WHERE, FilterLike, Ids, common
 from scrubjay.records import Record, to_record
-from scrubjay.store.listing import listing_of
+from scrubjay.store.rows.listing import listing_of
 
 if TYPE_CHECKING:
     from scrubjay.index.open_collection import OpenCollection

@@ -21,7 +21,7 @@ from scrubjay.index.results import Hits
 from scrubjay.initialised import unset
 from scrubjay.records import Stamp, as_scopes, as_vector
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.residency import View
+from scrubjay.store.residency.residency import View
 
 if TYPE_CHECKING:
     from scrubjay._native import Engine, Result

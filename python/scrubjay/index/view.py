@@ -13,7 +13,7 @@ from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
 from scrubjay.records import Page, Record, Stamp, as_scope
-from scrubjay.store.facets import Value
+from scrubjay.store.rows.facets import Value
 from scrubjay.tables import is_table, rows_of
 
 __all__ = ["ScopeView", "as_view_scope"]

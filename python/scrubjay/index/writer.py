@@ -28,7 +28,7 @@ from scrubjay.records import (
     read_rows,
 )
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.patching import KEEP, Keep, Patch
+from scrubjay.store.rows.patching import KEEP, Keep, Patch
 from scrubjay.store.writing import checked_id, checked_reason
 
 __all__ = ["Writer"]

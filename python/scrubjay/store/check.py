@@ -1,7 +1,7 @@
 """The check of an index: rows, images and both retrievers must agree.
 
-The store checks its rows (:mod:`scrubjay.store.inspection`); then each partition as the engine has it is compared with
-one that is built from the rows alone, and so is its image: documents, postings, vectors and their order.
+The store checks its rows (:mod:`scrubjay.store.sqlite.inspection`); then each partition as the engine has it is
+compared with one that is built from the rows alone, and so is its image: documents, postings, vectors and their order.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.encryption import PlaintextError
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.filling import graph_lost, readable
-from scrubjay.store.inspection import CheckReport, noting
+from scrubjay.store.keys.encryption import PlaintextError
+from scrubjay.store.residency.filling import graph_lost, readable
+from scrubjay.store.rows.report import CheckReport
+from scrubjay.store.sqlite.inspection import noting
 
 __all__ = ["CheckReport", "check_store"]
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError, UnsupportedError
 from scrubjay.progress import Progress
-from scrubjay.store.encryption import frame
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.filling import decoded
-from scrubjay.store.protocol import StoredRow
-from scrubjay.store.scopes import names_of
+from scrubjay.store.residency.filling import decoded
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.sealed import frame
+from scrubjay.store.rows.stored import StoredRow
 
 __all__ = ["CopyReport", "copy_documents"]
 

@@ -16,21 +16,21 @@ from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError, Error, UnsupportedError
 from scrubjay.filters import Ids
 from scrubjay.progress import Progress
-from scrubjay.store.budget import Budget
-from scrubjay.store.compacting import compact_rows
-from scrubjay.store.decoding import vector_of
-from scrubjay.store.facets import Facet
-from scrubjay.store.feedback import Feedback
-from scrubjay.store.listing import Listing, warn_of
 from scrubjay.store.opened import remember
-from scrubjay.store.partition import Partition
-from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
-from scrubjay.store.residency import Residency, View
+from scrubjay.store.residency.budget import Budget
+from scrubjay.store.residency.compacting import compact_rows
+from scrubjay.store.residency.partition import Partition
+from scrubjay.store.residency.residency import Residency, View
 from scrubjay.store.row_listings import RowListings, without_vector
-from scrubjay.store.scopes import Sight, exactly, sight_of
-from scrubjay.store.scrolling import UNKNOWN, Position, Scroll
+from scrubjay.store.rows.decoding import vector_of
+from scrubjay.store.rows.facets import Facet
+from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.listing import Listing, warn_of
+from scrubjay.store.rows.scopes import Sight, exactly, sight_of
+from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll
+from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change, changing
 from scrubjay.store.writing import WritingEngine, checked_id
 

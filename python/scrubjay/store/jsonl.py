@@ -26,12 +26,13 @@ from scrubjay import payload
 from scrubjay.errors import CorruptIndexError, EncryptionError, StoreFormatError
 from scrubjay.passage_vectors import PassageVectors
 from scrubjay.progress import Progress
-from scrubjay.store.decoding import is_id, shown
-from scrubjay.store.encryption import WHOLE, Box, KeyRing, Master, frame
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.listing import warn_of
-from scrubjay.store.schema import Tables, all_tables
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.keys.encryption import WHOLE, Box, KeyRing, Master
+from scrubjay.store.rows.decoding import is_id, shown
+from scrubjay.store.rows.listing import warn_of
+from scrubjay.store.rows.sealed import frame
+from scrubjay.store.sqlite.schema import Tables, all_tables
+from scrubjay.store.sqlite.store import SqliteStore
 
 __all__ = ["read_export", "write_export", "write_tables"]
 

@@ -9,11 +9,11 @@ from typing import Any
 from scrubjay._native import Engine, Filter, Scope
 from scrubjay.errors import VersionConflictError
 from scrubjay.filters import Ids
-from scrubjay.store.facets import Facet, facet_of
-from scrubjay.store.listing import Listing
-from scrubjay.store.patching import Keep, Patch
-from scrubjay.store.protocol import RowId, StoredDocument
-from scrubjay.store.scrolling import Position, Scroll, first_of, sorted_keys
+from scrubjay.store.rows.facets import Facet, facet_of
+from scrubjay.store.rows.listing import Listing
+from scrubjay.store.rows.patching import Keep, Patch
+from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
+from scrubjay.store.rows.stored import RowId, StoredDocument
 
 __all__ = ["LocalEngine"]
 
@@ -21,7 +21,7 @@ __all__ = ["LocalEngine"]
 class LocalEngine(Engine):
     """A native engine with the listings of an engine over a file.
 
-    >>> from scrubjay.store.listing import listing_of
+    >>> from scrubjay.store.rows.listing import listing_of
     >>> engine = LocalEngine()
     >>> engine.upsert_many([1, 2, 3], ["one", "two", "three"], scope=Scope("acme"))
     3

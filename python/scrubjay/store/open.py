@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
 from scrubjay.errors import StoreFormatError
-from scrubjay.store.budget import Budget
-from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.protocol import Identity
+from scrubjay.store.keys.encryption import KeyRing
+from scrubjay.store.residency.budget import Budget
+from scrubjay.store.rows.stored import Identity
 from scrubjay.store.seam import Store
-from scrubjay.store.sqlite import SqliteStore, check_identity
+from scrubjay.store.sqlite.store import SqliteStore, check_identity
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from scrubjay._native import Filter, Scope
-from scrubjay.store.facets import Facet, facet_of
-from scrubjay.store.listing import Listing, admitted, slices, undamaged, warn_of
-from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
-from scrubjay.store.scopes import exactly
-from scrubjay.store.scrolling import Position, Scroll, first_of, sorted_keys
+from scrubjay.store.rows.facets import Facet, facet_of
+from scrubjay.store.rows.listing import Listing, admitted, slices, undamaged, warn_of
+from scrubjay.store.rows.scopes import exactly
+from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
+from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 
 __all__ = ["RowListings", "without_vector"]

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
-from scrubjay.store.digests import ScopeDigest
-from scrubjay.store.encryption import Box, KeyRing, Master
-from scrubjay.store.erased import ErasureReport
-from scrubjay.store.feedback import Feedback
-from scrubjay.store.inspection import CheckReport
-from scrubjay.store.protocol import (
+from scrubjay.store.keys.digest import ScopeDigest
+from scrubjay.store.keys.encryption import Box, KeyRing, Master
+from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.report import CheckReport
+from scrubjay.store.rows.scopes import Sight
+from scrubjay.store.rows.stored import (
     Changes,
     Entry,
     Event,
@@ -35,8 +37,6 @@ from scrubjay.store.protocol import (
     StoredRow,
     Written,
 )
-from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.scopes import Sight
 
 __all__ = ["Keys", "LayerStore", "Store", "Transaction"]
 
@@ -422,7 +422,7 @@ class LayerStore(Store, Protocol):
 
     @property
     def cipher(self) -> Any:
-        """The keys of encrypted tenants, as :class:`scrubjay.store.cipher.Cipher` has them."""
+        """The keys of encrypted tenants, as :class:`scrubjay.store.sqlite.cipher.Cipher` has them."""
         ...
 
     def rows_version(self) -> object | None:

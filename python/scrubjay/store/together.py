@@ -14,8 +14,8 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.payload import Times, is_pending
-from scrubjay.store.protocol import NewRow, RowId, Written
-from scrubjay.store.pseudonyms import Pseudonyms
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.stored import NewRow, RowId, Written
 from scrubjay.store.seam import Transaction
 from scrubjay.store.writing import WritingEngine
 

@@ -16,13 +16,13 @@ from scrubjay._native import Engine, PreparedDocuments, Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError, VersionConflictError
 from scrubjay.payload import Times, times_of
 from scrubjay.records import as_text
-from scrubjay.store.patching import Keep, Patch
-from scrubjay.store.protocol import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
-from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.residency import Residency
-from scrubjay.store.scopes import exactly
+from scrubjay.store.residency.residency import Residency
+from scrubjay.store.rows.patching import Keep, Patch
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.scopes import exactly
+from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
+from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
-from scrubjay.store.vectors import dim_of, encode, encode_many
 
 __all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
 

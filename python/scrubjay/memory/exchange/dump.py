@@ -44,8 +44,8 @@ from scrubjay.memory.ledger.sealing import (
 )
 from scrubjay.memory.ledger.statements import detail_in, has_documents, topics_in
 from scrubjay.memory.model.decoding import checked
-from scrubjay.store.protocol import RowRefusedError
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.stored import RowRefusedError
 from scrubjay.store.together import Change
 
 __all__ = ["FORMAT", "Imported", "read_lines", "write_lines"]

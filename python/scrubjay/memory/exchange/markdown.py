@@ -32,7 +32,7 @@ from scrubjay.memory.model.candidates import (
     Provenance,
 )
 from scrubjay.memory.model.records import Record
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["Edited", "Verbs", "as_markdown", "take_edits"]
 

@@ -21,8 +21,8 @@ from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.postgres import NUMBERED
 from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.ledger.settings import Settings
-from scrubjay.store.encryption import frame
-from scrubjay.store.registry import unguarded
+from scrubjay.store.rows.sealed import frame
+from scrubjay.store.sqlite.registry import unguarded
 
 __all__ = ["CopiedRecords", "copy_records", "opened"]
 

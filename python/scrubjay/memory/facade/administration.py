@@ -27,8 +27,8 @@ from scrubjay.memory.model.content import named
 from scrubjay.memory.read.feed import checked_cursor
 from scrubjay.memory.runs.runs import Runs
 from scrubjay.payload import CreatedAt
-from scrubjay.store.listing import checked_count
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.listing import checked_count
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["MemoryAdmin"]
 

@@ -16,7 +16,7 @@ from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow
 from scrubjay.memory.ledger.schema import LIVING
 from scrubjay.memory.ledger.statements import facts_of_slot
 from scrubjay.memory.model.records import Fact
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Asking"]

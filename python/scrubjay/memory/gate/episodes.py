@@ -11,7 +11,7 @@ from scrubjay.memory.ledger.log import drop, log_written
 from scrubjay.memory.ledger.rows import EpisodeRow, insert, new_id, rows_where
 from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
 from scrubjay.memory.model.values import kept_detail
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["write_episode"]

@@ -41,7 +41,7 @@ from scrubjay.memory.ledger.statements import (
 )
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.memory.model.refusal import Unfit
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Facts"]

@@ -11,7 +11,7 @@ from scrubjay.memory.gate.proposal import Proposal, policy_version
 from scrubjay.memory.ledger.rows import FactRow, hash_in, new_ids
 from scrubjay.memory.ledger.statements import encoded_ids, holds_of, is_in_force
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["new_row", "outcome_of", "stands_alone"]

@@ -11,7 +11,7 @@ from scrubjay.memory.ledger.rows import PreferenceRow, insert, new_id, rows_wher
 from scrubjay.memory.model.candidates import Outcome, PreferenceCandidate
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import is_same, kept_detail
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["write_preference"]

@@ -28,7 +28,7 @@ from scrubjay.memory.ledger.statements import (
     topics_in,
     with_held,
 )
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["COMPUTED", "Slots", "next_recorded"]

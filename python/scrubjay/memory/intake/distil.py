@@ -34,8 +34,8 @@ from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, Tr
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
 from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.payload import microseconds
-from scrubjay.store.connections import translated
-from scrubjay.store.decoding import integer
+from scrubjay.store.rows.decoding import integer
+from scrubjay.store.sqlite.connections import translated
 
 __all__ = ["Distilled", "DistilledOne", "distil"]
 

@@ -26,7 +26,7 @@ from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.model.candidates import FactCandidate, Provenance
 from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.records import Fact
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["Ingested", "ingest"]
 

@@ -22,8 +22,8 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.rows import kind_of
 from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.decoding import as_moment, decoded
-from scrubjay.store.decoding import integer, scope_of
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.decoding import integer, scope_of
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.seam import LayerStore
 
 __all__ = ["ChangeEvent", "Changes", "Hook", "Sight"]

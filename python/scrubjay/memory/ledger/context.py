@@ -19,8 +19,8 @@ from scrubjay.memory.ledger.documents import Documents, Embedded
 from scrubjay.memory.ledger.sealing import settle
 from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.model.candidates import FactCandidate
-from scrubjay.store.connections import translated
 from scrubjay.store.seam import LayerStore
+from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.together import Change
 
 __all__ = ["COLLECTION", "MemoryContext", "absent", "checked_scope"]

@@ -13,10 +13,10 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.model.answers import Deletion
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded, json_of
-from scrubjay.store.connections import rows_of
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.pseudonyms import ERASED
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.pseudonyms import ERASED
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.together import Change
 
 __all__ = ["deleted_since", "deletions_of", "last_deletion", "note_deletion"]

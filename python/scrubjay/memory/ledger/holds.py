@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.errors import HeldError
 from scrubjay.memory.model.decoding import as_moment
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["HELD", "TABLE", "Hold", "check_hold", "held_scopes", "is_held"]
 

@@ -13,7 +13,7 @@ from scrubjay.memory.ledger.statements import detail_in, holds_of
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.decoding import as_moment, decoded, json_of
 from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Record
-from scrubjay.store.decoding import shown
+from scrubjay.store.rows.decoding import shown
 
 __all__ = ["as_moment", "loaded", "made_again", "record_of", "sensitivity_of"]
 

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.sealing import is_file
-from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.registry import unguarded
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.sqlite.registry import unguarded
 
 __all__ = ["forget_names"]
 

@@ -12,9 +12,9 @@ from scrubjay.memory.ledger.sealing import next_number, opened_in, place_in, sea
 from scrubjay.memory.model.answers import Rejection
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
-from scrubjay.store.cipher import Cipher
-from scrubjay.store.decoding import optional_integer
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.decoding import optional_integer
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.together import Change
 
 __all__ = ["rejections_of", "write_rejection"]

@@ -26,10 +26,11 @@ from scrubjay.memory.ledger.sealing import (
 )
 from scrubjay.memory.model.content import digest, topic, value_digest
 from scrubjay.memory.model.decoding import RowTypes, checked, decoded
-from scrubjay.store.cipher import Cipher
-from scrubjay.store.connections import fetched
-from scrubjay.store.encryption import is_sealed
-from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.sealed import is_sealed
+from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite.connections import fetched
 from scrubjay.store.together import Change
 
 __all__ = [

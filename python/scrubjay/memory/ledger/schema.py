@@ -19,11 +19,11 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.memory.ledger import holds, postgres, sealing, trace
 from scrubjay.memory.ledger.upgrade import upgrade
-from scrubjay.store.connections import translated
-from scrubjay.store.decoding import integer
-from scrubjay.store.rebuilding import KNOWN_TABLES
-from scrubjay.store.registry import register
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.repair.rebuilding import KNOWN_TABLES
+from scrubjay.store.rows.decoding import integer
+from scrubjay.store.sqlite.connections import translated
+from scrubjay.store.sqlite.registry import register
+from scrubjay.store.sqlite.store import SqliteStore
 
 __all__ = [
     "FORMAT",

@@ -10,9 +10,9 @@ tenant's. An empty text stays empty.
 Sealed bytes open only in their table, column and row, and only while the row has the same owner. Hashes by which
 equal contents are found are keyed, so no guessed content can be compared with them.
 
-The file itself says all this (:data:`RULES`, written when the tables are made: :mod:`scrubjay.store.registry`), and the
-store seals by that in the transaction in which a tenant gets its data key. So every tenant with a data key is sealed
-here.
+The file itself says all this (:data:`RULES`, written when the tables are made: :mod:`scrubjay.store.sqlite.registry`),
+and the store seals by that in the transaction in which a tenant gets its data key. So every tenant with a data key is
+sealed here.
 
 In the clear a text stays a text in the file, and a hash is plain SHA-256.
 """
@@ -23,9 +23,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrubjay.store.cipher import Cipher
-from scrubjay.store.encryption import is_sealed
-from scrubjay.store.registry import Rules, place
+from scrubjay.store.rows.sealed import is_sealed
+from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite.registry import Rules, place
 
 __all__ = [
     "BOUND",

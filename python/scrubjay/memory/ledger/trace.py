@@ -26,10 +26,10 @@ from scrubjay.memory.ledger.sealing import EVENT as _SEALED
 from scrubjay.memory.ledger.sealing import Sealer, is_file, settle
 from scrubjay.memory.ledger.sealing import place_of_event as _place
 from scrubjay.memory.model.decoding import as_moment, decoded
-from scrubjay.store.connections import fetched, rows_of, translated
-from scrubjay.store.decoding import integer, shown
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.decoding import integer, shown
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.seam import LayerStore
+from scrubjay.store.sqlite.connections import fetched, rows_of, translated
 
 __all__ = [
     "CONVERSATION",

@@ -1,7 +1,7 @@
 """Migration of memory's tables from older formats, inside one transaction.
 
 No key is asked for: rows are copied as they stand, sealed or not, and the columns that are new are NULL in them, so the
-digests of encrypted tenants stay right (:mod:`scrubjay.store.registry`, `grown`).
+digests of encrypted tenants stay right (:mod:`scrubjay.store.sqlite.registry`, `grown`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
-from scrubjay.store.registry import unguarded
+from scrubjay.store.sqlite.registry import unguarded
 
 __all__ = ["upgrade"]
 

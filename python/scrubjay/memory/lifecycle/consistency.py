@@ -14,9 +14,9 @@ from scrubjay.memory.ledger.documents import documents_in, documents_of, ids_of_
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, rows_where, scope_in
 from scrubjay.memory.ledger.schema import missing_rules
 from scrubjay.memory.ledger.statements import has_documents
-from scrubjay.store.decoding import is_id, scope_of
-from scrubjay.store.protocol import StoredRow
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.rows.decoding import is_id, scope_of
+from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.sqlite.store import SqliteStore
 
 __all__ = ["Consistency"]
 

@@ -36,9 +36,10 @@ from scrubjay.memory.ledger.sealing import is_file, release
 from scrubjay.memory.ledger.trace import erase_traces
 from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.read.rules import Rules
-from scrubjay.store.erased import ErasureReport
-from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["Erasure", "Forgotten", "MemoryErasure"]
 

@@ -30,7 +30,7 @@ from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.ledger.statements import is_in_force
 from scrubjay.memory.ledger.trace import sweep_traces
 from scrubjay.memory.read.rules import Rules
-from scrubjay.store.reading import scope_of
+from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.together import Change
 
 __all__ = ["Sweeping", "Swept"]

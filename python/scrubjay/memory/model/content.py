@@ -12,7 +12,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.records import as_text
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = [
     "MAX_CHARS",

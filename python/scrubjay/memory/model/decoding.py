@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from scrubjay import payload
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.model.content import digest_in
-from scrubjay.store.decoding import scope_of, shown
+from scrubjay.store.rows.decoding import scope_of, shown
 
 __all__ = ["RowTypes", "are_texts", "as_moment", "checked", "decoded", "json_of", "moment_of"]
 

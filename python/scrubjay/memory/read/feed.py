@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.changes import ChangeEvent, Changes, Hook, Sight
-from scrubjay.store.listing import checked_count
+from scrubjay.store.rows.listing import checked_count
 
 __all__ = ["ChangeEvent", "Feed", "checked_cursor"]
 

@@ -33,8 +33,8 @@ from scrubjay.memory.model.records import Fact, Policy, Record
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force, would_be_in_force
 from scrubjay.payload import CreatedAt
-from scrubjay.store.listing import checked_count, warn_of
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.listing import checked_count, warn_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["Lookup", "Place", "created_at"]
 

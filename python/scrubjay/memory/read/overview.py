@@ -16,8 +16,8 @@ from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import intervals_in
 from scrubjay.memory.model.records import Known
-from scrubjay.store.listing import checked_count
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.listing import checked_count
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["Overview", "Summary"]
 

@@ -14,8 +14,8 @@ from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.answers import Event, Rejection, Why
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.listing import checked_count
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.listing import checked_count
 
 __all__ = ["ProvenanceReader"]
 

@@ -32,7 +32,7 @@ from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Trace
-from scrubjay.store.reading import names_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["KINDS", "Recall", "Recalled", "RecalledHit"]
 

@@ -15,7 +15,7 @@ from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.pieces import Piece, Reserved, Turn
 from scrubjay.retrieval.context import count_roughly
-from scrubjay.store.decoding import integer
+from scrubjay.store.rows.decoding import integer
 
 __all__ = ["Replay", "ReplayedPrompt"]
 

@@ -21,7 +21,7 @@ from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcom
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
-from scrubjay.store.listing import checked_count
+from scrubjay.store.rows.listing import checked_count
 
 __all__ = ["CONVERSATION", "Remembering", "Session", "prompt_data"]
 

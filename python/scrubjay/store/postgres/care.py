@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.store.decoding import marked, scope_of
+from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.keys import key_of
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.sealing import sealed_image
+from scrubjay.store.rows.decoding import marked, scope_of
 
 __all__ = ["drop_collection", "forget_deleted", "vacuum", "write_image"]
 

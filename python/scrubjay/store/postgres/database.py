@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from scrubjay.store.encryption import KeyRing
+from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.protocol import Identity
+from scrubjay.store.rows.stored import Identity
 
 __all__ = ["Database"]
 

@@ -1,4 +1,5 @@
-"""Digests of the rows of encrypted tenants; :mod:`scrubjay.store.digests` says what a digest is, and what it is for.
+"""Digests of the rows of encrypted tenants; :mod:`scrubjay.store.sqlite.digests` says what a digest is, and what it is
+for.
 
 That of a scope stands in `sj_scope`, those of notes of feedback and of rows of a layer above in `sj_digest`. There are
 no triggers: a transaction notes what it adds and removes. Vectors of another model are in the digest of their scope
@@ -12,17 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError, KeyErasedError
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.digests import (
-    ScopeDigest,
-    around_scope,
-    block,
-    changed,
-    mismatch,
-    open_digest,
-)
-from scrubjay.store.encryption import BLOCK_BYTES, Box, frame
-from scrubjay.store.opening import around_cell
+from scrubjay.store.keys.digest import ScopeDigest, around_scope, block, changed, mismatch, open_digest
+from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
+from scrubjay.store.keys.opening import around_cell
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.keys import Key
 from scrubjay.store.postgres.sealing import (
@@ -33,7 +26,9 @@ from scrubjay.store.postgres.sealing import (
     table_of,
     tag_sql,
 )
-from scrubjay.store.scopes import names_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.sealed import frame
 
 __all__ = [
     "BLOCKS",

@@ -15,7 +15,7 @@ from scrubjay.errors import (
     StoreUnavailableError,
 )
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.protocol import RowRefusedError
+from scrubjay.store.rows.stored import RowRefusedError
 
 __all__ = ["is_away", "translated"]
 

@@ -21,13 +21,13 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.locks import renew_in_children
-from scrubjay.store.decoding import scope_of
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.errors import translated
 from scrubjay.store.postgres.hints import Hint, Hints
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.rows.decoding import scope_of
 
 __all__ = ["Feed"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.inspection import CheckReport
 from scrubjay.store.postgres.digests import table_problems
 from scrubjay.store.postgres.sealing import plain_table
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.vectors import fits, n_bytes
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.report import CheckReport
+from scrubjay.store.rows.vectors import fits, n_bytes
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.reading import PostgresReader

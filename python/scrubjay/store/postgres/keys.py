@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.store.encryption import frame
-from scrubjay.store.protocol import RowId
-from scrubjay.store.scopes import names_of
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.sealed import frame
+from scrubjay.store.rows.stored import RowId
 
 __all__ = ["Key", "Unreadable", "can_hold", "home_of", "id_of", "key_of", "stored_id"]
 

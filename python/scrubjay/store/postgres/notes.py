@@ -1,4 +1,4 @@
-"""Feedback on hits in a database: :mod:`scrubjay.store.feedback` says what is promised of a note.
+"""Feedback on hits in a database: :mod:`scrubjay.store.sqlite.feedback` says what is promised of a note.
 
 A note changes no version. It goes with its document and with the scope that asked, in the same transaction.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.encryption import is_sealed
-from scrubjay.store.feedback import MAX_NOTES, Feedback
-from scrubjay.store.listing import warn_of
-from scrubjay.store.opening import around_cell
+from scrubjay.store.keys.opening import around_cell
 from scrubjay.store.postgres.digests import place_of_note
 from scrubjay.store.postgres.keys import Unreadable, can_hold, home_of, id_of, key_of, stored_id
 from scrubjay.store.postgres.reading import PostgresReader, agreeing
 from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.scopes import names_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
+from scrubjay.store.rows.listing import warn_of
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.sealed import is_sealed
 
 __all__ = ["read_notes", "write_note"]
 

@@ -13,11 +13,9 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.store.decoding import Undecodable, row_reader, scope_of, unmarked
-from scrubjay.store.digests import ScopeDigest, mismatch, row_blocks
-from scrubjay.store.encryption import Box, KeyRing, is_sealed
-from scrubjay.store.listing import share_of
-from scrubjay.store.opening import DataKey
+from scrubjay.store.keys.digest import ScopeDigest, mismatch, row_blocks
+from scrubjay.store.keys.encryption import Box, KeyRing
+from scrubjay.store.keys.opening import DataKey
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Parameters
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
@@ -27,8 +25,11 @@ from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, tabl
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
-from scrubjay.store.protocol import Changes, Entry, Event, Identity, Look, RowId, ScopeState, StoredRow
-from scrubjay.store.scopes import Sight, names_of
+from scrubjay.store.rows.decoding import Undecodable, row_reader, scope_of, unmarked
+from scrubjay.store.rows.listing import share_of
+from scrubjay.store.rows.scopes import Sight, names_of
+from scrubjay.store.rows.sealed import is_sealed
+from scrubjay.store.rows.stored import Changes, Entry, Event, Identity, Look, RowId, ScopeState, StoredRow
 
 __all__ = ["PostgresReader"]
 

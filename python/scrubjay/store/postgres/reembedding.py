@@ -15,15 +15,15 @@ from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
 from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
-from scrubjay.store.decoding import scope_of
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.keys import key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.protocol import StoredRow
-from scrubjay.store.vectors import encode
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.vectors import encode
 
 __all__ = ["reembed_rows"]
 
@@ -49,7 +49,7 @@ def reembed_rows(
     batch_size: int,
     failing: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Give every document a vector of `model`; see :func:`scrubjay.store.reembedding.reembed_store`."""
+    """Give every document a vector of `model`; see :func:`scrubjay.store.sqlite.reembedding.reembed_rows`."""
     goal = f"{model}\n{dim}"
     _claim(store, goal)
     n_embedded = 0

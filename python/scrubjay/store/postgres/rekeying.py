@@ -1,4 +1,5 @@
-"""Encrypting a tenant whose rows are in the clear, and changing a master key; :mod:`scrubjay.store.rekeying` says how.
+"""Encrypting a tenant whose rows are in the clear, and changing a master key; :mod:`scrubjay.store.sqlite.rekeying`
+says how.
 
 As in a file: the first transaction draws the data key and seals what is beside the documents, these are sealed in small
 transactions, each with the turn of the tenant, and at the end the data key is marked.
@@ -13,27 +14,27 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.digests import mismatch, open_digest
-from scrubjay.store.encryption import WHOLE, Box
-from scrubjay.store.opening import rotated
+from scrubjay.store.keys.digest import mismatch, open_digest
+from scrubjay.store.keys.encryption import WHOLE, Box
+from scrubjay.store.keys.opening import rotated
+from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
 from scrubjay.store.postgres.keys import Unreadable, key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.turns import PLACE
-from scrubjay.store.sealing import RowBox
-from scrubjay.store.vectors import content_hash
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.vectors import content_hash
 
-__all__ = ["encrypt_rows", "rotate_key"]
+__all__ = ["encrypt_tenant", "rotate_key"]
 
 _BATCH = 500  # rows a transaction
 _CLEAR = f"home = %s AND NOT {is_sealed_sql('text')}"
 
 
-def encrypt_rows(store: Any, tenant: str, progress: Progress, *, accept: bool) -> int:
-    """Seal whatever of a tenant is in the clear; see :func:`scrubjay.store.rekeying.encrypt_tenant`."""
+def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool) -> int:
+    """Seal whatever of a tenant is in the clear; see :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant`."""
     n_sealed = 0
     with _encrypting(store, tenant) as (transaction, box):
         if box.whole and not accept:

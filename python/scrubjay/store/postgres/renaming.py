@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.store.decoding import scope_of
 from scrubjay.store.postgres.keys import Key, home_of, key_of
 from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.turns import PLACE, Touched, Turns
-from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.scopes import names_of
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["agrees", "is_whole_tenant", "rename_scopes"]
 

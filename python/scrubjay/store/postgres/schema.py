@@ -15,8 +15,8 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.walls import protect, show_to_everybody
-from scrubjay.store.protocol import Identity
-from scrubjay.store.schema import is_collection_name, is_identity
+from scrubjay.store.rows.identity import is_collection_name, is_identity
+from scrubjay.store.rows.stored import Identity
 
 __all__ = [
     "IDENTITY",

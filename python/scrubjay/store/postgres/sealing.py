@@ -2,7 +2,8 @@
 
 A write locks that row first, and reads the key along with it, so two processes that write a tenant for the first time
 agree on one key. What is sealed, and what is refused, is decided where a file decides it
-(:mod:`scrubjay.store.opening`); whether a tenant is encrypted is a property of the database, which every process sees.
+(:mod:`scrubjay.store.keys.opening`); whether a tenant is encrypted is a property of the database, which every process
+sees.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, UnsupportedError
-from scrubjay.store.encryption import COUNTED, SEALED, WHOLE, Box, KeyRing, escaped, frame
-from scrubjay.store.opening import DataKey, Opening, around_cell, erased_error, keyless_error
+from scrubjay.store.keys.encryption import COUNTED, WHOLE, Box, KeyRing
+from scrubjay.store.keys.opening import DataKey, Opening, around_cell, erased_error, keyless_error
+from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.sealing import RowBox
+from scrubjay.store.rows.sealed import SEALED, escaped, frame
 
 __all__ = ["KEY", "Keys", "Sealer", "data_key_of", "is_sealed_sql", "plain_table", "table_of", "tag_sql"]
 

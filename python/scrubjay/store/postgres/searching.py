@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import StoreError
-from scrubjay.store.erased import ErasureReport, Sought, sought_for
 from scrubjay.store.postgres.beside import as_kept
 from scrubjay.store.postgres.walls import ACROSS, EVERY_HOME
+from scrubjay.store.rows.erased import ErasureReport, Sought, sought_for
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.reading import PostgresReader

@@ -11,11 +11,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
-from scrubjay.store.decoding import scope_of
-from scrubjay.store.encryption import KeyRing
-from scrubjay.store.erased import ErasureReport
-from scrubjay.store.feedback import Feedback
-from scrubjay.store.inspection import CheckReport
+from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.beside import Beside
@@ -34,7 +30,11 @@ from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import behind
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
-from scrubjay.store.protocol import Identity, Look, Noticed, RowId, ScopeState
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.report import CheckReport
+from scrubjay.store.rows.stored import Identity, Look, Noticed, RowId, ScopeState
 
 __all__ = ["PostgresStore"]
 
@@ -365,7 +365,7 @@ class PostgresStore(PostgresReader):
     # ------------------------------------------------------------------ beside the documents
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """Write a note on a document; see :mod:`scrubjay.store.feedback`."""
+        """Write a note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
         if note.document_scope not in note.scope.visible() or not can_hold(note.scope):
             return False
         if not self.cipher.readable(note.scope.tenant):  # asked before the transaction

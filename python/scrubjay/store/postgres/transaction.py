@@ -23,10 +23,9 @@ from scrubjay.errors import (
     VersionConflictError,
 )
 from scrubjay.payload import is_pending
-from scrubjay.store.decoding import Checksum, scope_of
-from scrubjay.store.encryption import Box
-from scrubjay.store.feedback import Feedback
-from scrubjay.store.opening import Opening
+from scrubjay.store.keys.encryption import Box
+from scrubjay.store.keys.opening import Opening
+from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.care import drop_collection, forget_deleted, write_image
@@ -42,11 +41,12 @@ from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_sco
 from scrubjay.store.postgres.sealing import Sealer
 from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.protocol import Identity, NewRow, RowId, Written
-from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.scopes import names_of
-from scrubjay.store.sealing import RowBox
-from scrubjay.store.vectors import content_hash
+from scrubjay.store.rows.decoding import Checksum, scope_of
+from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.vectors import content_hash
 
 __all__ = ["PostgresTransaction"]
 

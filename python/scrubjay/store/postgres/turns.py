@@ -12,9 +12,9 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import KeyErasedError, StoreFormatError
-from scrubjay.store.digests import ScopeDigest
-from scrubjay.store.encryption import Box
-from scrubjay.store.opening import DataKey, Opening
+from scrubjay.store.keys.digest import ScopeDigest
+from scrubjay.store.keys.encryption import Box
+from scrubjay.store.keys.opening import DataKey, Opening
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.digests import (
     Counted,
@@ -28,7 +28,7 @@ from scrubjay.store.postgres.digests import (
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of
 from scrubjay.store.postgres.sealing import KEY, Sealer, data_key_of
 from scrubjay.store.postgres.staging import ends_of, holding_model, put_in_place, vectors_of
-from scrubjay.store.scopes import names_of
+from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["PLACE", "Touched", "Turns"]
 

@@ -1,0 +1,126 @@
+"""The digest of a scope's rows: a keyed multiset hash, whatever store holds the rows.
+
+Each sealed value opens only in its table, row and column, so its 16-byte tag represents it. The digest of a scope is
+the sum, modulo 2**128, of a pseudorandom function of the tags of all its values (texts, payloads, vectors) and of what
+is plain and matters (when a document expires), so a write adds new rows and subtracts removed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
+from scrubjay.store.rows.sealed import frame
+
+__all__ = ["ScopeDigest", "around_scope", "block", "changed", "mismatch", "open_digest", "row_blocks"]
+
+_TAG = -BLOCK_BYTES
+_NUMBER_BYTES = 8
+_Values = tuple[int | None, Sequence[bytes | None]]  # when a row expires, and what is sealed of it
+
+
+class ScopeDigest(NamedTuple):
+    """What is sealed of a scope."""
+
+    total: int = 0
+    """Of all rows."""
+    image: int = 0
+    """The version of the newest image; 0: there is none."""
+    recent: int = 0
+    """Of the rows and tombstones that came after the image."""
+
+    def to_bytes(self) -> bytes:
+        """Return what is sealed."""
+        return (
+            self.total.to_bytes(BLOCK_BYTES, "little")
+            + self.recent.to_bytes(BLOCK_BYTES, "little")
+            + self.image.to_bytes(_NUMBER_BYTES, "little")
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ScopeDigest:
+        """Return what :meth:`to_bytes` was asked of."""
+        number = int.from_bytes
+        return cls(
+            number(data[:BLOCK_BYTES], "little"),
+            number(data[2 * BLOCK_BYTES :], "little"),
+            number(data[BLOCK_BYTES : 2 * BLOCK_BYTES], "little"),
+        )
+
+
+def around_scope(table: str, names: Sequence[str], version: int, documents: int, vectors: int) -> bytes:
+    """Return what is authenticated with the digest of a scope."""
+    return frame("digest", table, *names, f"{version} {documents} {vectors}")
+
+
+def open_digest(
+    box: Box, table: str, names: Sequence[str], version: int, documents: int, vectors: int, sealed: Any
+) -> ScopeDigest:
+    """Return the digest of a scope, whose documents are in this table.
+
+    Raises:
+        CorruptIndexError: it is missing, or of another state of the scope.
+    """
+    if sealed is None and not documents:
+        return ScopeDigest()
+    around = around_scope(table, names, version, documents, vectors)
+    try:
+        if not isinstance(sealed, bytes):
+            raise CorruptIndexError("missing")
+        return ScopeDigest.from_bytes(box.open(around, sealed))
+    except CorruptIndexError:
+        raise mismatch(names, "its digest is not that of this state") from None
+
+
+def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
+    """Return the error for a scope that was rolled back, or whose rows were removed."""
+    tenant, user, agent = names
+    whose = (
+        f"tenant {tenant!r}" + (f", user {user!r}" if user else "") + (f", agent {agent!r}" if agent else "")
+    )
+    return CorruptIndexError(
+        f"{whose}: {what}: sealed rows were put back or taken out in the file; restore a backup, or let "
+        "index.admin.encrypt(tenant, accept=True) take what is there"
+    )
+
+
+def block(value: object) -> bytes:
+    """Return the tag of a sealed value; of what was written by something else anything of the same size."""
+    tag = value[_TAG:] if isinstance(value, bytes) else b"?"
+    return tag if len(tag) == BLOCK_BYTES else tag.ljust(BLOCK_BYTES, b"\0")
+
+
+def row_blocks(box: Box, seq: int, expires_at: int | None, values: Iterable[Any]) -> bytes:
+    """Return what a row adds to the digest of its scope; `values` are sealed, or None."""
+    blocks = b"".join([block(value) for value in values if value is not None])
+    return blocks if expires_at is None else blocks + box.block(("expires", seq, expires_at))
+
+
+def changed(
+    box: Box,
+    was: ScopeDigest,
+    changes: Iterable[tuple[int, int, bytes | _Values]],
+    tombstones: Iterable[tuple[int, Any]],
+) -> ScopeDigest:
+    """Return the digest of a scope after rows came and went.
+
+    Args:
+        box: the tenant's data key.
+        was: the digest before.
+        changes: 1 or -1, number, and blocks of each row (or what :func:`row_blocks` makes them of).
+        tombstones: number and id of each document that was deleted.
+    """
+    early: dict[int, list[bytes]] = {1: [], -1: []}
+    late: dict[int, list[bytes]] = {1: [], -1: []}
+    for sign, seq, values in changes:
+        blocks = values if isinstance(values, bytes) else row_blocks(box, seq, *values)
+        (late if seq > was.image else early)[sign].append(blocks)
+    buried = [box.block(("tombstone", *own)) for own in tombstones]
+    come, come_late, gone, gone_late, dead = box.totals(
+        *(b"".join(some) for some in (early[1], late[1], early[-1], late[-1], buried))
+    )
+    total = was.total + come + come_late - gone - gone_late
+    recent = was.recent + come_late - gone_late + dead
+    return ScopeDigest(total % 2**128, was.image, recent % 2**128)

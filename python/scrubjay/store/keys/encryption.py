@@ -1,0 +1,348 @@
+"""Keys, sealed byte strings, and what encryption promises.
+
+Each encrypted tenant has a *data key*: 32 random bytes, drawn when the tenant is first written to. The table `data_key`
+of a file, or the row of the tenant's home in a database, keeps it wrapped by the tenant's *master key*, which only the
+provider knows. Texts, payloads, vectors and
+images are sealed with the data key by AES-256-GCM. A new master key therefore costs one row
+(:mod:`scrubjay.store.sqlite.rekeying`), and destroying the master key destroys everything of the tenant, in the file
+and in all its copies. "The file" below is the tables of the database as well.
+
+    sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
+
+FF begins no UTF-8 text, no JSON and no image, so sealed and clear bytes cannot be mistaken for each other (clear bytes
+that begin with FF get the prefix FF 00). The associated data - tenant, scope, table, row, column - is authenticated
+with the bytes. Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough to matter
+(2**-32).
+
+**What encryption promises.** The attacker reads and writes the file and its copies, and knows no key.
+
+- Texts, metadata, vectors, questions in feedback, what memory keeps of a tenant with a key, and images are unreadable.
+- A value that was changed, or moved to another row, column, scope or tenant, is refused.
+- A plain row, or a plain file in the place of an encrypted one, is refused for every tenant for which the provider
+  gives a key. The exception is `encryption="mixed"`, until `Admin.encrypt` has finished.
+- Rows that were put back, rows that were taken out and vectors that were deleted do not agree with the digest of their
+  scope (:mod:`scrubjay.store.sqlite.digests`): a partition that is read from rows is refused, an old image is not used,
+  and `Admin.check` reports them. The same holds for rows of memory and feedback, in `Admin.check`.
+- Once the key is destroyed nothing of the tenant can be read, in the file and in all its copies.
+
+**What it does not promise.** Ids, names of tenants, users, agents, authors and runs, keys of policies and preferences,
+times, statuses, reasons, numbers and sizes are readable. The log of what happened to records is sealed, but can be cut.
+A whole tenant (its data key, all its scopes and digests), a whole scope with its digest and version, or a whole file
+that was put back to an earlier state is not noticed: the file holds no clock that the attacker cannot turn back. A
+scope, or a table of memory, that was emptied together with its digest looks erased. A tenant that an older version
+encrypted has no digests until its first write, or `Admin.encrypt`; a copy from that time can be put back, unless
+`encryption="strict"` demands digests. A call of `Admin.encrypt` that was cut short takes what is plain when it goes on.
+A partition that is read from its image takes the times at which documents expire from the rows, unverified.
+Documents that are read one by one (`get`, `list`) are authenticated one by one, not against the digest. The index in
+memory is in the clear, and so are swap and core dumps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, MissingExtraError
+from scrubjay.locks import renew_in_children
+from scrubjay.store.rows.sealed import HEAD_BYTES, ID_BYTES, NONCE_BYTES, SEALED, frame
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+__all__ = [
+    "COUNTED",
+    "MODES",
+    "WHOLE",
+    "Access",
+    "Box",
+    "KeyProvider",
+    "KeyRing",
+    "Master",
+    "PlaintextError",
+    "checked_key",
+]
+
+KeyProvider = Callable[[str], "bytes | None"]
+"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left."""
+
+BLOCK_BYTES = 16
+"""What a digest adds up."""
+WHOLE, COUNTED = 1, 2
+"""Marks of a data key, authenticated with it: nothing of the tenant is plain; every scope has a digest."""
+_MARKS = (b"mixed", b"whole", b"mixed, counted", b"whole, counted")
+
+MODES = ("mixed", "sealed", "strict")
+"""What a tenant with a key demands of the file, see `Index.open`."""
+
+KEY_SECONDS = 1.0  # how long an answer of the provider is cached
+_MAX_TENANTS = 10_000  # whose keys are remembered
+
+
+class PlaintextError(EncryptionError):
+    """A tenant has a key, and something of it is plain."""
+
+
+def _aead(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
+
+
+def _derived(key: bytes, purpose: str, n_bytes: int = 32) -> bytes:
+    """Return a key for one purpose; one key reveals nothing of another."""
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(SHA256(), n_bytes, salt=None, info=b"scrubjay 1 " + purpose.encode()).derive(key)
+
+
+class Box:
+    """A data key: it seals and opens. Safe to use from several threads."""
+
+    __slots__ = ("_aead", "_digest_key", "_head", "_sum_cipher", "_sum_key", "id", "mark")
+
+    def __init__(self, id: bytes, key: bytes, *, mark: int) -> None:
+        self.id = id
+        self.mark = mark
+        self._head = SEALED + id
+        self._aead = _aead(_derived(key, "seal"))
+        self._digest_key = _derived(key, "digest")
+        self._sum_key = _derived(key, "sum")
+        self._sum_cipher: Any = None  # made when it is first needed
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the tenant is plain; a plain row was written by something else."""
+        return bool(self.mark & WHOLE)
+
+    @property
+    def counted(self) -> bool:
+        """Whether every scope of the tenant has a digest."""
+        return bool(self.mark & COUNTED)
+
+    def seal(self, around: bytes, data: bytes) -> bytes:
+        """Seal bytes; they open with the same `around` only."""
+        nonce = os.urandom(NONCE_BYTES)
+        return self._head + nonce + self._aead.encrypt(nonce, data, around)
+
+    def open(self, around: bytes, sealed: bytes | memoryview) -> bytes:
+        """Return what was sealed.
+
+        Raises:
+            CorruptIndexError: the bytes were changed or moved.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        text_at = HEAD_BYTES + NONCE_BYTES
+        try:
+            if sealed[:HEAD_BYTES] != self._head:
+                raise ValueError("not sealed with this key, or not in this form")
+            return self._aead.decrypt(bytes(sealed[HEAD_BYTES:text_at]), sealed[text_at:], around)
+        except (InvalidTag, ValueError, TypeError):  # a value of another type was written by something else
+            raise CorruptIndexError(
+                "sealed bytes were changed, cut, or moved from where they belong"
+            ) from None
+
+    def digest(self, data: bytes) -> bytes:
+        """Return 32 bytes that are equal for equal data; without the key they reveal nothing else."""
+        return hmac.digest(self._digest_key, data, "sha256")
+
+    def block(self, values: Sequence[Any]) -> bytes:
+        """Return 16 bytes for values of a row that are not sealed, for :meth:`total`; only the key gives them."""
+        said = repr(tuple(values)).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(said, key=self._sum_key, digest_size=BLOCK_BYTES).digest()
+
+    def total(self, blocks: bytes | bytearray) -> int:
+        """Return the sum, modulo 2**128, of a pseudorandom function of every 16 bytes.
+
+        The function is AES under a key of its own: the blocks are tags of sealed values, which are public. The sums are
+        stored sealed, so that without the key neither the function of a block nor two sums that differ by it are known.
+        """
+        return self.totals(blocks)[0]
+
+    def totals(self, *groups: bytes | bytearray) -> list[int]:
+        """Return :meth:`total` of several groups of blocks, at the price of one."""
+        joined = b"".join(groups)
+        if not joined:
+            return [0] * len(groups)
+        if self._sum_cipher is None:
+            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+            # ECB: each block by itself is what a multiset hash needs; nothing is encrypted by it.
+            self._sum_cipher = Cipher(algorithms.AES(self._sum_key), modes.ECB())
+        enciphered = self._sum_cipher.encryptor().update(joined)
+        totals, at = [], 0
+        for group in groups:
+            totals.append(_sum(enciphered[at : at + len(group)]) if group else 0)
+            at += len(group)
+        return totals
+
+
+def _sum(blocks: bytes) -> int:
+    if len(blocks) <= 8 * BLOCK_BYTES:
+        parts = range(0, len(blocks), BLOCK_BYTES)
+        return sum([int.from_bytes(blocks[at : at + BLOCK_BYTES], "little") for at in parts]) % 2**128
+    lanes = np.frombuffer(blocks, "<u4").reshape(-1, 4).sum(axis=0, dtype=np.uint64)
+    return sum(int(lane) << 32 * i for i, lane in enumerate(lanes)) % 2**128
+
+
+class Master:
+    """A tenant's master key, as the provider gave it: it wraps data keys, and nothing else."""
+
+    __slots__ = ("_aead", "fingerprint")
+
+    def __init__(self, key: bytes) -> None:
+        self.fingerprint = _derived(key, "fingerprint", 8)
+        self._aead = _aead(_derived(key, "wrap"))
+
+    def make(self, tenant: str, *, mark: int) -> tuple[Box, bytes]:
+        """Draw a new data key; return it, and it wrapped."""
+        id, key = os.urandom(ID_BYTES), os.urandom(32)
+        return Box(id, key, mark=mark), self._wrap(tenant, id, key, mark)
+
+    def _wrap(self, tenant: str, id: bytes, key: bytes, mark: int) -> bytes:
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + self._aead.encrypt(nonce, key, _around_key(tenant, id, mark))
+
+    def unwrap(self, tenant: str, id: bytes, wrapped: bytes, *, mark: int) -> Box:
+        """Return a data key that this master key wrapped."""
+        return Box(id, self._unwrap(tenant, id, wrapped, mark), mark=mark)
+
+    def _unwrap(self, tenant: str, id: bytes, wrapped: bytes, mark: int) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._aead.decrypt(
+                wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], _around_key(tenant, id, mark)
+            )
+        except (InvalidTag, ValueError):
+            raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file") from None
+
+    def rewrap(self, tenant: str, id: bytes, wrapped: bytes, was: int, by: Master, *, mark: int) -> bytes:
+        """Return a data key that this master key wrapped (with the mark `was`), wrapped by another one."""
+        return by._wrap(tenant, id, self._unwrap(tenant, id, wrapped, was), mark)
+
+
+def _around_key(tenant: str, id: bytes, mark: int) -> bytes:
+    return frame("data key", tenant) + id + _MARKS[mark]
+
+
+class Access:
+    """The provider's answer for one tenant, and the data keys that were unwrapped with it."""
+
+    __slots__ = ("boxes", "checked", "erased", "master", "until")
+
+    def __init__(self, master: Master | None, *, erased: bool, until: float) -> None:
+        self.master = master  # None: the tenant is in the clear, or its key was destroyed
+        self.erased = erased
+        self.until = until
+        self.checked = False  # that the file's data key was wrapped by this master key
+        self.boxes: dict[bytes, Box] = {}  # by id
+
+
+class KeyRing:
+    """The keys of a provider, asked for again after a second. Thread-safe, if the provider is."""
+
+    def __init__(self, provider: KeyProvider, mode: str = "sealed") -> None:
+        if mode not in MODES:
+            raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {mode!r}")
+        self.mode = mode
+        if not callable(provider):
+            raise TypeError(
+                f"keys: expected a callable (tenant -> bytes or None), got {type(provider).__name__}"
+            )
+        try:
+            import cryptography  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("keys", "encryption", "cryptography") from None
+        self._provider = provider
+        self._lock = threading.Lock()  # of the table below, never held while the provider is asked
+        renew_in_children(self, "_lock")
+        self._known: dict[str, Access] = {}
+
+    def access(self, tenant: str, *, fresh: bool = True) -> Access:
+        """Return the provider's answer for a tenant; without `fresh` perhaps its last one.
+
+        Raises:
+            EncryptionError: it failed, or gave something else than a key.
+        """
+        access = self._known.get(tenant)
+        if access is not None and (not fresh or time.monotonic() < access.until):
+            return access
+        return self._ask(tenant)
+
+    def _ask(self, tenant: str) -> Access:
+        master, erased = None, False
+        try:
+            key = self._provider(tenant)
+        except KeyErasedError:
+            erased = True
+        except Exception as error:
+            raise EncryptionError(
+                f"keys: the provider failed for tenant {tenant!r} ({type(error).__name__}); nothing is lost, "
+                "try again"
+            ) from error
+        else:
+            master = None if key is None else Master(checked_key(key, f"keys: for tenant {tenant!r}"))
+        until = time.monotonic() + KEY_SECONDS
+        with self._lock:
+            known = self._known.get(tenant)
+            if known is not None and known.erased == erased and _same(known.master, master):
+                known.until = until
+                return known
+            if len(self._known) >= _MAX_TENANTS:
+                self._known.clear()
+            access = self._known[tenant] = Access(master, erased=erased, until=until)
+        return access
+
+    def destroy(self, tenants: Iterable[str]) -> None:
+        """Let the provider destroy the keys of tenants of whom nothing is left, if it has a method `destroy`.
+
+        Raises:
+            EncryptionError: it failed for one of them; the others' keys were destroyed.
+        """
+        destroy = getattr(self._provider, "destroy", None)
+        if destroy is None:
+            return
+        failed: dict[str, Exception] = {}
+        for tenant in tenants:
+            try:
+                destroy(tenant)
+            except KeyErasedError:
+                pass  # it was before
+            except Exception as error:  # noqa: BLE001 - the provider's
+                failed[tenant] = error
+            self.forget(tenant)
+        for tenant, cause in failed.items():
+            raise EncryptionError(
+                f"keys: everything of tenant {tenant!r} was erased, but the provider failed to destroy its key "
+                f"({type(cause).__name__}); until it is destroyed, copies of the file can be read: erase it again"
+            ) from cause
+
+    def forget(self, tenant: str | None) -> None:
+        """Ask again at the next use; None: for every tenant."""
+        with self._lock:
+            if tenant is None:
+                self._known.clear()
+            else:
+                self._known.pop(tenant, None)
+
+
+def _same(one: Master | None, other: Master | None) -> bool:
+    return (None if one is None else one.fingerprint) == (None if other is None else other.fingerprint)
+
+
+def checked_key(key: Any, what: str) -> bytes:
+    """Return an AES key, or raise EncryptionError; the key is in no message."""
+    if not isinstance(key, (bytes, bytearray, memoryview)):
+        raise EncryptionError(f"{what}: expected a key as bytes, got {type(key).__name__}")
+    if len(key) not in (16, 24, 32):
+        raise EncryptionError(f"{what}: expected 16, 24 or 32 bytes, got {len(key)}")
+    return bytes(key)

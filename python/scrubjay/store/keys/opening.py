@@ -1,0 +1,326 @@
+"""What a store opens sealed values with, wherever the wrapped data keys stand.
+
+A file keeps them in a table of its own (:mod:`scrubjay.store.sqlite.cipher`), a database in the row of a tenant's home
+(:mod:`scrubjay.store.postgres.sealing`). What is refused, and why, is decided here for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.store.keys.digest import ScopeDigest, open_digest
+from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key
+from scrubjay.store.keys.sealing import RowBox, around_image
+from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
+from scrubjay.store.rows.stored import ScopeState, StoredRow
+
+__all__ = ["DataKey", "Opening", "around_cell", "erased_error", "keyless_error", "rotated", "uncounted_error"]
+
+
+class DataKey(NamedTuple):
+    """A tenant's data key as it is stored: wrapped by a master key (its fingerprint says by which), with its mark."""
+
+    id: bytes
+    mark: int
+    fingerprint: bytes
+    wrapped: bytes
+
+    def rewrapped(self, tenant: str, was: Master, by: Master, *, mark: int) -> DataKey:
+        """Return the key wrapped by another master key, or with another mark."""
+        wrapped = was.rewrap(tenant, self.id, self.wrapped, self.mark, by, mark=mark)
+        return DataKey(self.id, mark, by.fingerprint, wrapped)
+
+
+def rotated(ring: KeyRing | None, tenant: str, old: bytes) -> Callable[[DataKey | None], DataKey | None]:
+    """Ask for the master key that the provider gives now in place of `old`; return what gives a stored data key wrapped
+    by it, None if it is already.
+
+    Raises:
+        EncryptionError: `old` is no key, or the provider gives none; from what is returned: the tenant is not
+            encrypted, or `old` is not its key.
+    """
+    was = Master(checked_key(old, "old"))
+    if ring is None:
+        raise EncryptionError("rotate_key: expected an index that was opened with keys=")
+    ring.forget(tenant)  # its last answer is the old key
+    master = ring.access(tenant).master
+    if master is None:
+        raise EncryptionError(f"keys: expected the new key of tenant {tenant!r}, got none")
+
+    def turn(stored: DataKey | None) -> DataKey | None:
+        if stored is None:
+            raise EncryptionError(f"tenant: {tenant!r} is not encrypted here")
+        if stored.fingerprint == master.fingerprint:
+            return None  # done before
+        if stored.fingerprint != was.fingerprint:
+            raise EncryptionError(f"old: tenant {tenant!r} is encrypted with another key")
+        return stored.rewrapped(tenant, was, master, mark=stored.mark)
+
+    return turn
+
+
+class Opening:
+    """Opens what is sealed, and says whose values may not be read now. Thread-safe.
+
+    Args:
+        ring: the provider's keys; None: without a provider.
+        stored: returns the data key of a tenant as the asking thread sees it, None if the tenant is in the clear.
+    """
+
+    def __init__(self, ring: KeyRing | None, stored: Callable[[str], DataKey | None]) -> None:
+        self.ring = ring
+        self._stored = stored
+
+    def readable(self, tenant: str) -> bool:
+        """Ask for the tenant's key; False: it was destroyed, and the tenant is as if erased.
+
+        Raises:
+            EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
+        """
+        if self.ring is None or not tenant:  # rows of no tenant are in the clear
+            return True
+        access = self.ring.access(tenant)
+        if not access.checked and not access.erased:
+            stored = self._stored(tenant)
+            if stored is not None:
+                box = self.unwrapped(tenant, access, stored)
+                if self.ring.mode == "strict" and not box.counted:
+                    raise uncounted_error(tenant)
+            access.checked = True
+        return not access.erased
+
+    def openable(self, tenant: str) -> bool:
+        """The same, when it may be that there is no provider though the tenant is encrypted: False."""
+        return self.readable(tenant) if self.ring is not None else self._stored(tenant) is None
+
+    def require(self, tenants: Iterable[str]) -> None:
+        """Ask for keys before a transaction, so that no other writer waits for a provider.
+
+        Raises:
+            EncryptionError: a key is not available (KeyErasedError: ever again).
+        """
+        if self.ring is not None:
+            for tenant in tenants:
+                if not self.readable(tenant):
+                    raise erased_error(tenant)
+
+    def master(self, tenant: str) -> Master | None:
+        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
+        if self.box(tenant, None) is None or self.ring is None:
+            return None
+        return self.ring.access(tenant, fresh=False).master
+
+    def ring_or_error(self, tenant: str) -> KeyRing:
+        """Return the keys.
+
+        Raises:
+            EncryptionError: there are no keys, or the tenant's is not available (KeyErasedError: never again).
+        """
+        if self.ring is None:
+            raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
+        access = self.ring.access(tenant)
+        if access.erased:
+            raise erased_error(tenant)
+        stored = self._stored(tenant)
+        if stored is not None and access.master is not None:
+            self.unwrapped(tenant, access, stored)
+        return self.ring
+
+    def open(self, tenant: str, place: str, data: bytes | str | None) -> bytes | None:
+        """Return what :meth:`seal` was given.
+
+        Raises:
+            EncryptionError: the tenant's key is not available (KeyErasedError: ever again).
+            CorruptIndexError: the bytes were changed, or belong to another place or tenant.
+        """
+        self.require([tenant])
+        if data is None:
+            return None
+        if isinstance(data, str) or not is_sealed(data):
+            if self.refuses_plain(tenant):
+                raise self.plain(place, tenant)
+            return unescaped(data.encode() if isinstance(data, str) else bytes(data))
+        return self.opening(tenant, sealed_by(data)).open(around_cell(tenant, place), data)
+
+    def opening(self, tenant: str, id: bytes) -> Box:
+        """Return the data key with this id, which sealed bytes name."""
+        box = self.box(tenant, id)
+        if box is None or box.id != id:
+            raise EncryptionError(
+                f"bytes of tenant {tenant!r} are sealed with a data key that is not in the file"
+            )
+        return box
+
+    def is_sealed(self, tenant: str) -> bool:
+        """Whether the tenant has a data key."""
+        return self.box(tenant, None) is not None
+
+    def refuses_plain(self, tenant: str) -> bool:
+        """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
+        if self.ring is None or not tenant or self.ring.access(tenant, fresh=False).master is None:
+            return False
+        if self.ring.mode != "mixed":
+            return True
+        box = self.box(tenant, None)
+        return box is not None and box.whole
+
+    def allow(self, tenant: str, plain: str | None, *, encrypting: bool) -> None:
+        """Refuse a data key to a tenant of whom something in the table `plain` is in the clear (None: nothing is).
+
+        Raises:
+            PlaintextError: it is, the tenant is not being encrypted, and the mode is not "mixed".
+        """
+        mixed = self.ring is not None and self.ring.mode == "mixed"
+        if plain is not None and not mixed and not encrypting:
+            raise PlaintextError(
+                f"tenant {tenant!r} has rows in the clear ({plain}), and keys give a key for it: call "
+                f"index.admin.encrypt({tenant!r}) first (or open the index with encryption='mixed')"
+            )
+
+    def plain(self, what: str, tenant: str) -> PlaintextError | CorruptIndexError:
+        """Return the error for something in the clear that :meth:`refuses_plain`."""
+        box = self.box(tenant, None)
+        if box is not None and box.whole:
+            return CorruptIndexError(
+                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
+                "(index.admin.encrypt(tenant, accept=True) seals it)"
+            )
+        return PlaintextError(
+            f"{what} is in the clear, though keys give a key for tenant {tenant!r}: call "
+            f"index.admin.encrypt({tenant!r}), "
+            "or open the file with encryption='mixed' until then"
+        )
+
+    def scope_digest(self, table: str, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
+        """Return the digest of a scope in the state that was read; None: its tenant has none.
+
+        Raises:
+            CorruptIndexError: it is not that of this state.
+        """
+        if self.ring is None:
+            return None
+        box = self.box(scope.tenant, None)
+        if box is None or not box.counted:
+            return None
+        names = (scope.tenant, scope.user or "", scope.agent or "")
+        return box, open_digest(
+            box, table, names, state.version, state.documents, state.vectors, state.digest
+        )
+
+    def box(self, tenant: str, id: bytes | None) -> Box | None:
+        """Return the data key with this id, or the tenant's."""
+        if self.ring is None:
+            if id is None and self._stored(tenant) is None:
+                return None
+            raise keyless_error(tenant)
+        access = self.ring.access(tenant, fresh=False)
+        if access.erased:
+            raise erased_error(tenant)
+        box = None if id is None else access.boxes.get(id)
+        if box is None:
+            stored = self._stored(tenant)
+            box = None if stored is None else self.unwrapped(tenant, access, stored)
+        return box
+
+    def unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
+        """Return a stored data key, opened by the provider's answer.
+
+        Raises:
+            EncryptionError: the answer is no key, or another one.
+            CorruptIndexError: the stored key was changed or put back.
+        """
+        box = access.boxes.get(stored.id)
+        if box is not None:
+            if box.mark & ~stored.mark:
+                raise CorruptIndexError(f"the data key of tenant {tenant!r} was put back in the file")
+            box.mark = stored.mark  # more may be demanded than was authenticated, never less
+            return box
+        if access.master is None:
+            raise EncryptionError(
+                f"keys: tenant {tenant!r} is encrypted in this file, expected its key, got None"
+            )
+        if access.master.fingerprint != stored.fingerprint:
+            raise EncryptionError(
+                f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
+                "index.admin.rotate_key)"
+            )
+        box = access.master.unwrap(tenant, stored.id, stored.wrapped, mark=stored.mark)
+        access.boxes[stored.id] = box
+        return box
+
+    def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
+        """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
+        tenant = scope.tenant
+        refused: bool | None = None  # asked for when it matters
+        if self.ring is not None and self.ring.access(tenant, fresh=False).erased:
+            raise erased_error(tenant)
+        boxes: dict[bytes, RowBox] = {}
+
+        def opened(row: Sequence[Any]) -> StoredRow:
+            nonlocal refused
+            text = row[2]
+            if isinstance(text, str):
+                if refused is None:
+                    refused = self.refuses_plain(tenant)
+                if refused:
+                    raise self.plain(f"document {row[1]!r}", tenant)
+                return StoredRow(*row)
+            id = sealed_by(text)
+            box = boxes.get(id)
+            if box is None:
+                box = boxes[id] = RowBox(self.opening(tenant, id), table, scope)
+            return box.open(row)
+
+        return opened
+
+    def open_image(
+        self, table: str, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
+    ) -> Sequence[bytes | memoryview]:
+        """Open chunk images.
+
+        Raises:
+            CorruptIndexError: they cannot be used, and the rows are to be read.
+        """
+        current = self.box(scope.tenant, None)
+        refused = self.refuses_plain(scope.tenant)
+        if current is None:
+            if refused:
+                raise CorruptIndexError(f"an image of tenant {scope.tenant!r} is in the clear")
+            return chunks
+        opened: list[bytes | memoryview] = []
+        for i, chunk in enumerate(chunks):
+            if is_sealed(chunk) and sealed_by(chunk) == current.id:
+                opened.append(current.open(around_image(table, scope, version, i, len(chunks)), chunk))
+            elif is_sealed(chunk) or refused:
+                raise CorruptIndexError("an image was sealed with another key, or not at all")
+            else:
+                opened.append(chunk)
+        return opened
+
+
+def around_cell(tenant: str, place: str) -> bytes:
+    """Return what is authenticated with a cell of a tenant's row."""
+    return frame(tenant, place)
+
+
+def erased_error(tenant: str) -> KeyErasedError:
+    """Return the error for a tenant whose key was destroyed."""
+    return KeyErasedError(
+        f"the key of tenant {tenant!r} was destroyed; erase(Scope({tenant!r})) removes what is left"
+    )
+
+
+def uncounted_error(tenant: str) -> EncryptionError:
+    """Return the error for a tenant without digests, where they are demanded."""
+    return EncryptionError(
+        f"tenant {tenant!r} was encrypted by an older version, and has no digests, which encryption='strict' demands: "
+        f"call index.admin.encrypt({tenant!r})"
+    )
+
+
+def keyless_error(tenant: str) -> EncryptionError:
+    """Return the error for an encrypted tenant where there is no provider."""
+    return EncryptionError(f"tenant {tenant!r} is encrypted: open the index with keys=")

@@ -1,0 +1,78 @@
+"""What an index was made of, as far as a damaged file tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrubjay.store.repair.wreck import Wreck
+from scrubjay.store.rows.identity import is_identity
+from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
+from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.vectors import dim_of, fits
+from scrubjay.store.sqlite.schema import Tables
+
+__all__ = ["identity_of"]
+
+_MISSING = object()
+_DEFAULTS: dict[str, Any] = {
+    "dim": None,
+    "metric": "cosine",
+    "dtype": "f16",
+    "analyzer": "english",
+    "model": None,
+    "id_kind": None,
+    "generation": 0,
+}
+
+
+def identity_of(wreck: Wreck, tables: Tables, mended: list[str]) -> Identity:
+    """Return what a collection is made of: what its row says, or else its rows, or else the defaults.
+
+    Args:
+        wreck: the damaged file.
+        tables: of the collection.
+        mended: gets a sentence for each value that had to be guessed.
+    """
+    meta = {
+        row["name"]: row.get("value") for row in wreck.rows(tables.meta) if isinstance(row.get("name"), str)
+    }
+    values: dict[str, Any] = {}
+    for name, otherwise in _DEFAULTS.items():
+        if is_identity(name, meta.get(name, _MISSING)):
+            values[name] = meta[name]
+            continue
+        values[name] = otherwise
+        mended.append(f"{tables.meta}.{name} is lost; it is taken to be {otherwise!r}")
+    _hold_to_rows(wreck, tables, values, mended)
+    return Identity(**values)
+
+
+def _hold_to_rows(wreck: Wreck, tables: Tables, values: dict[str, Any], mended: list[str]) -> None:
+    """Where dimension or kind of ids contradict most vectors or ids, these are right."""
+    kinds = {"str": 0, "int": 0}
+    for row in wreck.rows(tables.document):
+        kinds["int" if row.get("id").__class__ is int else "str"] += 1
+    kind = max(kinds, key=lambda one: kinds[one])
+    if kinds[kind] and kinds.get(values["id_kind"], 0) * 2 < kinds[kind]:
+        values["id_kind"] = kind
+        mended.append(f"{tables.meta}.id_kind is {kind!r}, as the ids are")
+    dim = _dim(wreck, tables, values["dtype"], values["dim"])
+    if dim is not None and dim != values["dim"]:
+        values["dim"] = dim
+        mended.append(f"{tables.meta}.dim is {dim}, as the vectors are")
+
+
+def _dim(wreck: Wreck, tables: Tables, dtype: str, known: int | None) -> int | None:
+    """The dimension that most vectors have; of sealed ones the `known` one where their sizes agree with it."""
+    sizes: dict[int, int] = {}
+    for row in wreck.rows(tables.vector):
+        data = row.get("data")
+        if isinstance(data, bytes):
+            sealed, size = is_sealed(data), len(data) - OVERHEAD_BYTES
+            if sealed and known is not None and fits(size, known, dtype):
+                dim = known
+            else:
+                dim = dim_of(bytes(max(size, 0)) if sealed else data, dtype)
+            sizes[dim] = sizes.get(dim, 0) + 1
+    dims = [dim for dim in sizes if is_identity("dim", dim)]
+    return max(dims, key=lambda dim: sizes[dim], default=None)

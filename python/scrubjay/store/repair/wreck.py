@@ -1,0 +1,181 @@
+"""Reading a damaged file, row by row as far as SQLite can.
+
+Every table is read by its row numbers, from copies of the file and its log, so that a page that SQLite refuses costs
+the rows on it and nothing else.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.rows.decoding import text_of
+
+__all__ = ["PAGE_BYTES", "REFUSED", "Wreck", "open_wreck", "quoted"]
+
+PAGE_BYTES = 8192
+REFUSED = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # SQLite quotes what it finds, and believes sizes
+_BATCH = 1_000
+_MAX_IN_VAIN = 500  # readings in a row that fail, before the rest of a table is given up
+
+
+def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
+    """Open a damaged file, which may be changed for that; what was wrong with it is added to `mended`.
+
+    Raises:
+        CorruptIndexError: SQLite finds no table of an index in it.
+    """
+    for attempt in ("as it is", "header", "without its log"):
+        if attempt == "header":
+            _mend_header(source)
+        elif attempt == "without its log":
+            source.with_name(source.name + "-wal").unlink(missing_ok=True)
+        connection = sqlite3.connect(source, isolation_level=None)
+        connection.text_factory = text_of
+        try:
+            # The log's index stays in memory: on a full disk SQLite could not make its file, and the log would be
+            # taken for a damaged one.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("PRAGMA writable_schema = ON")  # a schema that cannot be parsed stops nothing
+            connection.execute("PRAGMA trusted_schema = OFF")
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        except REFUSED:
+            connection.close()
+            continue
+        if any(name in ("document", "scope") for (name,) in found):
+            if attempt != "as it is":
+                mended.append(f"the file could only be opened after a change: {attempt}")
+            return connection
+        connection.close()
+    raise CorruptIndexError("no table of an index can be found in it")
+
+
+def _mend_header(path: Path) -> None:
+    """Set the fields of the file's header that are the same in every index."""
+    with path.open("r+b") as file:
+        head = bytearray(file.read(100))
+        if len(head) < 100:
+            return
+        head[:24] = b"SQLite format 3\0" + PAGE_BYTES.to_bytes(2, "big") + b"\2\2\0\x40\x20\x20"
+        head[44:48], head[56:60] = (4).to_bytes(4, "big"), (1).to_bytes(4, "big")
+        file.seek(0)
+        file.write(head)
+
+
+class Wreck:
+    """A damaged file.
+
+    Args:
+        connection: to the file.
+        lost: is told the table, and what of it cannot be read.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, lost: Callable[[str, str], None]) -> None:
+        self._connection = connection
+        self._lost = lost
+        found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        self.schema = [row for row in found if all(isinstance(value, str) for value in row)]
+        self.tables = {name for kind, name, _ in self.schema if kind == "table"}
+
+    def columns(self, table: str) -> list[str]:
+        """Return the columns of a table whose names can be read; none if it is not there."""
+        with suppress(*REFUSED):
+            found = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            return [row[1] for row in found if isinstance(row[1], str)]
+        return []
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table that SQLite can read, in order; what it cannot is noted."""
+        names = self.columns(table)
+        if not names:
+            return
+        chosen = ", ".join(map(quoted, names))
+        try:
+            self._connection.execute(f"SELECT rowid FROM {quoted(table)} LIMIT 0")
+        except REFUSED:
+            yield from self._rows_without_number(table, names, chosen)
+            return
+        begin = f"SELECT rowid, {chosen} FROM {quoted(table)} NOT INDEXED WHERE rowid "
+        last = -(1 << 63)
+        try:
+            while last < (1 << 63) - 1:
+                found = self._connection.execute(
+                    f"{begin} > ? ORDER BY rowid LIMIT {_BATCH}", (last,)
+                ).fetchall()
+                for row in found:
+                    yield dict(zip(names, row[1:], strict=True))
+                if len(found) < _BATCH:
+                    return
+                if found[-1][0] <= last:
+                    raise sqlite3.DatabaseError("rows are not in order")
+                last = found[-1][0]
+            return
+        except REFUSED:
+            pass
+        low, high = self._bounds(table)
+        for row in self._readable(table, f"{begin} BETWEEN ? AND ? ORDER BY rowid", max(low, last + 1), high):
+            yield dict(zip(names, row[1:], strict=True))
+
+    def _readable(self, table: str, query: str, low: int, high: int) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a range of numbers in which some cannot be read: halved until the bad ones are alone."""
+        ranges, n_in_vain, said = [(low, high)], 0, ""
+        lost: list[tuple[int, int]] = []
+        while ranges:
+            first, last = ranges.pop()
+            try:
+                found = self._connection.execute(query, (first, last)).fetchall()
+            except REFUSED as error:
+                n_in_vain, said = n_in_vain + 1, str(error)
+                if first >= last or n_in_vain > _MAX_IN_VAIN:
+                    lost.append((first, last))
+                else:
+                    middle = (first + last) // 2
+                    ranges += [(middle + 1, last), (first, middle)]
+                continue
+            n_in_vain = 0
+            yield from found
+        while lost:
+            first, last = lost.pop(0)
+            while lost and lost[0][0] == last + 1:
+                last = lost.pop(0)[1]
+            self._lost(
+                table, f"rows with numbers {first} to {last}, if there were any, cannot be read: {said}"
+            )
+
+    def _bounds(self, table: str) -> tuple[int, int]:
+        """Between which numbers the rows of a table may lie."""
+        bounds = []
+        for order, otherwise in (("ASC", 0), ("DESC", 1 << 24)):
+            try:
+                found = self._connection.execute(
+                    f"SELECT rowid FROM {quoted(table)} NOT INDEXED ORDER BY rowid {order} LIMIT 1"
+                ).fetchone()
+                bounds.append(otherwise if found is None else int(found[0]))
+            except REFUSED:
+                bounds.append(otherwise)
+        return bounds[0], max(bounds)
+
+    def _rows_without_number(self, table: str, names: list[str], chosen: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table that is ordered by its key: from the beginning as far as it goes, and from the end."""
+        seen: set[Any] = set()
+        for order in ("ASC", "DESC"):
+            try:
+                cursor = self._connection.execute(f"SELECT {chosen} FROM {quoted(table)} ORDER BY 1 {order}")
+                while (row := cursor.fetchone()) is not None:
+                    if row not in seen:
+                        seen.add(row)
+                        yield dict(zip(names, row, strict=True))
+                return
+            except REFUSED as error:
+                if order == "DESC":
+                    self._lost(table, f"some rows cannot be read: {error}")
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'

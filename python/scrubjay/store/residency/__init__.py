@@ -1,0 +1,1 @@
+"""Which partitions are in memory, and how they get there and leave."""

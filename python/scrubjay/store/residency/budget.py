@@ -1,0 +1,102 @@
+"""The memory budget: which partitions are evicted when memory is short.
+
+One budget serves all collections of an index. Partitions are in a queue; the first one is evicted unless it was used
+since it was queued, in which case it moves to the end (the CLOCK approximation of LRU). The cost does not depend on the
+number of partitions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from scrubjay.locks import is_mine
+from scrubjay.store.residency.partition import Partition
+
+__all__ = ["Budget"]
+
+# What does not belong to any partition: SQLite's caches, an image on its way, and what the allocator cannot give back.
+_OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES = 4, 64 << 20
+_TRIM_SHARE = 16  # of the limit that may be freed before the allocator is asked to give it back
+
+
+class Budget:
+    """Memory for partitions; None: without limit. Thread-safe."""
+
+    def __init__(self, n_bytes: int | None) -> None:
+        self.n_bytes = n_bytes
+        self._limit = (
+            None if n_bytes is None else n_bytes - min(n_bytes // _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES)
+        )
+        self.used_bytes = 0
+        self.n_evictions = 0
+        self._n_freed = 0
+        self._queue: deque[tuple[int, Partition]] = deque()
+        self._lock = threading.Lock()  # of the fields above
+        self.evicting = (
+            threading.RLock()
+        )  # while it is held nothing is evicted; a stemmer may lead to it again
+        self._tick = itertools.count(1)
+
+    def tick(self) -> int:
+        """Return a number that is greater than all before: the time of a use."""
+        return next(self._tick)
+
+    def charge(self, partition: Partition, n_bytes: int) -> None:
+        """A partition occupies this much now."""
+        with self._lock:
+            more = n_bytes - partition.memory_bytes
+            self.used_bytes += more
+            self._n_freed -= min(more, 0)
+            partition.memory_bytes = n_bytes
+            if n_bytes and not partition.queued:
+                partition.queued = True
+                self._queue.append((partition.last_used, partition))
+
+    def evict(self, keep: Sequence[Partition] = ()) -> None:
+        """Evict partitions until the rest fits, except pinned ones, those in `keep`, and those in use."""
+        limit = self._limit
+        if limit is None or self.used_bytes <= limit or is_mine(self.evicting):
+            return
+        if not self.evicting.acquire(blocking=False):
+            return
+        try:
+            enough = limit - limit // 32
+            for _ in range(2 * len(self._queue)):  # once around for those that were used, and once more
+                if self.used_bytes <= enough:
+                    break
+                with self._lock:
+                    if not self._queue:
+                        break
+                    used_when_queued, partition = self._queue.popleft()
+                    if partition.memory_bytes == 0:
+                        partition.queued = False
+                        continue
+                    if partition.pinned:
+                        continue  # and never comes back
+                if partition.last_used != used_when_queued or partition in keep:
+                    pass
+                elif partition.home.let_go(partition):
+                    with self._lock:
+                        self.n_evictions += 1
+                        partition.queued = partition.memory_bytes != 0
+                        if not partition.queued:
+                            continue
+                with self._lock:
+                    self._queue.append((partition.last_used, partition))
+        finally:
+            self.evicting.release()
+
+    def freed_much(self) -> bool:
+        """Whether so much was freed since :meth:`take_freed` that the allocator should be asked to give it back."""
+        return self._limit is not None and self._n_freed * _TRIM_SHARE >= self._limit
+
+    def take_freed(self) -> bool:
+        """Whether so much was freed; counts from zero again if so."""
+        with self._lock:
+            much = self.freed_much()
+            if much:
+                self._n_freed = 0
+        return much

@@ -1,0 +1,61 @@
+"""Compaction: what was deleted leaves memory, images and file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from scrubjay._native import Engine, Scope
+from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.progress import Progress
+from scrubjay.store.residency.filling import graph_lost
+from scrubjay.store.residency.residency import Residency
+from scrubjay.store.seam import Store
+
+__all__ = ["compact_rows"]
+
+
+def compact_rows(
+    store: Store,
+    residency: Residency,
+    *,
+    readable: Callable[[Scope], bool],
+    empty_native: Callable[[], Engine],
+    progress: Progress | None,
+) -> None:
+    """Forget the ids of deleted documents, write fresh images, and give back space.
+
+    Args:
+        store: the rows.
+        residency: of their partitions.
+        readable: whether a scope can be read now; others stay as they are.
+        empty_native: makes an engine of the same kind without documents.
+        progress: moved on for each partition without a current image.
+    """
+    store.forget_deleted()
+    for scope, state in store.scopes():
+        if readable(scope) and _is_damaged(store, scope, state.key, empty_native()):
+            with store.writing("compacting", scopes=()) as transaction:
+                transaction.drop_image(state.key)
+    for scope in store.stale_scopes():
+        if readable(scope):
+            with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
+                partition = residency.partition(scope)
+                residency.bring(partition)
+                residency.save(partition, wait=True, in_background=True)
+                residency.evict()
+        if progress is not None:
+            progress.update(1)
+    store.rewrite()
+
+
+def _is_damaged(store: Store, scope: Scope, key: int, empty: Engine) -> bool:
+    """Whether a scope has an image that cannot be used as a whole."""
+    try:
+        image = store.image(key)
+        if image is None:
+            return False
+        empty.load_partition(scope, image[1])
+        return graph_lost(empty, scope, image[1])
+    except CorruptIndexError:
+        return True

@@ -1,0 +1,76 @@
+"""Feedback on hits, and the log of it that an index in memory keeps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.locks import renew_in_children
+
+__all__ = ["MAX_NOTES", "Feedback", "FeedbackLog"]
+
+MAX_NOTES = 100_000
+"""How many notes of one tenant are kept, the newest (a file may hold a few more)."""
+
+
+class Feedback(NamedTuple):
+    """One hit that was of use, or was not."""
+
+    id: str | int
+    used: bool
+    query: str | None
+    lexical_rank: int | None
+    vector_rank: int | None
+    score: float | None
+    at: float
+    """Seconds since 1970."""
+    scope: Scope
+    """Who asked."""
+    document_scope: Scope
+    """Of the memory: with its id its key."""
+
+
+class FeedbackLog:
+    """The notes of an index in memory. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        renew_in_children(self, "_lock")
+        self._notes: dict[str, deque[tuple[int, Feedback]]] = {}  # by the tenant that asked
+        self._n_noted = 0
+
+    def add(self, note: Feedback, is_there: Callable[[], bool]) -> bool:
+        """Keep a note if its memory is there; in one step with that, so that no erasure comes between."""
+        with self._lock:
+            if not is_there():
+                return False
+            self._n_noted += 1
+            own = self._notes.setdefault(note.scope.tenant, deque(maxlen=MAX_NOTES))
+            own.append((self._n_noted, note))
+            return True
+
+    def forget(self, is_gone: Callable[[Feedback], bool]) -> None:
+        """Drop the notes that match."""
+        if not self._notes:
+            return
+        with self._lock:
+            for tenant, own in list(self._notes.items()):
+                kept = [one for one in own if not is_gone(one[1])]
+                if not kept:
+                    del self._notes[tenant]
+                elif len(kept) < len(own):
+                    self._notes[tenant] = deque(kept, maxlen=MAX_NOTES)
+
+    def all(self) -> Sequence[Feedback]:
+        """Return all notes, oldest first."""
+        with self._lock:
+            return [
+                note for _, note in sorted((one for own in self._notes.values() for one in own), key=_number)
+            ]
+
+
+def _number(one: tuple[int, Feedback]) -> int:
+    return one[0]

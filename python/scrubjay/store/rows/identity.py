@@ -1,0 +1,33 @@
+"""What an index can be made of, and what a collection may be called, as a store finds it written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeGuard
+
+__all__ = ["IDENTITY", "is_collection_name", "is_identity"]
+
+
+def is_collection_name(name: object) -> TypeGuard[str]:
+    """Whether a collection may have this name."""
+    return isinstance(name, str) and bool(name.strip()) and len(name) <= 200 and name.isprintable()
+
+
+def is_identity(name: str, value: object) -> bool:
+    """Whether a value of meta is what an index can be made of."""
+    return IDENTITY[name](value)
+
+
+def _is_count(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+IDENTITY: Mapping[str, Callable[[object], bool]] = {
+    "dim": lambda value: value is None or _is_count(value, 1, 1 << 20),
+    "metric": lambda value: value in ("cosine", "ip", "l2"),
+    "dtype": lambda value: value in ("f16", "f32"),
+    "analyzer": lambda value: type(value) is str and value != "",
+    "model": lambda value: value is None or type(value) is str,
+    "id_kind": lambda value: value in (None, "str", "int"),
+    "generation": lambda value: _is_count(value, 0, 1 << 62),
+}

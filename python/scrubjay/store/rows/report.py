@@ -1,0 +1,33 @@
+"""The report of a check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["CheckReport"]
+
+_MAX_PROBLEMS = 100
+
+
+@dataclass
+class CheckReport:
+    """What was looked at, and what was wrong (at most 100 sentences; empty: nothing).
+
+    `sealed` counts partitions whose tenant's key was not available: of their rows only the hashes are checked.
+    """
+
+    documents: int = 0
+    partitions: int = 0
+    images: int = 0
+    sealed: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.problems
+
+    def add(self, problem: str) -> None:
+        """Add what is wrong."""
+        if len(self.problems) < _MAX_PROBLEMS:
+            self.problems.append(problem)

@@ -1,0 +1,393 @@
+"""A store's cipher: seals what it writes and opens what it reads.
+
+Every store has a cipher; without a key provider it seals nothing, and refuses sealed values. Other tables of the same
+file use it like this (a *place* names the table, row and column; sealed bytes open nowhere else)::
+
+    with store.writing("remembering") as transaction:
+        data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # as it is, if acme is in the clear
+        key = store.cipher.digest("acme", text.encode())  # for a UNIQUE column: equal texts, equal bytes
+        transaction.connection.execute("INSERT INTO fact VALUES (?, ?, ?, ?)", ("acme", id, data, key))
+    text = store.cipher.open("acme", f"fact.content {id}", data).decode()
+
+A table that keeps such bytes has a column `tenant`: by that one sees that a data key is still needed, when the tenant's
+memories are erased; what is sealed of it stands in the file (:mod:`scrubjay.store.sqlite.registry`), so that a tenant
+who gets a key is sealed there, too. Bytes go in and come out, in the clear as well; None stays None.
+:meth:`Cipher.readable` says whether a tenant is as if erased.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.keys.digest import ScopeDigest
+from scrubjay.store.keys.encryption import COUNTED, WHOLE, Access, Box, KeyRing, Master, PlaintextError
+from scrubjay.store.keys.opening import (
+    DataKey,
+    Opening,
+    around_cell,
+    erased_error,
+    keyless_error,
+    uncounted_error,
+)
+from scrubjay.store.keys.sealing import RowBox, sealed_image
+from scrubjay.store.rows.decoding import name_of
+from scrubjay.store.rows.sealed import SEALED, escaped, frame
+from scrubjay.store.rows.stored import ScopeState, StoredRow
+from scrubjay.store.sqlite import registry, schema
+from scrubjay.store.sqlite.digests import Digests, table_problems
+from scrubjay.store.sqlite.schema import Tables
+
+__all__ = ["Cipher", "DataKey", "data_key", "has_plain_rows"]
+
+
+def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
+    """Return the data key of a tenant as it is in the file; None if the tenant is in the clear."""
+    try:
+        if not schema.has_data_keys(connection):
+            return None
+        found = connection.execute(
+            "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error) or "busy" in str(error):
+            raise
+        raise CorruptIndexError(f"the file's data keys cannot be read: {error}") from None
+    if found is None:
+        return None
+    if [type(value) for value in found] != [bytes, int, bytes, bytes] or not 0 <= found[1] <= WHOLE | COUNTED:
+        raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file")
+    return DataKey(*found)
+
+
+class Cipher:
+    """What a store seals and opens with. Sealing belongs into a transaction of the store, opening is for any thread.
+
+    Args:
+        ring: the provider's keys; None: without a provider.
+        reader: gives the asking thread's connection.
+    """
+
+    def __init__(self, ring: KeyRing | None, reader: Callable[[], sqlite3.Connection]) -> None:
+        self.ring = ring
+        self._reader = reader
+        self._opening = Opening(ring, lambda tenant: data_key(reader(), tenant))
+        self._connection: sqlite3.Connection | None = None  # of the transaction
+        self._thread = 0
+        self._current: dict[str, Box | None] = {}  # what this transaction seals with
+        self._sealing: bool | None = None  # whether the file has data keys, as this transaction sees it
+        self._encrypting: str | None = None  # the tenant whose plain rows this transaction accepts
+        self.digests = Digests(self)
+
+    # ------------------------------------------------------------------ before anything is read or written
+
+    def readable(self, tenant: str) -> bool:
+        """Ask for the tenant's key; False: it was destroyed, and the tenant is as if erased.
+
+        Raises:
+            EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
+        """
+        return self._opening.readable(tenant)
+
+    def openable(self, tenant: str) -> bool:
+        """The same, when it may be that there is no provider though the tenant is encrypted: False."""
+        return self._opening.openable(tenant)
+
+    def require(self, tenants: Iterable[str]) -> None:
+        """Ask for keys before a transaction, so that no other writer waits for a provider.
+
+        Raises:
+            EncryptionError: a key is not available (KeyErasedError: ever again).
+        """
+        self._opening.require(tenants)
+
+    def master(self, tenant: str) -> Master | None:
+        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
+        return self._opening.master(tenant)
+
+    # ------------------------------------------------------------------ within a transaction
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """A transaction begins: what is known of the file's keys is as of now."""
+        self._connection, self._thread = connection, threading.get_ident()
+        self._sealing = None
+        self._current.clear()
+        if self.ring is not None or self._has_data_keys(connection):
+            self.digests.begin(connection)
+
+    def end(self, *, committed: bool = True) -> None:
+        """The transaction has ended."""
+        self._connection = None
+        self._encrypting = None
+        self.digests.end(committed=committed)
+
+    def ring_or_error(self, tenant: str) -> KeyRing:
+        """Return the keys.
+
+        Raises:
+            EncryptionError: there are no keys, or the tenant's is not available (KeyErasedError: never again).
+        """
+        return self._opening.ring_or_error(tenant)
+
+    def accept_plain_rows(self, tenant: str) -> None:
+        """Let this transaction give a data key to a tenant that has plain rows: it is being encrypted."""
+        self._encrypting = tenant
+
+    def _has_data_keys(self, connection: sqlite3.Connection) -> bool:
+        if self._sealing is None:
+            self._sealing = schema.has_data_keys(connection)
+        return self._sealing
+
+    def is_encrypted(self, tenant: str) -> bool:
+        """Whether the tenant has a data key, as this transaction sees it."""
+        if tenant in self._current:
+            return self._current[tenant] is not None
+        connection = self._connection
+        return connection is not None and data_key(connection, tenant) is not None
+
+    def counting(self, tenant: str) -> Box | None:
+        """Return what the digests of a tenant are made with in this transaction; None: it is in the clear.
+
+        Raises:
+            EncryptionError: the key is not available (KeyErasedError: ever again).
+        """
+        return self.current(tenant, make=False)
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return bytes as they are to be kept, within a transaction of the store.
+
+        Raises:
+            EncryptionError: the tenant's key is not available (KeyErasedError: ever again). Nothing may be written.
+        """
+        if data is None:
+            return None
+        box = self.current(tenant)
+        return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
+
+    def seal_text(self, tenant: str, place: str, data: bytes) -> bytes:
+        """Return the bytes of a text as :meth:`seal` does: a column of a file holds either."""
+        sealed = self.seal(tenant, place, data)
+        assert sealed is not None
+        return sealed
+
+    def digest(self, tenant: str, data: bytes) -> bytes:
+        """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted.
+
+        The digests of a tenant change when it becomes encrypted.
+        """
+        box = self.current(tenant) if self._in_transaction() else self._opening.box(tenant, None)
+        return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
+
+    def current(self, tenant: str, *, make: bool = True) -> Box | None:
+        """Return what this transaction seals a tenant's bytes with; None: the tenant is in the clear.
+
+        With `make`, a tenant for which the provider has a key gets its data key now.
+        """
+        if tenant in self._current:
+            return self._current[tenant]
+        if not tenant:  # a row of no tenant
+            return None
+        if not self._in_transaction():
+            raise RuntimeError("sealing needs a transaction of this store, see SqliteStore.writing")
+        connection = self._connection
+        assert connection is not None
+        if self.ring is None:
+            if self._has_data_keys(connection) and data_key(connection, tenant) is not None:
+                raise keyless_error(tenant)
+            return None
+        access = self.ring.access(tenant, fresh=False)
+        if access.erased:
+            raise erased_error(tenant)
+        stored = data_key(connection, tenant)
+        if stored is not None:
+            box: Box | None = self._opening.unwrapped(tenant, access, stored)
+            if not stored.mark & COUNTED and access.master is not None:
+                box = self._adopt(connection, tenant, access, access.master, stored)
+        elif access.master is None:
+            box = None
+        elif make:
+            box = self._make(connection, tenant, access, access.master)
+        else:
+            return None
+        self._current[tenant] = box
+        return box
+
+    def row_box(self, table: str, scope: Scope) -> RowBox | None:
+        """Return what seals the rows of a scope in this transaction; None: they are in the clear."""
+        box = self.current(scope.tenant)
+        return None if box is None else RowBox(box, table, scope)
+
+    def release(self, connection: sqlite3.Connection, tenant: str) -> bool:
+        """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one. False: something
+        is."""
+        stored = data_key(connection, tenant)
+        if _has_documents(connection, tenant) or (
+            stored is not None and _is_sealed_elsewhere(connection, tenant)
+        ):
+            return False
+        if stored is not None:
+            connection.execute("DELETE FROM data_key WHERE tenant = ?", (tenant,))
+            connection.execute("DELETE FROM table_digest WHERE tenant = ?", (tenant,))
+            self._current.pop(tenant, None)
+        return True
+
+    def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
+        """Draw a tenant's data key. Tables beside the collections are sealed at once; documents must be encrypted."""
+        schema.create_data_keys(connection)
+        self._sealing = True
+        plain = has_plain_rows(connection, tenant)
+        self._opening.allow(tenant, plain, encrypting=self._encrypting == tenant)
+        mark = COUNTED if plain is not None and plain.startswith("document") else COUNTED | WHOLE
+        box, wrapped = master.make(tenant, mark=mark)
+        connection.execute(
+            "INSERT INTO data_key(tenant, id, whole, fingerprint, wrapped) VALUES (?, ?, ?, ?, ?)",
+            (tenant, box.id, mark, master.fingerprint, wrapped),
+        )
+        access.boxes[box.id] = box
+        self._begin(connection, tenant, box, plain)
+        return box
+
+    def _adopt(
+        self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master, stored: DataKey
+    ) -> Box:
+        """Let a tenant that an older version encrypted have digests from now on."""
+        if self.ring is not None and self.ring.mode == "strict" and self._encrypting != tenant:
+            raise uncounted_error(tenant)
+        plain = has_plain_rows(connection, tenant)
+        self._opening.allow(tenant, plain, encrypting=self._encrypting == tenant)
+        mark = stored.mark | COUNTED
+        wrapped = master.rewrap(tenant, stored.id, stored.wrapped, stored.mark, master, mark=mark)
+        connection.execute(
+            "UPDATE data_key SET whole = ?, wrapped = ? WHERE tenant = ?", (mark, wrapped, tenant)
+        )
+        box = access.boxes[stored.id] = master.unwrap(tenant, stored.id, wrapped, mark=mark)
+        self._begin(connection, tenant, box, plain)
+        return box
+
+    def _begin(self, connection: sqlite3.Connection, tenant: str, box: Box, plain: str | None) -> None:
+        self._current[tenant] = box
+        if plain is not None or registry.has_rows(connection, tenant):
+            registry.seal_tables(connection, self, tenant, first=True)
+        self.digests.begin_anew(tenant)
+
+    def is_sealing(self, connection: sqlite3.Connection) -> bool:
+        """Whether this thread is in a transaction of the store, and on this connection."""
+        return self._connection is connection and self._in_transaction()
+
+    def _in_transaction(self) -> bool:
+        return self._connection is not None and self._thread == threading.get_ident()
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self, tenant: str, place: str, data: bytes | str | None) -> bytes | None:
+        """Return what :meth:`seal` was given.
+
+        Raises:
+            EncryptionError: the tenant's key is not available (KeyErasedError: ever again).
+            CorruptIndexError: the bytes were changed, or belong to another place or tenant.
+        """
+        return self._opening.open(tenant, place, data)
+
+    def opening(self, tenant: str, id: bytes) -> Box:
+        """Return the data key with this id, which sealed bytes name."""
+        return self._opening.opening(tenant, id)
+
+    def is_sealed(self, tenant: str) -> bool:
+        """Whether the tenant has a data key."""
+        return self._opening.is_sealed(tenant)
+
+    def refuses_plain(self, tenant: str) -> bool:
+        """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
+        return self._opening.refuses_plain(tenant)
+
+    def plain(self, what: str, tenant: str) -> PlaintextError | CorruptIndexError:
+        """Return the error for something in the clear that :meth:`refuses_plain`."""
+        return self._opening.plain(what, tenant)
+
+    def scope_digest(self, t: Tables, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
+        """Return the digest of a scope in the state that was read; None: its tenant has none.
+
+        Raises:
+            CorruptIndexError: it is not that of this state.
+        """
+        return self._opening.scope_digest(t.document, scope, state)
+
+    def table_problems(self, tenant: str) -> list[str]:
+        """Return what is wrong with a tenant's rows in the tables beside the collections."""
+        box = self._opening.box(tenant, None)
+        return [] if box is None or not box.counted else table_problems(self._reader(), box, tenant)
+
+    def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
+        """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
+        return self._opening.row_opener(table, scope)
+
+    def seal_image(self, table: str, scope: Scope, version: int, chunks: Sequence[bytes]) -> Sequence[bytes]:
+        """Seal chunk images, if their tenant is encrypted; within a transaction."""
+        box = self.current(scope.tenant, make=False)
+        if box is None:
+            return chunks
+        return sealed_image(box, table, scope, version, chunks)
+
+    def open_image(
+        self, table: str, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
+    ) -> Sequence[bytes | memoryview]:
+        """Open chunk images.
+
+        Raises:
+            CorruptIndexError: they cannot be used, and the rows are to be read.
+        """
+        return self._opening.open_image(table, scope, version, chunks)
+
+
+def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any collection has documents of a tenant."""
+    return any(
+        connection.execute(
+            f"SELECT 1 FROM {tables.scope} WHERE tenant = ? AND documents > 0 LIMIT 1", (tenant,)
+        ).fetchone()
+        for tables in schema.all_tables(connection)
+    )
+
+
+def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
+    """Return the name of a table in which something of a tenant is plain, or None."""
+    for t in schema.all_tables(connection):
+        if connection.execute(
+            f"SELECT 1 FROM {t.scope} s CROSS JOIN {t.document} d ON d.scope = s.key "
+            "WHERE s.tenant = ? AND typeof(d.text) = 'text' LIMIT 1",
+            (tenant,),
+        ).fetchone():
+            return t.document
+    return registry.has_plain_rows(connection, tenant)
+
+
+def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any other table has something sealed of a tenant; any table of the file counts, known here or not."""
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('data_key', 'table_digest')"
+    )
+    for (found_name,) in tables.fetchall():
+        table = name_of(found_name)
+        columns = [
+            name_of(name) for _, name, *_ in connection.execute(f"PRAGMA table_info({_quoted(table)})")
+        ]
+        if "tenant" not in columns:
+            continue
+        sealed = " OR ".join(
+            f"hex(substr({_quoted(name)}, 1, 2)) = '{SEALED.hex().upper()}'" for name in columns
+        )
+        found = connection.execute(
+            f"SELECT 1 FROM {_quoted(table)} WHERE tenant = ? AND ({sealed}) LIMIT 1", (tenant,)
+        )
+        if found.fetchone() is not None:
+            return True
+    return False
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

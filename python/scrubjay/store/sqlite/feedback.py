@@ -1,0 +1,281 @@
+"""Feedback on hits. A note is kept as long as the memory and the asker's scope are.
+
+In a file: a table for each collection that ever got feedback, made by the first note. A note names its memory by scope
+and id, and the asker by another scope, which sees the first. It holds the text of a question, so it is deleted with the
+memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no version,
+so they make no cached result stale and no partition is read again for them. The SQL for erasing is called by
+:mod:`scrubjay.store.sqlite.transaction`. Where the store has a cipher, questions are sealed (the rules stand in
+:mod:`scrubjay.store.sqlite.registry`).
+
+In memory: the same promises by :class:`FeedbackLog`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.rows.decoding import integer, is_id, optional_integer, scope_of
+from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
+from scrubjay.store.rows.listing import warn_of
+from scrubjay.store.rows.scopes import agreeing, names_of
+from scrubjay.store.rows.sealed import is_sealed
+from scrubjay.store.rows.stored import RowId
+from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.schema import Tables
+
+__all__ = [
+    "damaged_notes",
+    "feedback_tables",
+    "forget_ids",
+    "forget_scope",
+    "has_notes",
+    "read_notes",
+    "write_note",
+]
+
+_PRUNED_EVERY = 256
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS feedback{s}(
+  number INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  tenant TEXT NOT NULL, user TEXT NOT NULL, agent TEXT NOT NULL,  -- who asked; '' is "none"
+  id NOT NULL,                                                    -- of the memory
+  used INTEGER NOT NULL, query BLOB, lexical_rank INTEGER, vector_rank INTEGER, score REAL,
+  scope INTEGER NOT NULL,                                         -- of the memory, the key of its row
+  bound INTEGER NOT NULL)  -- whether a digest counts these two columns; 0 in what a file of format 3 brought along
+"""
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS feedback_id{s} ON feedback{s}(id, scope)",
+    "CREATE INDEX IF NOT EXISTS feedback_asker{s} ON feedback{s}(tenant, number)",
+)
+
+
+class Seals(Protocol):
+    """What a store's cipher does for a note."""
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return the bytes as they are to be kept, within a transaction."""
+        ...
+
+    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return what was sealed."""
+        ...
+
+    def readable(self, tenant: str) -> bool:
+        """Whether the tenant's key was not destroyed."""
+        ...
+
+    def refuses_plain(self, tenant: str) -> bool:
+        """Whether nothing of the tenant may be in the clear."""
+        ...
+
+    def plain(self, what: str, tenant: str) -> Exception:
+        """Return the error for something in the clear."""
+        ...
+
+
+class WritableStore(Protocol):
+    """What a note is written to: the store, whose transactions call what is here."""
+
+    tables: Tables
+
+    def writing(self, doing: str) -> AbstractContextManager[Any]:
+        """Take the writer's turn; yield the transaction."""
+        ...
+
+
+def _cipher(store: object) -> Seals | None:
+    cipher: Seals | None = getattr(store, "cipher", None)
+    return cipher
+
+
+def _place(tables: Tables, number: int) -> str:
+    return f"feedback{tables.suffix}.query {number}"
+
+
+def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
+    """Write a note, durably; False if the memory does not exist or is not visible to the asker (nothing is written)."""
+    t = store.tables
+    cipher = _cipher(store)
+    if note.document_scope not in note.scope.visible():
+        return False
+    if cipher is not None and not cipher.readable(
+        note.scope.tenant
+    ):  # before the transaction, so that no writer waits for it
+        return False
+    with store.writing("recording feedback") as transaction:
+        execute = transaction.connection.execute
+        found = execute(
+            f"SELECT s.key FROM {t.scope} s JOIN {t.document} d ON d.id = ? AND d.scope = s.key "
+            "WHERE s.tenant = ? AND s.user = ? AND s.agent = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
+            (note.id, *names_of(note.document_scope), now),
+        ).fetchone()
+        if found is None:
+            return False
+        if not has_notes(transaction.connection, t):
+            for statement in feedback_tables(t):
+                execute(statement)
+            transaction.notice_tables()
+        names = names_of(note.scope)
+        (number,) = execute(f"SELECT ifnull(max(number), 0) + 1 FROM feedback{t.suffix}").fetchone()
+        query = None if note.query is None else note.query.encode()
+        if cipher is not None:
+            query = cipher.seal(note.scope.tenant, _place(t, number), query)
+        execute(
+            f"INSERT INTO feedback{t.suffix}(number, at, tenant, user, agent, id, used, query, lexical_rank, "
+            "vector_rank, score, scope, bound) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
+            (
+                number,
+                round(note.at * 1e6),
+                *names,
+                note.id,
+                int(note.used),
+                query,
+                note.lexical_rank,
+                note.vector_rank,
+                note.score,
+                found[0],
+            ),
+        )
+        if number % _PRUNED_EVERY == 0:
+            execute(
+                f"DELETE FROM feedback{t.suffix} WHERE tenant = ? AND number <= (SELECT number FROM "
+                f"feedback{t.suffix} WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+                (names[0], names[0], MAX_NOTES),
+            )
+    return True
+
+
+def feedback_tables(tables: Tables) -> list[str]:
+    """Return the statements that make a collection's table of notes."""
+    return [statement.replace("{s}", tables.suffix) for statement in (_TABLE, *_INDEXES)]
+
+
+def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Feedback]:
+    """Return the notes on memories that are still there, oldest first; with `scope` those asked from within it.
+
+    A note that is damaged is left out, with a warning.
+
+    Raises:
+        CorruptIndexError, EncryptionError: a question is in the clear, and its asker's tenant has a key.
+    """
+    t = store.tables
+    with store.snapshot():
+        connection = store.reading_connection()
+        if not has_notes(connection, t):
+            return []
+        condition, names = ("1", ()) if scope is None else agreeing(scope, table="f")
+        found = connection.execute(
+            "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, f.user, "
+            "f.agent, s.tenant, s.user, s.agent "
+            f"FROM feedback{t.suffix} f JOIN {t.scope} s ON s.key = f.scope WHERE {condition} "
+            f"AND EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id AND d.scope = f.scope "
+            "AND (d.expires_at IS NULL OR d.expires_at > ?)) ORDER BY f.number",
+            (*names, now),
+        ).fetchall()
+    cipher = _cipher(store)
+    readable: dict[str, bool] = {}
+    notes: list[Feedback] = []
+    damaged: list[str] = []
+    for row in found:
+        number, query, *said = row[:8]
+        tenant = row[8]
+        try:
+            asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
+            if tenant not in readable:
+                readable[tenant] = cipher is None or cipher.readable(tenant)
+            if not readable[tenant]:  # its key was destroyed: as if erased
+                continue
+            refused = _refusal(cipher, tenant, _place(t, number), query)
+            if refused is None:
+                _check_note(row)
+                query = query if cipher is None else cipher.open(tenant, _place(t, number), query)
+        except CorruptIndexError as error:
+            damaged.append(f"note {number}: {error.what}")
+            continue
+        if refused is not None:  # no damage: something else wrote it, or it is to be encrypted first
+            raise refused
+        text = None if query is None else bytes(query).decode("utf-8", "replace")
+        id, used, lexical, vector, score, at = said
+        notes.append(Feedback(id, bool(used), text, lexical, vector, score, at / 1e6, asker, own))
+    warn_of(damaged, store.path)
+    return notes
+
+
+def _refusal(cipher: Seals | None, tenant: str, place: str, query: Any) -> Exception | None:
+    """Return the error for a question that is in the clear and must not be."""
+    if cipher is None or query is None or is_sealed(query) or not cipher.refuses_plain(tenant):
+        return None
+    return cipher.plain(place, tenant)
+
+
+def _check_note(row: Sequence[Any]) -> None:
+    """Hold a note to the types that it was written with."""
+    _, query, id, used, lexical, vector, score, at, *_ = row
+    integer(at, "its time")
+    integer(used, "used")
+    for rank in (lexical, vector):
+        optional_integer(rank, "a rank")
+    if (
+        not is_id(id)
+        or not isinstance(query, (bytes, type(None)))
+        or not isinstance(score, (float, type(None)))
+    ):
+        raise CorruptIndexError("its question, score or document cannot be read")
+
+
+def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
+    """Return what is wrong with the notes of a collection, as sentences."""
+    found = connection.execute(
+        "SELECT number, query, id, used, lexical_rank, vector_rank, score, at, tenant, user, agent "
+        f"FROM feedback{tables.suffix}"
+    )
+    damaged = []
+    for row in found.fetchall():
+        try:
+            scope_of(*row[8:])
+            _check_note(row)
+        except CorruptIndexError as error:
+            damaged.append(f"note of feedback {row[0]}: {error.what}")
+    return damaged
+
+
+def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:
+    """Whether the collection has a table of notes."""
+    name = f"feedback{tables.suffix}"
+    return (
+        connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
+        ).fetchone()
+        is not None
+    )
+
+
+def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: Iterable[RowId]) -> None:
+    """Drop the notes on memories of a scope that are being deleted; inside the transaction that does it."""
+    if has_notes(connection, tables):
+        connection.executemany(
+            f"DELETE FROM feedback{tables.suffix} WHERE id = ? AND scope = ?", [(id, key) for id in ids]
+        )
+
+
+def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *, exact: bool) -> None:
+    """Drop the notes on memories of a scope that is about to be erased, and those that were asked from it.
+
+    No other tenant sees its memories, so only the tenant's own notes are searched.
+    """
+    if not has_notes(connection, tables):
+        return
+    asked, names = agreeing(scope, exact=exact, table="f")
+    judged, _ = agreeing(scope, exact=exact, table="s")
+    connection.execute(
+        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND (({asked}) OR EXISTS("
+        f"SELECT 1 FROM {tables.scope} s WHERE s.key = f.scope AND {judged}))",
+        (scope.tenant, *names, *names),
+    )

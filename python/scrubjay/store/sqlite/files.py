@@ -1,0 +1,52 @@
+"""Copies of the file of an index."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from scrubjay.errors import ClosedError, StoreError
+from scrubjay.progress import Progress
+from scrubjay.store.sqlite.connections import translated
+from scrubjay.store.sqlite.place import FILE_ID
+from scrubjay.store.sqlite.store import SqliteStore
+from scrubjay.whole_files import beside, log_of
+
+__all__ = ["back_up"]
+
+_BACKUP_PAGES = 2048
+
+
+def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bool = False) -> int:
+    """Copy the index as of now into `target`, beside readers and writers; return the copy's bytes.
+
+    The copy appears under its name when it is complete.
+    """
+    if target.exists():
+        if not replace:
+            raise StoreError(f"backup: the file exists already, name a new one: {target}")
+        if target.samefile(store.path):
+            raise StoreError(f"backup: expected another file than the index itself: {target}")
+        if log_of(target).exists():  # it would be applied to the copy
+            raise StoreError(f"backup: the file is an index that is in use, name another one: {target}")
+    with translated(target, "backing up"), beside(target, replace=replace) as partial:
+        with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():
+            source = store.reading_connection()
+            source.execute("SELECT count(*) FROM meta").fetchone()  # from here on one state is read
+            done = 0
+
+            def advance(_status: int, remaining: int, total: int) -> None:
+                nonlocal done
+                if source.is_shut:  # or closing the index would wait for the whole copy
+                    raise ClosedError(f"the index was closed while backing up: {target}")
+                progress.update(total - remaining - done)
+                done = total - remaining
+
+            source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
+            copy.execute("DELETE FROM meta WHERE name = ?", (FILE_ID,))  # it will have a future of its own
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file; the next opening sets WAL again
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+    return target.stat().st_size

@@ -1,0 +1,136 @@
+"""Images of partitions as the file has them: copied, or read into memory that is used again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from scrubjay._native import Scope
+from scrubjay.locks import renew_in_children
+from scrubjay.store.rows.decoding import unmarked
+from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite.connections import StoreConnection
+from scrubjay.store.sqlite.schema import Tables
+
+__all__ = ["Images"]
+
+_PIECE_BYTES = 1 << 16
+_MAX_SCRATCH_BYTES = 16 << 20
+
+_Parts = Sequence[bytes | memoryview]
+
+
+class Images:
+    """Reads the images of a collection's partitions, each within a snapshot of its caller. Thread-safe.
+
+    Args:
+        tables: of the collection.
+        cipher: opens what is sealed.
+        connection: returns the calling thread's connection.
+    """
+
+    def __init__(self, tables: Tables, cipher: Cipher, connection: Callable[[], StoreConnection]) -> None:
+        self._tables = tables
+        self._cipher = cipher
+        self._connection = connection
+        self._scratch = bytearray()  # for an image on its way to the engine
+        self._scratch_lock = threading.Lock()
+        renew_in_children(self, "_scratch_lock")
+
+    def copied(self, key: int, scope: Callable[[], Scope]) -> tuple[int, list[bytes]] | None:
+        """Return (version, chunks) of the images of the scope with this key; None if any is missing.
+
+        `scope` is called once there are images.
+
+        Raises:
+            CorruptIndexError: they were sealed, and cannot be opened.
+        """
+        found = self._rows(key)
+        if found is None:
+            return None
+        version, numbers = found
+        chunks = self._opened(scope(), version, [self._data(number) for number in numbers])
+        return version, [bytes(chunk) for chunk in chunks]
+
+    @contextmanager
+    def viewed(self, key: int, scope: Callable[[], Scope]) -> Iterator[tuple[int, _Parts] | None]:
+        """Give what :meth:`copied` returns for the duration of the block, if possible in memory that is used again.
+
+        Touching new memory takes longer than reading into it.
+        """
+        found = self._rows(key)
+        if found is None or not self._scratch_lock.acquire(blocking=False):
+            yield self.copied(key, scope)
+            return
+        try:
+            version, numbers = found
+            yield version, self._opened(scope(), version, self._into_scratch(numbers))
+        finally:
+            if len(self._scratch) > _MAX_SCRATCH_BYTES:
+                self._scratch = bytearray()
+            self._scratch_lock.release()
+
+    def _rows(self, key: int) -> tuple[int, list[int]] | None:
+        """Return (version, row numbers) of complete images."""
+        found = (
+            self._connection()
+            .execute(
+                f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {self._tables.image} "
+                "WHERE scope = ? ORDER BY ordinal",
+                (key,),
+            )
+            .fetchall()
+        )
+        for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
+            if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
+                return None
+        if not found or found[0][3].__class__ is not int:
+            return None
+        return found[0][3], [row[0] for row in found]
+
+    def _opened(self, scope: Scope, version: int, chunks: _Parts) -> _Parts:
+        if (
+            self._cipher.ring is not None
+        ):  # without keys a sealed one is not an image that the engine can read
+            chunks = self._cipher.open_image(self._tables.image, scope, version, chunks)
+        return unmarked(scope, version, chunks)
+
+    def _data(self, number: int) -> bytes:
+        if sys.version_info >= (3, 11):
+            # A fifth of the time: a value of a row passes through SQLite's own memory.
+            return self._connection().blob(self._tables.image, "data", number)
+        found: tuple[bytes] = (
+            self._connection()
+            .execute(f"SELECT data FROM {self._tables.image} WHERE number = ?", (number,))
+            .fetchone()
+        )
+        return found[0]
+
+    def _into_scratch(self, numbers: Sequence[int]) -> _Parts:
+        if sys.version_info >= (3, 11):
+            connection = self._connection()
+            return list(connection.call(self._read_blobs, connection, numbers))
+        return [self._data(number) for number in numbers]
+
+    def _read_blobs(self, connection: StoreConnection, numbers: Sequence[int]) -> list[memoryview]:
+        """Read them with the connection's turn: a BLOB must not be closed by another thread while it is read."""
+        with ExitStack() as stack:
+            table = self._tables.image
+            blobs = [
+                stack.enter_context(connection.blobopen(table, "data", number, readonly=True))  # type: ignore[attr-defined,unused-ignore]
+                for number in numbers
+            ]
+            if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
+                self._scratch = bytearray(n_bytes)
+            scratch = memoryview(self._scratch)
+            views: list[memoryview] = []
+            at = 0
+            for blob in blobs:
+                start = at
+                while piece := blob.read(_PIECE_BYTES):
+                    scratch[at : at + len(piece)] = piece
+                    at += len(piece)
+                views.append(scratch[start:at])
+        return views

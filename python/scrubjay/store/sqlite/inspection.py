@@ -1,0 +1,204 @@
+"""The check of a file's rows: SQLite's own integrity check, counts, names, every row's hash and the size of its vector,
+notes of feedback, and the digests of encrypted tenants. What the engine makes of the rows is checked in
+:mod:`scrubjay.store.check`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.store.rows.decoding import Checksum, integer, is_id, scope_of
+from scrubjay.store.rows.report import CheckReport
+from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
+from scrubjay.store.rows.vectors import content_hash, fits, n_bytes
+from scrubjay.store.sqlite.cipher import has_plain_rows
+from scrubjay.store.sqlite.connections import translated
+from scrubjay.store.sqlite.feedback import damaged_notes, has_notes
+from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.registry import rules
+from scrubjay.store.sqlite.schema import Tables, all_tables, collection_names, has_data_keys
+
+__all__ = ["inspect_file", "noting"]
+
+
+def _contradictions(t: Tables) -> dict[str, str]:
+    return {
+        "documents of a scope that does not exist": (
+            f"SELECT count(*) FROM {t.document} WHERE scope NOT IN (SELECT key FROM {t.scope})"
+        ),
+        "scopes whose count of documents is wrong": (
+            f"SELECT count(*) FROM {t.scope} s WHERE documents <> "
+            f"(SELECT count(*) FROM {t.document} d WHERE d.scope = s.key)"
+        ),
+        "scopes whose count of vectors is wrong": (
+            f"SELECT count(*) FROM {t.scope} s WHERE vectors <> "
+            f"(SELECT count(*) FROM {t.document} d JOIN {t.vector} v ON v.seq = d.seq WHERE d.scope = s.key)"
+        ),
+        "documents newer than their scope": (
+            f"SELECT count(*) FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope WHERE d.seq > s.version"
+        ),
+        "vectors without a document": (
+            f"SELECT count(*) FROM {t.vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
+        ),
+        "staged vectors without a document": (
+            f"SELECT count(*) FROM {t.staged_vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
+        ),
+        "images newer than their scope": (
+            f"SELECT count(*) FROM {t.image} i JOIN {t.scope} s ON s.key = i.scope WHERE i.version > s.version"
+        ),
+        "images without a scope": f"SELECT count(*) FROM {t.image} WHERE scope NOT IN (SELECT key FROM {t.scope})",
+    }
+
+
+def inspect_file(store: ReadingStore, report: CheckReport) -> None:
+    """Check the rows of a collection of a file; in a snapshot."""
+    with noting(report):
+        for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
+            if said != "ok":
+                report.add(f"SQLite: {said}")
+    for step in (
+        _check_collections,
+        _check_counts,
+        _check_scopes,
+        _check_rows,
+        _check_notes,
+        _check_tables,
+    ):
+        with noting(report), translated(store.path, "checking"):
+            step(store, report)
+
+
+def _check_tables(store: ReadingStore, report: CheckReport) -> None:
+    """Hold the rows of feedback and memory to their digests, and tenants with keys to have nothing in the clear."""
+    connection, cipher = store.reading_connection(), store.cipher
+    if cipher.ring is None:
+        return
+    for tenant in _tenants(connection):
+        try:
+            if not cipher.readable(tenant):
+                continue
+            plain = has_plain_rows(connection, tenant) if cipher.refuses_plain(tenant) else None
+            if plain is not None:
+                report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
+            for problem in cipher.table_problems(tenant):
+                report.add(problem)
+        except CorruptIndexError as error:
+            report.add(str(error))
+        except EncryptionError:
+            continue
+
+
+def _tenants(connection: sqlite3.Connection) -> list[str]:
+    """Return all tenants that have anything in the file; rows that name none are in the clear."""
+    tables = [t.scope for t in all_tables(connection)] + [
+        one.name for one in rules(connection) if not one.owner
+    ]
+    tables += ["data_key"] if has_data_keys(connection) else []
+    names = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
+    try:
+        found = connection.execute(f"{names} ORDER BY tenant").fetchall()
+        return [tenant for (tenant,) in found if tenant != ""]
+    except sqlite3.OperationalError as error:
+        raise CorruptIndexError(f"the file has data keys, but {error}") from None
+
+
+@contextmanager
+def noting(report: CheckReport) -> Iterator[None]:
+    """Go on with the next step where one cannot be carried out."""
+    try:
+        with translated(Path(), "checking"):
+            yield
+    except CorruptIndexError as error:
+        report.add(error.what)
+
+
+def _check_collections(store: ReadingStore, report: CheckReport) -> None:
+    collection_names(store.reading_connection())
+
+
+def _check_counts(store: ReadingStore, report: CheckReport) -> None:
+    t = store.tables
+    connection = store.reading_connection()
+    for what, query in _contradictions(t).items():
+        (n,) = connection.execute(query).fetchone()
+        if n:
+            report.add(f"{n} {what}")
+    counted = connection.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
+    (n_documents,) = connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
+    if counted != (n_documents,):
+        report.add(f"{n_documents} documents, {'none' if counted is None else counted[0]} were counted")
+
+
+def _check_scopes(store: ReadingStore, report: CheckReport) -> None:
+    t = store.tables
+    found = store.reading_connection().execute(
+        f"SELECT key, tenant, user, agent, version, horizon, documents FROM {t.scope}"
+    )
+    for key, *names, version, horizon, documents in found.fetchall():
+        with noting(report):
+            try:
+                scope_of(*names)
+                for value, what in ((version, "version"), (horizon, "horizon"), (documents, "documents")):
+                    integer(value, f"its {what}")
+            except CorruptIndexError as error:
+                raise CorruptIndexError(f"scope {key}: {error.what}") from None
+
+
+def _check_notes(store: ReadingStore, report: CheckReport) -> None:
+    t = store.tables
+    connection = store.reading_connection()
+    if has_notes(connection, t):
+        (n,) = connection.execute(
+            f"SELECT count(*) FROM feedback{t.suffix} f "
+            f"WHERE NOT EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id AND d.scope = f.scope)"
+        ).fetchone()
+        if n:
+            report.add(f"{n} notes of feedback on no document")
+        for what in damaged_notes(connection, t):
+            report.add(what)
+
+
+def _check_rows(store: ReadingStore, report: CheckReport) -> None:
+    t = store.tables
+    identity = store.identity()
+    expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
+    found = store.reading_connection().execute(
+        f"SELECT d.id, d.text, d.payload, d.hash, typeof(v.data), length(v.data), d.scope, s.tenant, s.user, s.agent "
+        f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq LEFT JOIN {t.scope} s ON s.key = d.scope"
+    )
+    checksums: dict[Any, tuple[str, Checksum | None]] = {}
+    for id, text, payload, stored_hash, kind, size, key, *names in found:
+        report.documents += 1
+        if key not in checksums:
+            checksums[key] = "", None
+            with suppress(CorruptIndexError):
+                scope = scope_of(*names)
+                checksums[key] = f" of {scope!r}", Checksum(scope)
+        whose, checksum = checksums[key]
+        if damage := _damage(checksum, id, text, payload, stored_hash):
+            report.add(f"document {id!r}{whose}: {damage}")
+        sealed_bytes = OVERHEAD_BYTES if isinstance(text, bytes) else 0
+        right = identity.dim is not None and fits((size or 0) - sealed_bytes, identity.dim, identity.dtype)
+        if kind != "null" and (kind != "blob" or not right):
+            report.add(f"document {id!r}{whose}: its vector has {size} bytes, expected {expected}")
+
+
+def _damage(checksum: Checksum | None, id: Any, text: Any, payload: Any, stored: Any) -> str | None:
+    """Return what is wrong with a row, or None if nothing is that can be seen without its key."""
+    if not is_id(id) or not isinstance(payload, (bytes, type(None))) or checksum is None:
+        return "text or payload, id or scope are not what was written"
+    if isinstance(text, str):
+        damage, usable = checksum.damage(id, text, payload, stored)
+        return (
+            damage
+            if usable
+            else None
+            if damage is None
+            else "text or payload, id or scope are not what was written"
+        )
+    sealed = isinstance(text, bytes) and is_sealed(text) and content_hash(text, payload) == stored
+    return None if sealed else "text or payload are not what was written"

@@ -1,0 +1,105 @@
+"""Documents whose texts are still to be embedded: written while the embedder did not answer.
+
+The payload of such a document says so (:func:`scrubjay.payload.is_pending`), so every reader sees it, of sealed rows as
+well. A table of its own, made by the first of them, finds them: one entry for each, the number of the document's last
+write. Numbers are never given again, so the entry of a document that was written anew or deleted is stale: it is passed
+over, and dropped by :func:`forget_stale`. Without the table nothing is pending, so files need no migration.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.sqlite.connections import translated
+from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.schema import Tables
+
+__all__ = ["count", "exists", "forget_stale", "not_pending", "note", "pages", "table_of"]
+
+_LIVE = "FROM {pending} p JOIN {document} d ON d.seq = p.seq WHERE (d.expires_at IS NULL OR d.expires_at > ?)"
+
+
+def table_of(t: Tables) -> str:
+    """Return the name of a collection's table; it need not exist."""
+    return f"pending{t.suffix}"
+
+
+def note(connection: sqlite3.Connection, t: Tables, seqs: Sequence[int]) -> None:
+    """Enter documents, within a transaction."""
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table_of(t)}(seq INTEGER PRIMARY KEY)")
+    connection.executemany(f"INSERT INTO {table_of(t)}(seq) VALUES (?)", [(seq,) for seq in seqs])
+
+
+def exists(connection: sqlite3.Connection, t: Tables) -> bool:
+    """Whether anything was ever pending."""
+    found = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table_of(t),)
+    ).fetchone()
+    return found is not None
+
+
+def not_pending(connection: sqlite3.Connection, t: Tables) -> str:
+    """Return the condition, after an AND, that a document `d` is not pending."""
+    if not exists(connection, t):
+        return "1"
+    return f"NOT EXISTS(SELECT 1 FROM {table_of(t)} p WHERE p.seq = d.seq)"
+
+
+def forget_stale(connection: sqlite3.Connection, t: Tables) -> None:
+    """Drop the entries of documents that were written anew or deleted, within a transaction."""
+    connection.execute(f"DELETE FROM {table_of(t)} WHERE seq NOT IN (SELECT seq FROM {t.document})")
+
+
+def count(store: ReadingStore, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
+    """Return how many unexpired documents are pending, of these exact scopes or of all."""
+    t = store.tables
+    with translated(store.path, "reading"):
+        connection = store.reading_connection()
+        if not exists(connection, t):
+            return 0
+        live = _LIVE.format(pending=table_of(t), document=t.document)
+        if scopes is None:
+            (n,) = connection.execute(f"SELECT count(*) {live}", (now,)).fetchone()
+            return int(n)
+        names = ", ".join(["(?, ?, ?)"] * len(scopes))
+        (n,) = connection.execute(
+            f"SELECT count(*) {live} AND d.scope IN "
+            f"(SELECT key FROM {t.scope} WHERE (tenant, user, agent) IN (VALUES {names}))",
+            (now, *(name for scope in scopes for name in names_of(scope))),
+        ).fetchone()
+        return int(n)
+
+
+def pages(store: ReadingStore, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
+    """Yield pending documents in the order of writing, `size` entries at a time, what is entered meanwhile included.
+
+    Damaged ones, and those whose key is not available, are passed over.
+    """
+    t = store.tables
+    after = 0
+    while True:
+        with translated(store.path, "reading"):
+            connection = store.reading_connection()
+            if not exists(connection, t):
+                return
+            live = _LIVE.format(pending=table_of(t), document=t.document)
+            seqs = connection.execute(
+                f"SELECT p.seq {live} AND p.seq > ? ORDER BY p.seq LIMIT ?", (now, after, size)
+            ).fetchall()
+        if not seqs:
+            return
+        after = seqs[-1][0]
+        page = []
+        for (seq,) in seqs:
+            try:
+                found = store.at(seq)
+            except (CorruptIndexError, EncryptionError):
+                continue
+            if found is not None:
+                page.append(found)
+        yield page

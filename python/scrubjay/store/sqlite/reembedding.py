@@ -1,0 +1,192 @@
+"""A change of the model while the old vectors go on serving.
+
+New vectors are collected in a table beside the old ones, in small transactions, so that a killed process resumes
+where it stopped. When every document has one, a single transaction swaps the two tables, and every
+partition is read again. Documents written meanwhile get vectors of the old model, and new ones before the change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
+from scrubjay.passage_vectors import DocumentVector
+from scrubjay.payload import with_pending
+from scrubjay.progress import Progress
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.vectors import encode, has_passages
+from scrubjay.store.sqlite.pending import not_pending
+from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
+from scrubjay.store.sqlite.store import SqliteStore
+from scrubjay.store.sqlite.transaction import Transaction
+
+__all__ = ["reembed_rows"]
+
+Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
+
+
+def _missing_rows(connection: sqlite3.Connection, t: Tables, join: str = "") -> str:
+    """Documents without a new vector; what is pending is embedded after the change."""
+    return (
+        f"FROM {t.document} d {join} WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq) "
+        f"AND {not_pending(connection, t)}"
+    )
+
+
+def reembed_rows(
+    engine: DurableEngine,
+    store: SqliteStore,
+    model: str,
+    dim: int,
+    embed: Embed,
+    progress: Progress,
+    *,
+    batch_size: int,
+    failing: tuple[type[Exception], ...] = (),
+) -> int:
+    """Give every document a vector of `model`; return how many documents were embedded by this call.
+
+    `embed` returns a vector for each text and payload, or None where the model finds nothing. Whatever it
+    raises ends the call; what was embedded until then is kept for the next one with the same model. But after one
+    of `failing` what is not embedded yet becomes pending, and the model is changed.
+    """
+    t = store.tables
+    with store.writing("reembedding") as transaction:
+        goal = f"{model}\n{dim}"
+        if transaction.meta("reembedding") != goal:  # vectors of another model that was begun are useless
+            transaction.connection.execute(f"DELETE FROM {t.staged_vector}")
+            transaction.settle(reembedding=goal)
+    n_embedded = 0
+    last: int | None = None
+    refused = is_down = False
+    while True:
+        missing = _missing(engine, batch_size)
+        if missing:
+            if last is not None and missing[0][0] <= last:
+                raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
+            last = missing[0][0]
+            try:
+                rows = [] if is_down else _embed(missing, embed, engine.dtype)
+            except failing:
+                is_down = True
+            if is_down:
+                rows = [(seq, None) for seq, _ in missing if not _make_pending(engine, seq)]
+            with store.writing("reembedding") as transaction:
+                _stage(transaction, rows, goal)
+            n_embedded += 0 if is_down else len(rows)
+            progress.update(len(rows))
+            refused = False
+            continue
+        if _swap(engine, model, dim, goal):
+            return n_embedded
+        if refused:  # once: a document was written meanwhile, and the next look finds it
+            raise CorruptIndexError("documents without a vector cannot be found", path=store.path)
+        refused = True
+
+
+def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, bytes | None] | None]]:
+    """Return (seq, (text, payload)) of documents without a new vector; (seq, None) if a tenant's key was destroyed."""
+    store = engine.file("reembed")
+    t = store.tables
+    connection = store.reading_connection()
+    with store.snapshot():
+        found = connection.execute(
+            f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
+            f"{_missing_rows(connection, t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
+            (limit,),
+        ).fetchall()
+        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in found]
+
+
+def _embed(
+    missing: Sequence[tuple[int, tuple[str, bytes | None] | None]], embed: Embed, dtype: str
+) -> list[tuple[int, bytes | None]]:
+    documents = [document for _, document in missing if document is not None]
+    vectors = iter(embed(documents) if documents else [])
+    rows = [(seq, None if document is None else next(vectors)) for seq, document in missing]
+    return [(seq, None if vector is None else encode(vector, dtype)) for seq, vector in rows]
+
+
+def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
+    t = transaction.tables
+    if transaction.meta("reembedding") != goal:
+        raise StoreError("reembedding: another process began to change to another model")
+    if any(data is not None and has_passages(data) for _, data in rows):
+        note_passages(transaction.connection)
+    if has_data_keys(transaction.connection):
+        rows = [(seq, data if data is None else transaction.sealed_vector(seq, data)) for seq, data in rows]
+    # A document may have been deleted or replaced while its text was embedded: then it has no row of this number.
+    transaction.connection.executemany(
+        f"INSERT OR REPLACE INTO {t.staged_vector} SELECT seq, ? FROM {t.document} WHERE seq = ?",
+        [(data, seq) for seq, data in rows],
+    )
+
+
+def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
+    """Let the new vectors take the place of the old ones, if every document has one."""
+    store = engine.file("reembed")
+    t = store.tables
+    with store.writing("reembedding") as transaction:
+        execute = transaction.connection.execute
+        if transaction.meta("reembedding") != goal:
+            raise StoreError("reembedding: another process began to change to another model")
+        if execute(f"SELECT 1 {_missing_rows(transaction.connection, t)} LIMIT 1").fetchone() is not None:
+            return False
+        _count_vectors(transaction)
+        execute(f"DELETE FROM {t.vector}")
+        execute(f"INSERT INTO {t.vector} SELECT seq, data FROM {t.staged_vector} WHERE data IS NOT NULL")
+        execute(f"DELETE FROM {t.staged_vector}")
+        execute(f"DELETE FROM {t.image}")
+        for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
+            transaction.renew(key)
+        generation = transaction.identity().generation + 1
+        transaction.settle(model=model, dim=dim, generation=generation, reembedding=None)
+        transaction.commit()
+        engine.adopt_model()
+    return True
+
+
+def _count_vectors(transaction: Transaction) -> None:
+    """Say what the swap does to the scopes: how many vectors they will have, and of sealed rows which."""
+    t = transaction.tables
+    execute = transaction.connection.execute
+    for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
+        transaction.change(key)
+    for sign, table in ((-1, t.vector), (1, t.staged_vector)):
+        counts = execute(
+            f"SELECT d.scope, count(*) FROM {table} v JOIN {t.document} d ON d.seq = v.seq "
+            "WHERE v.data IS NOT NULL GROUP BY d.scope"
+        ).fetchall()
+        for key, n in counts:
+            execute(f"UPDATE {t.scope} SET vectors = vectors + ? WHERE key = ?", (sign * n, key))
+        if has_data_keys(transaction.connection):
+            for key, seq, tag in execute(
+                f"SELECT d.scope, d.seq, substr(v.data, -16) FROM {table} v JOIN {t.document} d ON d.seq = v.seq "
+                "WHERE v.data IS NOT NULL AND typeof(d.text) = 'blob'"
+            ):
+                transaction.exchange_vector(key, sign, seq, tag)
+
+
+def _make_pending(engine: DurableEngine, seq: int) -> bool:
+    """Write a document anew, as a pending one with the vector that it has; False if it cannot be read or is gone."""
+    try:
+        found = engine.file("reembed").at(seq)
+        if found is None:
+            return False
+        document = engine.document(*found)
+        engine.upsert_versioned(
+            [document.id],
+            [document.text],
+            scope=document.scope,
+            versions=[seq],
+            vectors=[document.vector],
+            payloads=[with_pending(document.payload)],
+        )
+    except (
+        VersionConflictError,
+        CorruptIndexError,
+    ):  # written anew, deleted or expired meanwhile; or damaged
+        return False
+    return True

@@ -1,0 +1,265 @@
+"""Tables beside the collections, and which of their columns are sealed.
+
+The file says it: a row of `sealed_table` for each table, written in the transaction that makes the table. So what is
+sealed does not depend on which modules a process has imported. (The tables of feedback, one a collection, are the
+store's own and have no row.) The rules are data, read with every identifier checked:
+
+    key      the columns that name a row
+    bound    the columns that are authenticated with a sealed cell
+    form     how they are written: "list" (JSON) or "dots"
+    sealed   the columns that are sealed; the first is never empty in a plain row
+    empty    whether empty texts are sealed, too
+    hashes   the columns with hashes of contents, keyed once the tenant has a key
+    owner    how a row is a tenant's: by its column `tenant` (empty), or by other rows: [[column, table, column], ..]
+    counted  whether the rows are in a digest (:mod:`scrubjay.store.sqlite.digests`); they have a column `tenant`
+    marker   a table in which format 2 noted the tenants whose rows it had sealed
+    grown    whether columns were added behind the last one, which was never NULL: trailing NULLs are not in the digest,
+             so rows from before have the digest that they had
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.rows.decoding import name_of
+from scrubjay.store.rows.sealed import SEALED, unescaped
+
+__all__ = ["Rules", "has_plain_rows", "has_rows", "place", "register", "rules", "seal_tables", "unguarded"]
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+class Seals(Protocol):
+    """What a store's cipher does for a table."""
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return the bytes as they are to be stored, within a transaction."""
+        ...
+
+    def digest(self, tenant: str, data: bytes) -> bytes:
+        """Return a keyed hash."""
+        ...
+
+
+class Rules(NamedTuple):
+    """What is sealed of one table."""
+
+    name: str
+    key: tuple[str, ...]
+    bound: tuple[str, ...] = ()
+    form: str = "list"
+    sealed: tuple[str, ...] = ()
+    empty: bool = False
+    hashes: tuple[str, ...] = ()
+    owner: tuple[tuple[str, str, str], ...] = ()
+    counted: bool = True
+    marker: str | None = None
+    grown: bool = False
+
+    @property
+    def owned(self) -> str:
+        """The condition that a row is the tenant's; its parameters are `asked` of the tenant."""
+        if not self.owner:
+            return "tenant = ?"
+        ways = (f"SELECT {column} FROM {table} WHERE tenant = ?" for _, table, column in self.owner)
+        return f"{self.owner[0][0]} IN ({' UNION ALL '.join(ways)})"
+
+    def asked(self, tenant: str) -> tuple[str, ...]:
+        """Return the parameters of `owned`."""
+        return (tenant,) * max(1, len(self.owner))
+
+    @property
+    def plain(self) -> str:
+        """The condition that a row is plain."""
+        first = self.sealed[0]
+        return (
+            f"{first} IS NOT NULL AND hex(substr(CAST({first} AS BLOB), 1, 2)) <> '{SEALED.hex().upper()}'"
+            + ("" if self.empty else f" AND {first} <> ''")
+        )
+
+
+def register(connection: sqlite3.Connection, rules: Rules) -> None:
+    """Say of a table what is sealed; the caller holds the transaction that makes it."""
+    said = {name: value for name, value in rules._asdict().items() if name != "name"}
+    connection.execute(
+        "INSERT OR REPLACE INTO sealed_table(name, rules) VALUES (?, ?)", (rules.name, json.dumps(said))
+    )
+
+
+def rules(connection: sqlite3.Connection) -> list[Rules]:
+    """Return the rules of every table that the file has.
+
+    Raises:
+        CorruptIndexError: they were changed in the file.
+    """
+    found = connection.execute(
+        "SELECT r.name, r.rules FROM sealed_table r JOIN sqlite_master m ON m.type = 'table' AND m.name = r.name "
+        "ORDER BY r.name"
+    ).fetchall()
+    notes = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND (name = 'feedback' OR name IN ("
+        "SELECT 'feedback_' || number FROM collection))"
+    ).fetchall()
+    return [
+        *(
+            Rules(name, key=("number",), bound=("number",), form="dots", sealed=("query",), empty=True)
+            for (name,) in notes
+        ),
+        *(_read(name, said) for name, said in found),
+    ]
+
+
+def _read(name: Any, said: Any) -> Rules:
+    try:
+        given = json.loads(said)
+        columns = {field: tuple(given[field]) for field in ("key", "bound", "sealed", "hashes")}
+        owner = tuple((str(a), str(b), str(c)) for a, b, c in given["owner"])
+        form, empty, counted, marker = given["form"], given["empty"], given["counted"], given["marker"]
+        grown = bool(given.get("grown", False))  # files of before do not say it
+    except (TypeError, ValueError, KeyError, RecursionError):
+        raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file") from None
+    identifiers = [name, *(one for way in owner for one in way)]
+    for some in columns.values():
+        identifiers += some
+    identifiers += [] if marker is None else [marker]
+    if form not in ("list", "dots") or not all(
+        isinstance(one, str) and _NAME.fullmatch(one) for one in identifiers
+    ):
+        raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file")
+    return Rules(
+        name,
+        **columns,
+        form=form,
+        empty=bool(empty),
+        owner=owner,
+        counted=bool(counted),
+        marker=marker,
+        grown=grown,
+    )
+
+
+def place(table: str, column: str, form: str, bound: list[Any]) -> str:
+    """Return where a cell is, for the cipher.
+
+    >>> place("memory_fact", "content", "list", ["fact_1", "jane", ""])
+    'memory_fact.content ["fact_1", "jane", ""]'
+    >>> place("memory_event", "data", "dots", [3, 1])
+    'memory_event.data 3.1'
+    """
+    said = json.dumps(bound) if form == "list" else ".".join(map(str, bound))
+    return f"{table}.{column} {said}"
+
+
+def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
+    """Return the name of a table in which something of a tenant is plain, or None."""
+    for one in rules(connection):
+        if (
+            one.sealed
+            and connection.execute(
+                f"SELECT 1 FROM {one.name} WHERE {one.owned} AND {one.plain} LIMIT 1", one.asked(tenant)
+            ).fetchone()
+        ):
+            return one.name
+    return None
+
+
+def has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any table has a row of a tenant."""
+    return any(
+        connection.execute(
+            f"SELECT 1 FROM {one.name} WHERE {one.owned} LIMIT 1", one.asked(tenant)
+        ).fetchone()
+        for one in rules(connection)
+    )
+
+
+def seal_tables(connection: sqlite3.Connection, cipher: Seals, tenant: str, *, first: bool) -> None:
+    """Seal what is plain of a tenant in every table, within a transaction of the store.
+
+    Args:
+        connection: of the transaction.
+        cipher: of the store.
+        tenant: whose rows.
+        first: the hashes of the tenant are not keyed yet.
+    """
+    known = rules(connection)
+    with unguarded(connection, [one.name for one in known]):
+        for one in known:
+            if one.sealed:
+                _seal_table(connection, cipher, one, tenant)
+            elif first and not _is_marked(connection, one.marker, tenant):
+                _key_hashes(connection, cipher, one, tenant)
+
+
+def _is_marked(connection: sqlite3.Connection, marker: str | None, tenant: str) -> bool:
+    return (
+        marker is not None
+        and connection.execute(f"SELECT 1 FROM {marker} WHERE tenant = ?", (tenant,)).fetchone() is not None
+    )
+
+
+@contextmanager
+def unguarded(connection: sqlite3.Connection, tables: list[str]) -> Iterator[None]:
+    """Set the rules aside that forbid to change rows of some tables, within a transaction of the store.
+
+    No other writer is active meanwhile, and a transaction that fails restores the rules as well.
+    """
+    marks = ", ".join("?" * len(tables))
+    found = connection.execute(
+        f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN ({marks})", tables
+    )
+    triggers = [(name_of(name), name_of(statement)) for name, statement in found.fetchall()]
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER main.{_quoted(name)}")
+    yield
+    for _, statement in triggers:
+        connection.execute(statement)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenant: str) -> None:
+    parts = (one.key, one.bound, one.sealed, one.hashes)
+    wanted = ", ".join(column for part in parts for column in part)
+    assignments = ", ".join(f"{column} = ?" for column in (*one.sealed, *one.hashes))
+    is_row = " AND ".join(f"{column} = ?" for column in one.key)
+    found = connection.execute(
+        f"SELECT {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}", one.asked(tenant)
+    ).fetchall()
+    for values in found:
+        at, split = 0, []
+        for part in parts:
+            split.append(list(values[at : at + len(part)]))
+            at += len(part)
+        key, bound, cells, hashes = split
+        fresh = [
+            cell
+            if cell is None or (cell == "" and not one.empty)
+            else cipher.seal(
+                tenant,
+                place(one.name, column, one.form, bound),
+                cell.encode() if isinstance(cell, str) else unescaped(bytes(cell)),
+            )
+            for column, cell in zip(one.sealed, cells, strict=True)
+        ]
+        fresh += [cipher.digest(tenant, hash) if hash else hash for hash in hashes]
+        connection.execute(f"UPDATE {one.name} SET {assignments} WHERE {is_row}", (*fresh, *key))
+
+
+def _key_hashes(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenant: str) -> None:
+    for column in one.hashes:
+        for (hash,) in connection.execute(
+            f"SELECT DISTINCT {column} FROM {one.name} WHERE {one.owned}", one.asked(tenant)
+        ).fetchall():
+            connection.execute(
+                f"UPDATE {one.name} SET {column} = ? WHERE {one.owned} AND {column} = ?",
+                (cipher.digest(tenant, hash), *one.asked(tenant), hash),
+            )

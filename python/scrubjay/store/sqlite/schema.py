@@ -1,0 +1,370 @@
+"""The tables of the file, and how its format is recognised.
+
+`application_id` identifies the file as ours, `user_version` is its format; an older format is migrated
+(:mod:`scrubjay.store.sqlite.migration`), a newer one is refused. A file that has data keys of encrypted tenants carries
+a flag beside the format, so that versions of Scrubjay without encryption refuse it, and so does one whose documents
+have a context or passages with vectors of their own; other files are unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from functools import cache
+
+from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.store.rows.decoding import shown
+from scrubjay.store.rows.identity import IDENTITY, is_collection_name
+from scrubjay.store.rows.sealed import OVERHEAD_BYTES
+from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.vectors import fits
+
+__all__ = [
+    "APPLICATION_ID",
+    "COLLECTIONS",
+    "CONTEXTS",
+    "ENCRYPTED",
+    "FLAGS",
+    "FORMAT",
+    "PASSAGES",
+    "SEALED_TABLES",
+    "Tables",
+    "all_tables",
+    "collection_names",
+    "create",
+    "create_collection",
+    "create_data_keys",
+    "create_tables",
+    "drop_collection",
+    "find_collection",
+    "has_data_keys",
+    "hold_to_rows",
+    "is_current",
+    "missing_tables",
+    "note_contexts",
+    "note_passages",
+    "read_identity",
+    "recognise",
+    "run_script",
+    "set_meta",
+    "version_of",
+]
+
+APPLICATION_ID = 0x534A4159  # "SJAY"
+FORMAT = 4
+# Flags beside the format, of files that versions of Scrubjay without the feature must not open.
+ENCRYPTED = 0x100  # it has data keys
+CONTEXTS = 0x200  # documents have a context, whose words belong to their terms
+PASSAGES = 0x400  # documents have several vectors, one for each passage of their text
+FLAGS = ENCRYPTED | CONTEXTS | PASSAGES
+
+_NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
+
+# The tables of one collection; {s} is "" for the one without a name, "_" and its number for the others.
+_TABLES = """
+CREATE TABLE meta{s}(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+-- One row for every scope that was ever written to, kept after erasure so that versions never go back. '' is "none".
+CREATE TABLE scope{s}(
+  key INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL, user TEXT NOT NULL, agent TEXT NOT NULL,
+  version INTEGER NOT NULL,            -- the last write that touched it
+  horizon INTEGER NOT NULL DEFAULT 0,  -- what is older than this must be read anew, it cannot be caught up
+  documents INTEGER NOT NULL DEFAULT 0,
+  vectors INTEGER NOT NULL DEFAULT 0,  -- how many of them have one
+  digest BLOB,                         -- of an encrypted tenant's rows
+  UNIQUE(tenant, user, agent));
+CREATE INDEX scope_version{s} ON scope{s}(version);
+
+-- seq is the order of writing; a new version of a document is a new row. Times are microseconds since 1970, UTC.
+CREATE TABLE document{s}(
+  seq INTEGER PRIMARY KEY,
+  id NOT NULL,                         -- INTEGER or TEXT, never converted
+  scope INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  payload BLOB,                        -- JSON: metadata, created_at, expires_at, as they are returned
+  created_at INTEGER, updated_at INTEGER NOT NULL, expires_at INTEGER,
+  hash BLOB NOT NULL,                  -- of text and payload
+  UNIQUE(id, scope));                  -- the key; in this order, so that an id is found in whatever scopes it is
+CREATE INDEX document_scope{s} ON document{s}(scope);
+CREATE INDEX document_expiry{s} ON document{s}(scope, expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE vector{s}(seq INTEGER PRIMARY KEY, data BLOB NOT NULL);        -- by the model that meta names
+CREATE TABLE staged_vector{s}(seq INTEGER PRIMARY KEY, data BLOB);          -- of the model that reembed() changes to
+
+-- Ids that were deleted from a scope, until its images are newer: one read later must not bring them back.
+CREATE TABLE tombstone{s}(seq INTEGER PRIMARY KEY, scope INTEGER NOT NULL, id NOT NULL);
+CREATE INDEX tombstone_scope{s} ON tombstone{s}(scope);
+
+CREATE TABLE event{s}(number INTEGER PRIMARY KEY, at INTEGER NOT NULL, reason TEXT NOT NULL,
+                   scope INTEGER NOT NULL, documents INTEGER NOT NULL);
+
+-- Native chunks as of a version of their scope. Never needed, only faster.
+CREATE TABLE image{s}(
+  number INTEGER PRIMARY KEY,
+  scope INTEGER NOT NULL, ordinal INTEGER NOT NULL, n_chunks INTEGER NOT NULL, version INTEGER NOT NULL,
+  data BLOB NOT NULL, UNIQUE(scope, ordinal));
+"""
+
+# The collections that have a name. A number is never reused, so none is mistaken for a dropped one.
+COLLECTIONS = "CREATE TABLE collection(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)"
+
+# One data key for each encrypted tenant, for all collections: store/keys/encryption.py.
+_DATA_KEYS = """
+CREATE TABLE IF NOT EXISTS data_key(
+  tenant TEXT PRIMARY KEY, id BLOB NOT NULL,
+  whole INTEGER NOT NULL,              -- marks: nothing is in the clear, scopes have digests
+  fingerprint BLOB NOT NULL,           -- of the master key
+  wrapped BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+@cache
+def _columns() -> dict[str, list[str]]:
+    """Table -> the names of its columns, by a database of its own."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(_TABLES.replace("{s}", ""))
+        return {
+            name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})").fetchall()]
+            for name in _NAMES
+        }
+    finally:
+        connection.close()
+
+
+# Tables beside the collections that hold sealed values (store/sqlite/registry.py), and the digests of their rows.
+SEALED_TABLES = """
+CREATE TABLE sealed_table(name TEXT PRIMARY KEY, rules TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE table_digest(tenant TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
+                          PRIMARY KEY(tenant, name)) WITHOUT ROWID;
+"""
+
+
+def recognise(connection: sqlite3.Connection, path: str) -> bool:
+    """Return whether the file is an index (False: it is empty, and can become one).
+
+    Raises:
+        StoreFormatError: it is something else, or newer than this version of Scrubjay.
+    """
+    alone = not connection.in_transaction
+    if alone:
+        connection.execute("BEGIN")  # or another process could make the tables between one look and the next
+    try:
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        if alone and connection.in_transaction:
+            connection.execute("ROLLBACK")
+    if n_tables == 0 and application_id == 0:
+        return False
+    if n_tables == 0 and application_id == APPLICATION_ID:
+        raise CorruptIndexError("its tables are gone", path=path)
+    if application_id != APPLICATION_ID:
+        raise StoreFormatError(f"path: expected a Scrubjay index, got another SQLite database: {path}")
+    if version & ~FLAGS > FORMAT:
+        raise StoreFormatError(
+            f"path: expected format {FORMAT} or older, got format {version} of a newer Scrubjay: {path}"
+        )
+    return True
+
+
+class Tables:
+    """The names of one collection's tables."""
+
+    __slots__ = ("suffix", *_NAMES)
+
+    def __init__(self, number: int = 0) -> None:
+        self.suffix = f"_{number}" if number else ""
+        for name in _NAMES:
+            setattr(self, name, name + self.suffix)
+
+    def all(self) -> list[str]:
+        """Return the names of all of them."""
+        return [name + self.suffix for name in _NAMES]
+
+    meta: str
+    scope: str
+    document: str
+    vector: str
+    staged_vector: str
+    tombstone: str
+    event: str
+    image: str
+
+
+def create(connection: sqlite3.Connection, identity: Identity) -> None:
+    """Create the tables of a new index; the caller holds the write transaction."""
+    run_script(connection, COLLECTIONS)
+    run_script(connection, SEALED_TABLES)
+    create_tables(connection, Tables(), identity)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def create_collection(connection: sqlite3.Connection, name: str, identity: Identity) -> Tables:
+    """Create the tables of a new collection; the caller holds the write transaction."""
+    number = connection.execute("INSERT INTO collection(name) VALUES (?)", (name,)).lastrowid
+    tables = Tables(int(number or 0))
+    create_tables(connection, tables, identity)
+    return tables
+
+
+def find_collection(connection: sqlite3.Connection, name: str) -> Tables | None:
+    """Return the tables of the collection with this name, or None."""
+    found = connection.execute("SELECT number FROM collection WHERE name = ?", (name,)).fetchone()
+    return None if found is None else _tables(found[0])
+
+
+def collection_names(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the collections that have one, in alphabetical order."""
+    names = [name for (name,) in connection.execute("SELECT name FROM collection ORDER BY name").fetchall()]
+    for name in names:
+        if not is_collection_name(name):
+            raise CorruptIndexError(
+                f"collection.name: expected 1 to 200 printable characters, got {shown(name)}"
+            )
+    return names
+
+
+def all_tables(connection: sqlite3.Connection) -> list[Tables]:
+    """Return the tables of every collection, the one without a name first."""
+    numbers = connection.execute("SELECT number FROM collection ORDER BY number").fetchall()
+    return [Tables(), *(_tables(number) for (number,) in numbers)]
+
+
+def _tables(number: object) -> Tables:
+    if not isinstance(number, int) or number < 1:
+        raise CorruptIndexError(f"collection.number: expected an integer from 1, got {number!r}")
+    return Tables(number)
+
+
+def missing_tables(connection: sqlite3.Connection, tables: Tables) -> list[str]:
+    """Return the tables of a collection that are not in the file; a column that is missing counts."""
+    missing = []
+    for name, columns in _columns().items():
+        table = name + tables.suffix
+        found = [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
+        if found != columns:
+            missing.append(table)
+    return missing
+
+
+def drop_collection(connection: sqlite3.Connection, name: str) -> None:
+    """Drop a collection's tables; the caller holds the write transaction."""
+    tables = find_collection(connection, name)
+    if tables is not None:
+        for table in tables.all():
+            connection.execute(f"DROP TABLE {table}")
+        for table in ("feedback", "pending"):  # made by the first note, see feedback.py and pending.py
+            connection.execute(f"DROP TABLE IF EXISTS {table}{tables.suffix}")
+        connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
+        connection.execute("DELETE FROM collection WHERE name = ?", (name,))
+
+
+def create_tables(connection: sqlite3.Connection, tables: Tables, identity: Identity) -> None:
+    """Create the tables of one collection; the caller holds the write transaction."""
+    run_script(connection, _TABLES.replace("{s}", tables.suffix))
+    set_meta(
+        connection,
+        tables,
+        dim=identity.dim,
+        metric=identity.metric,
+        dtype=identity.dtype,
+        analyzer=identity.analyzer,
+        model=identity.model,
+        id_kind=None,
+        generation=0,
+        documents=0,
+    )
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the file has this format."""
+    return bool(version_of(connection) & ~FLAGS == FORMAT)
+
+
+def has_data_keys(connection: sqlite3.Connection) -> bool:
+    """Whether any tenant of the file ever was encrypted."""
+    return bool(version_of(connection) & ENCRYPTED)
+
+
+def create_data_keys(connection: sqlite3.Connection) -> None:
+    """Let the file have data keys; the caller holds the write transaction."""
+    version = version_of(connection)
+    if not version & ENCRYPTED:
+        run_script(connection, _DATA_KEYS)
+        connection.execute(f"PRAGMA user_version = {version | ENCRYPTED}")
+
+
+def note_contexts(connection: sqlite3.Connection) -> None:
+    """Say that documents have a context; the caller holds the write transaction."""
+    _note(connection, CONTEXTS)
+
+
+def note_passages(connection: sqlite3.Connection) -> None:
+    """Say that documents have vectors of passages; the caller holds the write transaction."""
+    _note(connection, PASSAGES)
+
+
+def _note(connection: sqlite3.Connection, flag: int) -> None:
+    version = version_of(connection)
+    if not version & flag:
+        connection.execute(f"PRAGMA user_version = {version | flag}")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a file with its flags."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Execute statements inside the transaction (executescript would commit it first)."""
+    for statement in re.sub("--.*", "", script).split(";"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+def set_meta(connection: sqlite3.Connection, tables: Tables, **values: object) -> None:
+    """Write named values."""
+    connection.executemany(
+        f"INSERT OR REPLACE INTO {tables.meta}(name, value) VALUES (?, ?)", list(values.items())
+    )
+
+
+def read_identity(connection: sqlite3.Connection, tables: Tables) -> Identity:
+    """Read what a collection is made of."""
+    meta = dict(connection.execute(f"SELECT name, value FROM {tables.meta}").fetchall())
+    for name, is_right in IDENTITY.items():
+        if name not in meta or not is_right(meta[name]):
+            given = repr(meta[name])[:60] if name in meta else "nothing"
+            raise CorruptIndexError(f"{tables.meta}.{name}: expected what an index is made of, got {given}")
+    return Identity(**{name: meta[name] for name in IDENTITY})
+
+
+def hold_to_rows(connection: sqlite3.Connection, tables: Tables) -> None:
+    """Hold what a collection is said to be made of to some of its documents and vectors.
+
+    Raises:
+        CorruptIndexError: they contradict each other.
+    """
+    identity = read_identity(connection, tables)
+    kinds = {"text": "str", "integer": "int"}
+    found = connection.execute(f"SELECT typeof(id) FROM {tables.document} LIMIT {_SAMPLE}").fetchall()
+    seen = {kinds[kind] for (kind,) in found if kind in kinds}
+    if seen and identity.id_kind not in seen:
+        raise CorruptIndexError(f"{tables.meta}.id_kind is {identity.id_kind!r}, and ids are {seen.pop()}")
+    sizes = connection.execute(
+        f"SELECT length(data) FROM {tables.vector} WHERE typeof(data) = 'blob' LIMIT {_SAMPLE}"
+    ).fetchall()
+    dim, dtype = identity.dim, identity.dtype
+    right = (
+        dim is not None and (fits(size, dim, dtype) or fits(size - OVERHEAD_BYTES, dim, dtype))
+        for (size,) in sizes
+    )
+    if len(sizes) > 1 and not any(right):
+        raise CorruptIndexError(f"{tables.meta}.dim is {identity.dim}, and vectors have {sizes[0][0]} bytes")
+
+
+_SAMPLE = 5  # one row that is damaged itself shall not stop the others

@@ -1,0 +1,508 @@
+"""The store in one SQLite file: rows, deletion events and chunk images in one transaction domain.
+
+Write-ahead log; with durability "full" (the default) an acknowledged write survives loss of power, with "normal" it
+survives the death of the process, and a loss of power may take the last writes but never the file's integrity. Writers
+of several threads wait for the disk together (:mod:`scrubjay.store.sqlite.syncing`); others may see a write before
+that.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from scrubjay._native import Scope
+from scrubjay.errors import ClosedError, CorruptIndexError, StoreBusyError, StoreError, StoreFormatError
+from scrubjay.locks import is_mine, renew_in_children
+from scrubjay.store.keys.encryption import KeyRing
+from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.erased import ErasureReport, search_files
+from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.report import CheckReport
+from scrubjay.store.rows.stored import Identity, RowId, StoredRow
+from scrubjay.store.sqlite import pending, schema, shrinking
+from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite.connections import (
+    Readers,
+    StoreConnection,
+    connect,
+    hold_to_size,
+    size_of,
+    translated,
+)
+from scrubjay.store.sqlite.descriptors import looking_at
+from scrubjay.store.sqlite.feedback import read_notes, write_note
+from scrubjay.store.sqlite.foreign import check_place, recognised
+from scrubjay.store.sqlite.images import Images
+from scrubjay.store.sqlite.inspection import inspect_file
+from scrubjay.store.sqlite.migration import migrate
+from scrubjay.store.sqlite.place import name_of, place_of
+from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.syncing import SharedSync
+from scrubjay.store.sqlite.transaction import Transaction
+
+__all__ = ["SqliteStore", "check_identity"]
+
+_STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
+_STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
+
+
+class SqliteStore(ReadingStore):
+    """One collection of one index file. Any thread may use it; see :mod:`scrubjay.store.rows.stored` for the questions.
+
+    Args:
+        path: the file; created if it does not exist.
+        identity: of a collection that is made.
+        durability: "full" or "normal".
+        busy_seconds: how long to wait for another writer.
+        collection: its name; "" for the collection that every file has.
+        ring: the keys of encrypted tenants; None: no keys.
+        read_only: nothing is made or written, not even by housekeeping; what would write raises StoreError.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        identity: Identity,
+        *,
+        durability: str,
+        busy_seconds: float,
+        collection: str = "",
+        ring: KeyRing | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self._read_only = read_only
+        if read_only and not path.is_file():
+            raise StoreFormatError(f"path: expected an index, there is no such file: {path}")
+        self.cipher = Cipher(ring, self.reading_connection)
+        self.path = path
+        self.collection = collection
+        self._busy_seconds = busy_seconds
+        self.write_lock = threading.RLock()
+        """The writer's turn."""
+        self._in_background = False  # whose holder will finish soon
+        self._n_changes = 0  # that this store began or ended; odd while it writes
+        self._closed = False
+        check_place(path)
+        with recognised(path), translated(path, "opening"):
+            hold_to_size(path)
+            # The last connection that closes the file removes its log, if it may write; so a reader is given that
+            # right as well.
+            self._writer = connect(
+                path,
+                durability=durability,
+                busy_seconds=busy_seconds,
+                read_only=read_only and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)),
+            )
+            self._writer.cipher = self.cipher
+            try:
+                if read_only:
+                    self._writer.execute("PRAGMA query_only = ON")
+                self._prepare(identity)
+                self.tables = self._prepare_collection(identity)
+            except BaseException:
+                self._writer.close()
+                raise
+        self._readers = Readers(path, busy_seconds, self.cipher)
+        self._images = Images(self.tables, self.cipher, self.reading_connection)
+        renew_in_children(self, "write_lock")
+        self.looking = looking_at(path)
+        real = path.resolve()  # SQLite follows links
+        self._files = tuple(real.with_name(real.name + end) for end in ("", "-wal", "-shm", "-journal"))
+        self._sync: SharedSync | None = None
+        if durability == "full" and not read_only:
+            self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
+            self._sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
+        self._wal_index = self.looking.wal_index(self.files()[2])
+
+    def _prepare(self, identity: Identity) -> None:
+        known = schema.recognise(self._writer, str(self.path))
+        if self._read_only:
+            if not known or not schema.is_current(self._writer):
+                found = (
+                    "an older format, which opening it once for writing changes" if known else "an empty file"
+                )
+                raise StoreFormatError(f"path: expected an index of this format, got {found}: {self.path}")
+            return
+        if known:
+            self._write_ahead()  # a backup has none yet
+        else:
+            self._writer.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
+            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction gives pages back in steps
+            self._write_ahead()
+            self._writer.execute("BEGIN IMMEDIATE")
+            if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
+                schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
+            self._writer.execute("COMMIT")
+        if not schema.is_current(self._writer):
+            self._writer.execute("BEGIN IMMEDIATE")
+            migrate(self._writer)
+            self._writer.execute("COMMIT")
+
+    def _write_ahead(self) -> None:
+        """Switch the file to a write-ahead log. SQLite does not wait here for another process that does the same."""
+        last = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() >= last:
+                    raise
+                time.sleep(0.002)
+        if mode != ("wal",):
+            raise StoreError(f"the file system does not allow a write-ahead log: {self.path}")
+
+    def _prepare_collection(self, identity: Identity) -> Tables:
+        while True:
+            tables = self._find_or_create(identity)
+            self._writer.execute("BEGIN")  # one state of the file: other processes may write meanwhile
+            try:
+                if self.collection:
+                    found = schema.find_collection(self._writer, self.collection)
+                    if found is None:
+                        continue  # another process dropped it
+                    tables = found
+                if missing := schema.missing_tables(self._writer, tables):
+                    raise CorruptIndexError(
+                        f"tables that are missing or not as they were made: {', '.join(missing)}"
+                    )
+                schema.hold_to_rows(self._writer, tables)
+            finally:
+                self._writer.rollback()
+            return tables
+
+    def _find_or_create(self, identity: Identity) -> Tables:
+        if self.collection == "":
+            return Tables()
+        tables = schema.find_collection(self._writer, self.collection)
+        if tables is None and self._read_only:
+            raise StoreFormatError(f"collection: there is no {self.collection!r}: {self.path}")
+        if tables is None:
+            self._writer.execute("BEGIN IMMEDIATE")
+            tables = schema.find_collection(self._writer, self.collection)
+            if tables is None:
+                tables = schema.create_collection(self._writer, self.collection, identity)
+            self._writer.execute("COMMIT")
+        return tables
+
+    # ------------------------------------------------------------------ writing
+
+    @contextmanager
+    def writing(
+        self,
+        doing: str,
+        *,
+        scopes: Iterable[Scope] | None = None,
+        wait: bool = True,
+        in_background: bool = False,
+        is_log: bool = False,
+        ids: Sequence[RowId] = (),
+    ) -> Iterator[Transaction]:
+        """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
+
+        Args:
+            doing: what is being done, for the message of an error.
+            scopes, ids: of no effect: a file has one writer, whatever it writes, and asks nobody.
+            wait: for another writer, as long as the index waits.
+            in_background: this is not the caller's write; foreground writers wait for its end even past
+                their busy timeout.
+            is_log: nothing is written but what nobody keeps by :meth:`rows_version`.
+
+        Raises:
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+            StoreError: the transaction could not be written; nothing of it was. Or the disk failed afterwards: then it
+                is written, and may not survive a loss of power.
+        """
+        with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
+            if self._is_writing():  # this thread itself: its turn may be taken again
+                raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
+            try:
+                self._n_changes += not is_log
+                if not wait:
+                    self._writer.execute("PRAGMA busy_timeout = 0")
+                try:
+                    self._writer.rows("BEGIN IMMEDIATE")
+                finally:
+                    if not wait:
+                        self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
+                self.cipher.begin(self._writer)
+                transaction = Transaction(self._writer, self.tables, self.cipher)
+                yield transaction
+                if not transaction.committed:
+                    transaction.commit()
+            finally:
+                self._n_changes += not is_log  # at both ends: what was read meanwhile may be of either side
+                self.cipher.end(committed=not self._is_writing())
+                if self._is_writing():
+                    self._writer.execute("ROLLBACK")
+        if self._sync is not None and not in_background:  # upkeep may be lost: it is done again
+            with translated(self.path, doing):
+                self._sync.wait()
+        if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
+            self.cipher.ring.destroy(transaction.released)
+
+    def _is_writing(self) -> bool:
+        return self._writer.in_transaction
+
+    @contextmanager
+    def stepping(self, doing: str) -> Iterator[StoreConnection]:
+        """Take the writer's turn and a transaction for a step of upkeep: what is committed means the same as before.
+
+        The commit does not wait for the disk and brings no log into the file.
+
+        Raises:
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+        """
+        last = time.monotonic() + self._busy_seconds
+        while True:
+            with self._turn(doing, in_background=True), translated(self.path, doing):
+                if self._is_writing():  # this thread itself: its turn may be taken again
+                    raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
+                settings = {
+                    name: self._writer.row(f"PRAGMA {name}")[0] for name in (*_STEP_SETTINGS, "busy_timeout")
+                }
+                try:
+                    busy = min(self._busy_seconds, _STEP_BUSY_SECONDS)
+                    self._writer.execute(f"PRAGMA busy_timeout = {int(busy * 1000)}")
+                    for name, value in _STEP_SETTINGS.items():
+                        self._writer.execute(f"PRAGMA {name} = {value}")
+                    if self._begun():
+                        yield self._writer
+                        self._writer.execute("COMMIT")
+                        return
+                finally:
+                    if self._is_writing():
+                        self._writer.execute("ROLLBACK")
+                    for name, value in settings.items():
+                        self._writer.execute(f"PRAGMA {name} = {value}")
+            if time.monotonic() >= last:
+                raise StoreBusyError(
+                    f"{doing}: another writer held the index for longer than busy_timeout: {self.path}"
+                )
+            time.sleep(0.002)  # without the turn: writers of this process need not wait for those of others
+
+    def _begun(self) -> bool:
+        """Begin a transaction, unless another process has one."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            return False
+        return True
+
+    @contextmanager
+    def exclusively(self, doing: str, *, in_background: bool = False) -> Iterator[StoreConnection]:
+        """Take the writer's turn without a transaction, for checkpoints and the like."""
+        with self._turn(doing, in_background=in_background), translated(self.path, doing):
+            yield self._writer
+
+    @contextmanager
+    def _turn(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[None]:
+        self.check_open()  # first: after a fork the lock may be held by a thread of the parent
+        taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
+        while not taken and wait and self._in_background:
+            taken = self.write_lock.acquire(timeout=1)
+        if not taken:
+            raise StoreBusyError(
+                f"{doing}: another thread was writing for longer than busy_timeout: {self.path}"
+            )
+        try:
+            self.check_open()
+            if self._read_only:
+                raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
+            self._in_background = in_background
+            yield
+        finally:
+            self._in_background = False
+            self.write_lock.release()
+
+    def is_writing_here(self) -> bool:
+        """Whether this thread has the writer's turn."""
+        return is_mine(self.write_lock)
+
+    def inspect(self, report: CheckReport) -> None:
+        """Check the rows of the collection; see :func:`scrubjay.store.sqlite.inspection.inspect_file`."""
+        inspect_file(self, report)
+
+    def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
+        """Search the bytes of the files; see :func:`scrubjay.store.rows.erased.search_files`."""
+        return search_files(self.files(), self.looking, needles, names)
+
+    def forget_deleted(self) -> None:
+        """Drop the ids of deleted documents of all collections, and every image that needs them, in short steps."""
+        with translated(self.path, "compacting"):
+            shrinking.forget_deleted(self)
+
+    def rewrite(self) -> None:
+        """Give back the space of what was deleted, and let nothing of it be left in the file or its log, in short steps
+        between which others write; see :mod:`scrubjay.store.sqlite.shrinking`.
+
+        Raises:
+            StoreBusyError: another process is reading or writing for longer than the index waits; what was deleted is
+                zeroed, but the log may hold copies.
+        """
+        with translated(self.path, "compacting"):
+            shrinking.shrink(self, busy_seconds=self._busy_seconds)
+
+    # ------------------------------------------------------------------ beside the documents
+
+    @property
+    def place(self) -> str:
+        """The file, for messages."""
+        return str(self.path)
+
+    @property
+    def asks_each_time(self) -> bool:
+        """A glance is a look at shared memory."""
+        return False
+
+    def freshness(self) -> tuple[float, bool]:
+        """A glance shows every commit."""
+        return 0.0, False
+
+    def lineage(self) -> str | None:
+        """Return a name of this collection of this file; see :func:`scrubjay.store.sqlite.place.name_of`."""
+        return name_of(self)
+
+    def shared_name(self) -> str | None:
+        """Return what is equal in all processes that have this file open:
+        :func:`scrubjay.store.sqlite.place.place_of`.
+        """
+        return place_of(self)
+
+    def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
+        """Return how many documents wait for their vectors; see :mod:`scrubjay.store.sqlite.pending`."""
+        return pending.count(self, now=now, scopes=scopes)
+
+    def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
+        """Yield these documents, `size` at a time."""
+        return pending.pages(self, size, now=now)
+
+    def write_note(self, note: Feedback, *, now: int) -> bool:
+        """Write a note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
+        return write_note(self, note, now=now)
+
+    def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
+        """Return the notes on documents that are there, oldest first."""
+        return read_notes(self, scope, now=now)
+
+    def rows_version(self) -> object | None:
+        """Return what differs whenever anything but logs (`is_log` of :meth:`writing`) may have been committed; None:
+        that cannot be said now, as this process is writing.
+
+        SQLite's `data_version` of the writer's connection tells of the commits of all other connections alone.
+        """
+        n_changes = self._n_changes
+        version = None if n_changes % 2 else self._writer.row_now("PRAGMA data_version")
+        return None if version is None else (n_changes, *version)
+
+    def has_layer(self, table: str) -> bool:
+        """Whether a layer above has this table in the file."""
+        with translated(self.path, "looking for the owner of a collection"):
+            found = self.reading_connection().execute(
+                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+            )
+            return found.fetchone() is not None
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the files have together."""
+        return sum(size_of(path) for path in self.files())
+
+    # ------------------------------------------------------------------ collections
+
+    def collection_names(self) -> list[str]:
+        """Return the names of the file's collections that have one, in alphabetical order."""
+        with translated(self.path, "reading"):
+            return schema.collection_names(self.reading_connection())
+
+    def all_tables(self) -> list[Tables]:
+        """Return the tables of every collection of the file; to be asked for within a transaction."""
+        return schema.all_tables(self._writer)
+
+    def drop_collection(self, name: str, *, now: int) -> int:
+        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
+        with self.writing("dropping a collection") as transaction:
+            connection = transaction.connection
+            tables = schema.find_collection(connection, name)
+            if tables is None:
+                return 0
+            found = connection.execute(
+                f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
+            ).fetchall()
+            events = Transaction(connection, Tables())
+            for tenant, user, agent, n_documents in found:
+                events.add_event(
+                    scope_of(tenant, user, agent), f"drop_collection {name}", n_documents, now=now
+                )
+            schema.drop_collection(connection, name)
+        return sum(row[3] for row in found)
+
+    def files(self) -> list[Path]:
+        """Return the files that the index consists of (not all of them need exist)."""
+        return list(self._files)
+
+    def check_open(self) -> None:
+        """Raise ClosedError if the store was closed, or belongs to the process that this one was forked from."""
+        if self._closed:
+            raise ClosedError(f"the index is closed, or was opened before this process forked: {self.path}")
+
+    def close(self) -> None:
+        """Close every connection, once what each is doing has been interrupted. Safe to call twice, and from anywhere.
+
+        A write under way is waited for. If this thread itself is inside of SQLite (in a finalizer that Python runs
+        there), the files are released when that call returns.
+        """
+        if not self.write_lock.acquire(timeout=0 if sys.is_finalizing() else -1):
+            return  # a thread that was stopped at exit holds it for ever
+        try:
+            if self._closed:
+                return
+            self._closed = True
+            self._wal_index = None
+            connections = [*self._readers.end(), self._writer]
+            left = len(connections)
+
+            def one_less() -> None:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    self.looking.close()  # only now: closing a descriptor takes away SQLite's locks
+
+            for connection in connections:
+                connection.shut(one_less)
+        finally:
+            self.write_lock.release()
+
+    def abandon(self) -> None:
+        """After a fork, in the child: the connections are the parent's, and are neither used nor closed here."""
+        self._closed = True
+        self._wal_index = None
+        self._readers.abandon()
+        self._writer.abandon()
+
+
+def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
+    """Hold an index to what its opener asked for; None and "" ask for nothing.
+
+    Raises:
+        StoreFormatError: the index has another dimension, metric, dtype or analyzer.
+    """
+    for name in ("dim", "metric", "dtype", "analyzer"):
+        has, asked = getattr(stored, name), getattr(wanted, name)
+        if has is not None and asked and has != asked:
+            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {asked!r}: {place}")
+
+
+def unsettled(identity: Identity) -> Identity:
+    """Return the identity of an unnamed collection that is made along with a named one: its dimension is open."""
+    return replace(identity, dim=None, model=None)

@@ -1,0 +1,522 @@
+"""What can be written inside one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, VersionConflictError
+from scrubjay.payload import has_context, is_pending
+from scrubjay.store.keys.sealing import RowBox
+from scrubjay.store.rows.decoding import Checksum, integer, marked, scope_of
+from scrubjay.store.rows.pseudonyms import Pseudonyms
+from scrubjay.store.rows.scopes import agreeing, names_of, row_of
+from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.vectors import content_hash, has_passages
+from scrubjay.store.sqlite import feedback, pending, schema
+from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite.connections import rows_of
+from scrubjay.store.sqlite.digests import Digests
+from scrubjay.store.sqlite.schema import Tables
+
+__all__ = ["Transaction"]
+
+
+@dataclass
+class _Touched:
+    """A scope that rows are written to."""
+
+    key: int
+    version: int
+    documents: int
+    n_new: int = 0
+    n_vectors: int = 0
+    last: int = 0
+    replaced: list[int] = field(default_factory=list)
+
+
+class Transaction:
+    """What can be written inside one transaction, on the writer's connection. Without a cipher no document is.
+
+    Another collection's tables are changed in the same transaction with the first one's `digests`, which the first one
+    settles when it is committed.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        tables: Tables,
+        cipher: Cipher | None = None,
+        digests: Digests | None = None,
+    ) -> None:
+        self.connection = connection
+        self.tables = tables
+        self.cipher = cipher
+        self.digests = cipher.digests if digests is None and cipher is not None else digests
+        self._counts = self.digests is not None and self.digests.active
+        self.committed = False
+        self.released: list[str] = []
+        """Tenants of whom nothing is left that needs a key."""
+        self._last: int | None = None  # version of the collection; asked for by what writes documents
+
+    @property
+    def _version(self) -> int:
+        """The number of the last write to the collection."""
+        if self._last is None:
+            (last,) = self.connection.execute(
+                f"SELECT ifnull(max(version), 0) FROM {self.tables.scope} WHERE typeof(version) = 'integer'"
+            ).fetchone()
+            self._last = integer(last, "the last version")
+        return self._last
+
+    def _next_version(self) -> int:
+        self._last = self._version + 1
+        return self._last
+
+    def lock(self, homes: Iterable[str]) -> None:
+        """A file has one writer."""
+
+    def commit(self) -> None:
+        """Commit now; what follows in the block runs with the writer's turn but outside of the transaction."""
+        if self._counts and self.digests is not None:
+            self.digests.settle()
+        rows_of(self.connection, "COMMIT")
+        self.committed = True
+
+    def notice_tables(self) -> None:
+        """Say that the transaction made tables with rows of tenants."""
+        if self._counts and self.digests is not None:
+            self.digests.watch()
+
+    def identity(self) -> Identity:
+        """Return what the index is made of."""
+        return schema.read_identity(self.connection, self.tables)
+
+    def meta(self, name: str) -> Any:
+        """Return one value of the identity or of the state; None if it is not set."""
+        t = self.tables
+        found = self.connection.execute(f"SELECT value FROM {t.meta} WHERE name = ?", (name,)).fetchone()
+        return None if found is None else found[0]
+
+    def settle(self, **values: object) -> None:
+        """Write values of the identity."""
+        schema.set_meta(self.connection, self.tables, **values)
+
+    def is_newer(self, generation: int) -> bool:
+        """Another model is noticed by the next search, and by a write with it."""
+        return False
+
+    def has_vectors(self) -> bool:
+        """Whether any vector is stored."""
+        t = self.tables
+        return self.connection.execute(f"SELECT 1 FROM {t.vector} LIMIT 1").fetchone() is not None
+
+    def upsert(self, rows: Sequence[NewRow], *, now: int) -> list[Written]:
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key.
+
+        Raises:
+            EncryptionError: a tenant's key is not available.
+            VersionConflictError: a row is to replace another version than the one that is there (expired: none is).
+        """
+        t = self.tables
+        execute = self.connection.execute
+        boxes: dict[Scope, RowBox | None] = {}  # that seal what is written
+        checksums: dict[Scope, Checksum] = {}
+        touched: dict[Scope, _Touched] = {}
+        documents: list[tuple[object, ...]] = []
+        vectors: list[tuple[int, bytes]] = []
+        to_embed: list[int] = []
+        for row in rows:
+            state = touched.get(row.scope)
+            if state is None:
+                boxes[row.scope] = None if self.cipher is None else self.cipher.row_box(t.document, row.scope)
+                state = touched[row.scope] = _Touched(*self._state(row.scope))
+                checksums[row.scope] = Checksum(row.scope)
+            old = execute(
+                f"SELECT seq FROM {t.document} WHERE id = ? AND scope = ?", (row.id, state.key)
+            ).fetchone()
+            if row.expected is not None:
+                self._check_version(row.id, row.expected, 0 if old is None else old[0], now)
+            if old is None:
+                state.n_new += 1
+            else:
+                state.replaced.append(old[0])
+            seq = self._next_version()
+            text: str | bytes = row.text
+            payload, vector, box = row.payload, row.vector, boxes[row.scope]
+            if box is not None:
+                text, payload, vector = box.seal(seq, row.id, row.text, payload, vector)
+                checksum = content_hash(text, payload)
+                if self._counts and self.digests is not None:
+                    self.digests.add(t, state.key, seq, row.expires_at, text, payload, vector)
+            else:
+                checksum = checksums[row.scope].of(row.id, row.text, payload)
+            documents.append(
+                (
+                    seq,
+                    row.id,
+                    state.key,
+                    text,
+                    payload,
+                    row.created_at,
+                    now,
+                    row.expires_at,
+                    checksum,
+                )
+            )
+            if vector is not None:
+                vectors.append((seq, vector))
+                state.n_vectors += 1
+            if is_pending(row.payload):
+                to_embed.append(seq)
+            state.last = seq
+        for scope, state in touched.items():
+            state.n_vectors -= self._remove(state.key, state.replaced, sealed=boxes[scope] is not None)
+        self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
+        self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
+        if to_embed:
+            pending.note(self.connection, t, to_embed)
+        if any(has_context(row.payload) for row in rows):
+            schema.note_contexts(self.connection)
+        if any(row.vector is not None and has_passages(row.vector) for row in rows):
+            schema.note_passages(self.connection)
+        written = []
+        for scope, state in touched.items():
+            execute(
+                f"UPDATE {t.scope} SET version = ?, documents = documents + ?, vectors = vectors + ? WHERE key = ?",
+                (state.last, state.n_new, state.n_vectors, state.key),
+            )
+            written.append(Written(scope, state.version, state.last, state.documents))
+        self._count(sum(state.n_new for state in touched.values()))
+        return written
+
+    def _check_version(self, id: RowId, expected: int, seq: int, now: int) -> None:
+        """Hold a condition to the row with this number (0: there is none)."""
+        t = self.tables
+        expired = self.connection.execute(
+            f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
+        ).fetchone()
+        found = 0 if expired is not None else seq
+        if found != expected:
+            raise VersionConflictError(id, expected, found)
+
+    def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
+        """Return a vector of a document as its row keeps it, or None if there is no such document."""
+        t = self.tables
+        found = self.connection.execute(
+            f"SELECT d.id, typeof(d.text), s.tenant, s.user, s.agent FROM {t.document} d "
+            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.seq = ?",
+            (seq,),
+        ).fetchone()
+        if found is None or found[1] != "blob" or self.cipher is None:
+            return None if found is None else vector
+        box = self.cipher.row_box(t.document, scope_of(*found[2:]))
+        if box is None:
+            raise CorruptIndexError(f"document {found[0]!r} is sealed, and its tenant has no data key")
+        return box.seal_vector(seq, found[0], vector)
+
+    def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has no documents."""
+        t = self.tables
+        execute = self.connection.execute
+        state = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents")
+        if state is None:
+            return None
+        gone: list[tuple[int, RowId]] = []
+        for id in dict.fromkeys(ids):
+            gone += execute(
+                f"SELECT seq, id FROM {t.document} WHERE id = ? AND scope = ?", (id, state[0])
+            ).fetchall()
+        return self._delete(scope, state, gone, reason, now=now) if gone else None
+
+    def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
+        """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those of
+        the tenants in `leaving`."""
+        t = self.tables
+        condition, names = ("1", ()) if within is None else agreeing(within, table="s")
+        found = self.connection.execute(
+            f"SELECT d.scope, d.seq, d.id, s.tenant FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope "
+            f"WHERE d.expires_at <= ? AND {condition}",
+            (now, *names),
+        ).fetchall()
+        by_scope: dict[int, list[tuple[int, RowId]]] = {}
+        for key, seq, id, tenant in found:
+            if tenant not in leaving:
+                by_scope.setdefault(key, []).append((seq, id))
+        written = []
+        for key, gone in by_scope.items():
+            *own, version, documents = self._scope_row(key)
+            written.append(self._delete(scope_of(*own), (key, version, documents), gone, "sweep", now=now))
+        return written
+
+    def _delete(
+        self, scope: Scope, state: Sequence[Any], gone: Sequence[tuple[int, RowId]], reason: str, *, now: int
+    ) -> Written:
+        """Delete rows (seq, id) of a scope in a state (key, version, documents), and leave tombstones and an event."""
+        t = self.tables
+        key = integer(state[0], "a scope's key", -(1 << 62))
+        before = integer(state[1], "a scope's version")
+        n_before = integer(state[2], "a scope's count of documents")
+        self._open(key)
+        feedback.forget_ids(self.connection, t, key, [id for _, id in gone])
+        n_vectors = self._remove(key, [seq for seq, _ in gone])
+        tombstones = []
+        for _, id in gone:
+            tombstones.append((self._next_version(), key, id))
+        self.connection.executemany(f"INSERT INTO {t.tombstone} VALUES (?, ?, ?)", tombstones)
+        self.connection.execute(
+            f"UPDATE {t.scope} SET version = ?, documents = documents - ?, vectors = vectors - ? WHERE key = ?",
+            (self._version, len(gone), n_vectors, key),
+        )
+        if self._counts and self.digests is not None:
+            self.digests.bury(t, key, [(seq, id) for seq, _, id in tombstones])
+        self._event(now, reason, key, len(gone))
+        self._count(-len(gone))
+        return Written(scope, before, self._version, n_before, [id for _, id in gone])
+
+    def _scope_row(self, key: int) -> tuple[Any, ...]:
+        """Return names, version and count of a scope, as they stand in the file."""
+        t = self.tables
+        found: tuple[Any, ...] | None = self.connection.execute(
+            f"SELECT tenant, user, agent, version, documents FROM {t.scope} WHERE key = ?", (key,)
+        ).fetchone()
+        if found is None:
+            raise CorruptIndexError(f"scope {key!r} is not in the file")
+        return found
+
+    def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
+        """Write that documents of a scope were deleted."""
+        self._event(now, reason, self._state(scope)[0], n_documents)
+
+    def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
+        """Delete every document whose scope agrees with `scope`; images, tombstones and notes go with them."""
+        t = self.tables
+        feedback.forget_scope(self.connection, t, scope, exact=exact)
+        condition, names = agreeing(scope, exact=exact)
+        found = self.connection.execute(
+            f"SELECT key, tenant, user, agent, version, documents FROM {t.scope} WHERE {condition} "
+            "AND (documents > 0 OR "
+            f"EXISTS(SELECT 1 FROM {t.image} image WHERE image.scope = key) OR "
+            f"EXISTS(SELECT 1 FROM {t.tombstone} tombstone WHERE tombstone.scope = key))",
+            names,
+        ).fetchall()
+        written = []
+        n_gone = 0
+        for key, tenant, user, agent, stored_before, stored_count in found:
+            before = integer(stored_before, "a scope's version")
+            n_documents = integer(stored_count, "a scope's count of documents")
+            n_gone += n_documents
+            seqs = self.connection.execute(f"SELECT seq FROM {t.document} WHERE scope = ?", (key,)).fetchall()
+            self._remove(key, [seq for (seq,) in seqs], sealed=False)  # an empty scope has no digest
+            self._drop_traces(key)
+            if n_documents:
+                self._event(now, reason, key, n_documents)
+            after = self.renew(key, documents=0)
+            written.append(Written(scope_of(tenant, user, agent), before, after, n_documents, erased=True))
+        self._count(-n_gone)
+        is_tenant = scope.user is None and scope.agent is None
+        if is_tenant and self.cipher is not None and self.cipher.release(self.connection, scope.tenant):
+            self.released.append(scope.tenant)
+        return written
+
+    def erase_elsewhere(
+        self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
+    ) -> int:
+        """Erase in all other collections of the file; return how many documents they had. Who has them in memory sees
+        the commit."""
+        n_gone = 0
+        for tables in schema.all_tables(self.connection):
+            if tables.suffix != self.tables.suffix:
+                other = Transaction(self.connection, tables, digests=self.digests)
+                n_gone += sum(
+                    one.documents_before for one in other.erase(scope, reason, exact=exact, now=now)
+                )
+                if words is not None:
+                    other.forget_names(scope, words)
+        return n_gone
+
+    def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
+        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms.
+
+        Every process that has a partition of the collection in memory reads everything again: after this, the names no
+        longer show that the scope was erased.
+        """
+        t = self.tables
+        condition, names = agreeing(scope)
+        found = self.connection.execute(
+            f"SELECT key, tenant, user, agent FROM {t.scope} WHERE {condition} AND documents = 0", names
+        ).fetchall()
+        for key, *own in found:
+            self.renew(key, documents=0)
+            self.connection.execute(
+                f"UPDATE {t.scope} SET tenant = ?, user = ?, agent = ? WHERE key = ?", (*words.of(*own), key)
+            )
+        if found:
+            self.settle(generation=self.identity().generation + 1)
+
+    def renew(self, key: int, *, documents: Literal[0] | None = None) -> int:
+        """Make every process that has the scope in memory read it again; return its version."""
+        t = self.tables
+        self._next_version()
+        if documents == 0:
+            self._open(key)
+            self.connection.execute(
+                f"UPDATE {t.scope} SET version = ?, horizon = ?, documents = 0, vectors = 0, digest = NULL "
+                "WHERE key = ?",
+                (self._version, self._version, key),
+            )
+            if self._counts and self.digests is not None:
+                self.digests.empty(t, key)
+            return self._version
+        self.change(key)
+        self.connection.execute(
+            f"UPDATE {t.scope} SET version = ?, horizon = ? WHERE key = ?",
+            (self._version, self._version, key),
+        )
+        return self._version
+
+    def change(self, key: int) -> None:
+        """Say that a scope is about to change, before it does."""
+        self._open(key)
+        if self._counts and self.digests is not None:
+            self.digests.change(self.tables, key)
+
+    def exchange_vector(self, key: int, sign: int, seq: int, tag: bytes) -> None:
+        """Say that the vector of a sealed row that stays goes (-1) or comes (1); `tag` is its end."""
+        if self._counts and self.digests is not None:
+            self.digests.exchange(self.tables, key, sign, seq, tag)
+
+    def row_sealed(
+        self,
+        key: int,
+        seq: int,
+        expires_at: int | None,
+        text: bytes,
+        payload: bytes | None,
+        vector: bytes | None,
+    ) -> None:
+        """Say that a row of a scope that was plain is sealed now."""
+        self._open(key)
+        if self._counts and self.digests is not None:
+            self.digests.add(self.tables, key, seq, expires_at, text, payload, vector)
+
+    def write_image(
+        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
+    ) -> None:
+        """Replace a scope's images by those of `version`, unless they are of no use any more, or it has newer ones.
+
+        With `replace` those of the same version are replaced, too.
+        """
+        t = self.tables
+        key, _, _ = self._state(scope)
+        horizon, newest = self.connection.execute(
+            f"SELECT horizon, (SELECT max(version) FROM {t.image} WHERE scope = key) FROM {t.scope} WHERE key = ?",
+            (key,),
+        ).fetchone()
+        newest = newest if newest.__class__ is int else None  # an image without a version is replaced
+        if version < integer(horizon, "a scope's horizon") or (
+            newest is not None and newest + (not replace) > version
+        ):
+            return
+        chunks = marked(scope, version, chunks)
+        if self.cipher is not None:
+            chunks = self.cipher.seal_image(t.image, scope, version, chunks)
+            if self._counts and self.digests is not None:
+                self.digests.picture(t, key, version)
+        self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
+        self.connection.executemany(
+            f"INSERT INTO {t.image}(scope, ordinal, n_chunks, version, data) VALUES (?, ?, ?, ?, ?)",
+            [(key, i, len(chunks), version, data) for i, data in enumerate(chunks)],
+        )
+
+    def forget_tombstones(self) -> int:
+        """Drop the ids of deleted documents and every image that needs them; return how many ids."""
+        t = self.tables
+        scopes = self.connection.execute(f"SELECT DISTINCT scope FROM {t.tombstone}").fetchall()
+        for (key,) in scopes:
+            # What is older than the last tombstone cannot be caught up once it is gone.
+            self.connection.execute(
+                f"UPDATE {t.scope} SET horizon = max(horizon, (SELECT max(seq) FROM {t.tombstone} WHERE scope = ?)) "
+                "WHERE key = ?",
+                (key, key),
+            )
+        n = self.connection.execute(f"DELETE FROM {t.tombstone}").rowcount
+        self.connection.execute(
+            f"DELETE FROM {t.image} AS i WHERE version < (SELECT horizon FROM {t.scope} s WHERE s.key = i.scope)"
+        )
+        return int(n)
+
+    def forget_stale_pending(self) -> None:
+        """Drop entries of documents that are no longer pending."""
+        pending.forget_stale(self.connection, self.tables)
+
+    def drop_image(self, key: int) -> None:
+        """Delete a scope's images."""
+        t = self.tables
+        self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
+
+    def _drop_traces(self, key: int) -> None:
+        t = self.tables
+        self.drop_image(key)
+        self.connection.execute(f"DELETE FROM {t.tombstone} WHERE scope = ?", (key,))
+
+    def _remove(self, key: int, seqs: Sequence[int], *, sealed: bool = True) -> int:
+        """Delete rows of an opened scope, which may be `sealed`; return how many vectors they had."""
+        if not seqs:
+            return 0
+        t = self.tables
+        if sealed and self._counts and self.digests is not None:
+            self.digests.remove(t, key, seqs)
+        n_vectors = 0
+        for table in (t.document, t.vector, t.staged_vector):
+            n = self.connection.executemany(
+                f"DELETE FROM {table} WHERE seq = ?", [(seq,) for seq in seqs]
+            ).rowcount
+            if table == t.vector:
+                n_vectors = n
+        return n_vectors
+
+    def _open(self, key: int) -> None:
+        """Let the digests know a scope as it is."""
+        if self._counts and self.digests is not None:
+            names_and_state = self.connection.execute(
+                f"SELECT tenant, user, agent, version, documents, vectors, digest FROM {self.tables.scope} "
+                "WHERE key = ?",
+                (key,),
+            ).fetchone()
+            self.digests.open(self.tables, key, names_and_state[:3], names_and_state[3:])
+
+    def _state(self, scope: Scope) -> tuple[int, int, int]:
+        """Return (key, version, documents) of a scope, which is made if it is new."""
+        t = self.tables
+        names = names_of(scope)
+        found = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents, s.vectors, s.digest")
+        if found is None:
+            cursor = self.connection.execute(
+                f"INSERT INTO {t.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)", names
+            )
+            found = (int(cursor.lastrowid or 0), 0, 0, 0, None)
+        if self._counts and self.digests is not None:
+            self.digests.open(t, found[0], names, found[1:])
+        return (
+            integer(found[0], "a scope's key", -(1 << 62)),
+            integer(found[1], "a scope's version"),
+            integer(found[2], "a scope's count of documents"),
+        )
+
+    def _event(self, now: int, reason: str, key: int, n_documents: int) -> None:
+        t = self.tables
+        self.connection.execute(
+            f"INSERT INTO {t.event}(at, reason, scope, documents) VALUES (?, ?, ?, ?)",
+            (now, reason, key, n_documents),
+        )
+
+    def _count(self, n_more: int) -> None:
+        t = self.tables
+        if n_more:
+            self.connection.execute(
+                f"UPDATE {t.meta} SET value = value + ? WHERE name = 'documents'", (n_more,)
+            )
