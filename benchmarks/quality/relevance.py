@@ -4,9 +4,14 @@
 
 Questions of the judged sets are asked in their own scopes, whole and cut into groups of 6, 30 and 150 documents at
 random; as many questions of other scopes (of other sets, where the scopes of a set answer the same questions), and
-nonsense: two to six words of other sets, or of random letters. By set, tier and kind: the share of questions whose best
-hit reaches the tier. Recall is that of questions whose judged document is among the ten hits, precision that of a world
-where half of the questions have no answer.
+nonsense: two to six words of other sets, or of random letters. "Answer gone" are the questions once more, where the
+judged documents may not be found: the hardest, since what is left is of the same people and subjects, and some of it
+answers in part; nothing is fitted to them. By set, tier and kind: the share of questions whose best hit reaches the
+tier. Recall is that of questions whose judged document is among the ten hits, precision that of a world where half of
+the questions have no answer and are of other scopes.
+
+The arms: with words and given vectors, of two models; words alone; vectors alone; and the same with the static
+embedders that the package has (WordLlama's and its own), of which the cosines themselves are evidence.
 
 The weights were fitted by logistic regression: right hits against all hits of questions without an answer; every set,
 size and class counts the same. `--fit` does it again, and judges each set by weights that were fitted without it.
@@ -28,6 +33,7 @@ from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, Query, data_folder
 from benchmarks.quality.rankers import native_scope
 from scrubjay import Query as Asked
 from scrubjay import _native, embedders
+from scrubjay.embedders.spec import from_spec
 from scrubjay.index import relevance
 
 SETS = (
@@ -38,8 +44,12 @@ ALIKE = {"techcodes", "scifact_dev", "multilingual_dev", "dated_dev"}
 """Sets of one scope, or whose scopes answer the same questions."""
 SIZES = (0, 6, 30, 150)
 """Documents of a scope; 0: as it is."""
-ARMS = {"both": relevance.BOTH, "words": relevance.WORDS, "vectors": relevance.VECTORS}
-KINDS = ("answered", "other scope", "nonsense")
+ARMS = {
+    "both": relevance.BOTH, "words": relevance.WORDS, "vectors": relevance.VECTORS,
+    "both, static": relevance.BOTH_STATIC, "vectors, static": relevance.VECTORS_STATIC,
+}  # fmt: skip
+KINDS = ("answered", "other scope", "nonsense", "answer gone")
+GONE = KINDS.index("answer gone")
 N_QUESTIONS, N_NONSENSE = 300, 150
 
 
@@ -65,8 +75,14 @@ class Row(NamedTuple):
     information: float
     found: float
     standing: float
+    cosine: float
     documents: float
     identifier: bool
+
+
+def static_embedders() -> list[Any]:
+    """Those that the package has; their rows are of models behind the given ones."""
+    return [embedders.default(), from_spec("static")]
 
 
 def cases(judged: JudgedSet, every: Sequence[JudgedSet], model: str, home: dict[str, str]) -> Iterator[Case]:
@@ -114,25 +130,37 @@ def rows_of(judged: JudgedSet, every: Sequence[JudgedSet], place: int, size: int
     for memory in memories:
         number = counts[memory.scope] = counts.get(memory.scope, 0) + 1
         home[memory.id] = f"{memory.scope}#{(number - 1) // size}" if size else memory.scope
-    for m, model in enumerate(VECTOR_SETS):
+    texts = [memory.text for memory in memories]
+    vectors: list[Any] = [
+        judged.document_vectors(model)[[memory.row for memory in memories]] for model in VECTOR_SETS
+    ]
+    embed: list[Any] = [None] * len(VECTOR_SETS)
+    for embedder in static_embedders():
+        embedded = np.asarray(embedder.embed_documents(texts))
+        vectors.append([row if row.any() else None for row in embedded])
+        embed.append(embedder.native)
+    for m, (rows, embedder) in enumerate(zip(vectors, embed, strict=True)):
         engine = _native.Engine()
-        engine.upsert_many(
-            [memory.id for memory in memories],
-            [memory.text for memory in memories],
-            scope=[native_scope(home[memory.id]) for memory in memories],
-            vectors=judged.document_vectors(model)[[memory.row for memory in memories]],
-        )
-        for number, case in enumerate(cases(judged, every, model, home)):
-            vector = case.vector if np.any(case.vector) else None
-            result = engine.search(
-                case.text, vector=vector, scope=native_scope(case.scope), k=10, query=Asked(), explain=True
+        scopes = [native_scope(home[memory.id]) for memory in memories]
+        engine.upsert_many([memory.id for memory in memories], texts, scope=scopes, vectors=rows)
+        for number, case in enumerate(cases(judged, every, VECTOR_SETS[0 if embedder else m], home)):
+            given = (
+                {"embedder": embedder}
+                if embedder
+                else {"vector": case.vector if np.any(case.vector) else None}
             )
-            for id, parts in zip(result.ids, relevance.evidence(result), strict=True):
-                yield Row(
-                    place, size, m, number, KINDS.index(case.kind), id in case.right,
-                    parts.information or 0.0, parts.found or 0.0, parts.standing or 0.0,
-                    float(np.log(max(parts.n_documents, 2))), parts.identifier,
-                )  # fmt: skip
+            for kind in (case.kind, "answer gone") if case.right else (case.kind,):
+                right = frozenset() if kind == "answer gone" else case.right
+                asked = Asked(exclude=sorted(case.right)) if kind == "answer gone" else Asked()
+                result = engine.search(
+                    case.text, scope=native_scope(case.scope), k=10, query=asked, explain=True, **given
+                )
+                for id, parts in zip(result.ids, relevance.evidence(result), strict=True):
+                    yield Row(
+                        place, size, m, 2 * number + (kind == "answer gone"), KINDS.index(kind), id in right,
+                        parts.information or 0.0, parts.found or 0.0, parts.standing or 0.0, parts.cosine or 0.0,
+                        float(np.log(max(parts.n_documents, 2))), parts.identifier,
+                    )  # fmt: skip
 
 
 def features(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,8 +168,15 @@ def features(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([np.ones(len(table)), table[:, 6:]])
 
 
+def of_arm(table: NDArray[np.float64], arm: str) -> NDArray[np.float64]:
+    """The rows that an arm is judged by."""
+    rows: NDArray[np.float64] = table[(table[:, 2] >= len(VECTOR_SETS)) == ("static" in arm)]
+    return rows
+
+
 def fitted(table: NDArray[np.float64], arm: str) -> NDArray[np.float64]:
     """Weights of an arm's evidence by logistic regression (Newton's method), 0 for evidence that the arm lacks."""
+    table = of_arm(table[table[:, 4] != GONE], arm)
     right, wrong = table[:, 5] == 1, table[:, 4] > 0
     table = table[right | wrong]
     right = table[:, 5] == 1
@@ -201,7 +236,9 @@ def main() -> None:
         ]
     ).astype(np.float64)
     report: dict[str, Any] = {}
+    whole = table
     for arm, constants in ARMS.items():
+        table = of_arm(whole, arm)
         weights = fitted(table, arm) if arguments.fit else np.array(constants)
         by_set = {}
         every_odds = np.zeros(len(table))
@@ -222,7 +259,7 @@ def main() -> None:
         return
     for arm, said in report.items():
         print(f"\n{arm}: weights {', '.join(f'{weight:.3f}' for weight in said['weights'])}")
-        columns = ("answered", "other scope", "nonsense", "precision")
+        columns = ("answered", "other scope", "nonsense", "answer gone", "precision")
         print(f"{'':<20}{'tier':<10}" + "".join(f"{name:>14}" for name in columns))
         for name, tiers in {"all": said["all"], **said["by size"], **said["by set"]}.items():
             for tier, shares in tiers.items():

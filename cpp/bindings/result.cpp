@@ -154,6 +154,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           "mode", [](const Result& r) { return mode_name(r.found.mode); },
           "What really ran: 'hybrid', 'lexical', 'vector' or 'none'.")
       .def_property_readonly(
+          "static_cosines", [](const Result& r) { return r.found.static_cosines; },
+          "Whether the similarities are cosines to a vector that the search's embedder made.")
+      .def_property_readonly(
           "nothing_embedded", [](const Result& r) { return r.found.nothing_embedded; },
           "Whether the search's embedder found nothing in its text.")
       .def_property_readonly(
@@ -219,9 +222,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           },
           "Mean and deviation of the similarities between the search's vector and the visible documents (of "
           "at "
-          "most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless "
-          "the query "
-          "asks.")
+          "most 512 of them, evenly spread), filter or not; NaN without a vector, and unless the query asks, "
+          "or "
+          "the search explains and has no `static_cosines`.")
       .def(
           "id",
           [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {

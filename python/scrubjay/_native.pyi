@@ -278,7 +278,12 @@ class Result:
     @property
     def similarity_spread(self) -> tuple[float, float]:
         """
-        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless the query asks.
+        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector, and unless the query asks, or the search explains and has no `static_cosines`.
+        """
+    @property
+    def static_cosines(self) -> bool:
+        """
+        Whether the similarities are cosines to a vector that the search's embedder made.
         """
     @property
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -62,6 +63,28 @@ def test_one_arm_alone(index: Index) -> None:
     assert probability(None, 0.0, None, 10, False) == 0.0
 
 
+def test_a_static_embedder_gives_cosines() -> None:
+    """Of a scope of one document its own similarities say nothing; a static embedder's cosine does."""
+    index = Index(embedder="static")
+    index.upsert("home", "Jonas is employed by Northwind.", scope=ACME)
+    (hit,) = search(index, "Where does Jonas work?")
+    parts = hit.relevance_parts
+    assert parts.standing is None and parts.cosine == pytest.approx(hit.cosine)
+    assert hit.relevance in ("standard", "high")
+    assert search(index, "zebra ballet quantum").relevance == "none"
+    (by_vector,) = search(index, None, vector=index.embedder.embed_query("Where does Jonas work?"))
+    assert by_vector.relevance_parts.cosine is None and by_vector.relevance_parts.standing == 0.0
+    (words,) = search(index, "Jonas", query=Query(mode="lexical"))
+    assert words.relevance_parts.cosine is None
+    assert pickle.loads(pickle.dumps(search(index, "Jonas")))[0].relevance_parts.cosine is not None
+
+
+def test_another_metric_has_no_cosines() -> None:
+    index = Index(embedder="static", metric="ip")
+    index.upsert("home", "Jonas is employed by Northwind.", scope=ACME)
+    assert search(index, "Jonas")[0].relevance_parts.cosine is None
+
+
 def test_the_result_is_as_relevant_as_its_best_hit(index: Index) -> None:
     found = search(index, "sk-stg-0041", vector=[1.0, 0.0, 0.0])
     assert found.relevance == found[0].relevance == "high" and found[0].relevance_parts.identifier
@@ -73,20 +96,28 @@ def test_the_result_is_as_relevant_as_its_best_hit(index: Index) -> None:
     st.one_of(st.none(), st.floats(0, 1)),
     st.floats(0, 3),
     st.one_of(st.none(), st.floats(-1e6, 1e6)),
+    st.one_of(st.none(), st.floats(-1, 1)),
     st.integers(0, 10**9),
     st.booleans(),
 )
 def test_more_evidence_never_counts_less(
-    information: float | None, found: float, standing: float | None, n: int, identifier: bool
+    information: float | None,
+    found: float,
+    standing: float | None,
+    cosine: float | None,
+    n: int,
+    identifier: bool,
 ) -> None:
-    weighed = probability(information, found, standing, n, identifier)
+    weighed = probability(information, found, standing, n, identifier, cosine)
     assert 0.0 <= weighed <= 1.0 and tier_of(weighed) in TIERS
     if information is not None:
-        assert probability(min(1.0, information + 0.1), found, standing, n, identifier) >= weighed
-        assert probability(information, found, standing, n, True) >= weighed
+        assert probability(min(1.0, information + 0.1), found, standing, n, identifier, cosine) >= weighed
+        assert probability(information, found, standing, n, True, cosine) >= weighed
     if standing is not None:
-        assert probability(information, found, standing + 0.5, n, identifier) >= weighed
-    assert probability(information, found, standing, 2 * n, identifier) <= weighed
+        assert probability(information, found, standing + 0.5, n, identifier, cosine) >= weighed
+    if cosine is not None:
+        assert probability(information, found, standing, n, identifier, cosine + 0.1) >= weighed
+    assert probability(information, found, standing, 2 * n, identifier, cosine) <= weighed
 
 
 def test_tiers() -> None:
@@ -100,6 +131,8 @@ def test_tiers() -> None:
 
 
 def test_the_weights_have_the_signs_of_their_evidence() -> None:
-    for weights in (relevance.BOTH, relevance.WORDS, relevance.VECTORS):
-        assert min(weights.information, weights.found, weights.standing, weights.identifier) >= 0
+    for weights in (
+        relevance.BOTH, relevance.WORDS, relevance.VECTORS, relevance.BOTH_STATIC, relevance.VECTORS_STATIC,
+    ):  # fmt: skip
+        assert min(weights._replace(constant=0.0, documents=0.0)) >= 0
         assert weights.documents < 0

@@ -141,7 +141,8 @@ struct SearchRequest {
   std::span<const filter::Predicate> entities;
   DocumentFilter filter;
   bool explain = false;
-  bool spread = false;   // fill SearchResult::spread, where there is a vector; explain does, too
+  bool spread = false;          // fill SearchResult::spread, where there is a vector; explain does, too
+  bool static_cosines = false;  // but not here, where the range of the similarities is known
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 
   [[nodiscard]] std::span<const Scope::Visible> visible() const noexcept {

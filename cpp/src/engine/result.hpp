@@ -69,9 +69,11 @@ struct SearchResult {
   std::vector<Hit> hits;
   std::vector<ChunkRef> chunks;
   Mode mode = Mode::none;
+  bool static_cosines = false;      // similarities are cosines, and the request's embedder made the vector
   bool nothing_embedded = false;    // the request's embedder found no direction in the text
   double lexical_share = kUnknown;  // fusion automatic: what the words weighed, 0..1
   SimilaritySpread spread;          // unknown unless the request asked for it, or for evidence
+                                    // without static_cosines
   double information = kUnknown;    // explain: nats; the idf of all that the query's terms say
   uint64_t n_admitted = 0;          // visible documents that the filter admits; without one, all
   uint64_t last_write = 0;          // of a listing: the number of the last document's write; 0: it is empty

@@ -53,6 +53,10 @@ size_t depth(const SearchRequest& request, size_t asked) noexcept {
   return asked != 0 ? asked : std::max<size_t>(100, request.k);
 }
 
+bool tells_spread(const SearchRequest& request) noexcept {
+  return request.spread || (request.explain && !request.static_cosines);
+}
+
 // One search, step by step, on the scratch of its thread.
 class Search {
  public:
@@ -136,7 +140,7 @@ class Search {
     SearchResult result;
     if (semantic_ && vectors.dim != 0) {
       vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
-      if (request_.spread || request_.explain) {
+      if (tells_spread(request_)) {
         vector_arm_.similarities(s_.reported_sampled, s_.similarities);
         result.spread = spread_of(s_.similarities);
       }
@@ -344,8 +348,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   add_visible();
   if (search.correct_spelling(analyzer_)) add_visible();
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
-  if (request.spread || request.explain)
-    sample_documents(scratch.chunks, kMostReported, scratch.reported_sampled);
+  if (tells_spread(request)) sample_documents(scratch.chunks, kMostReported, scratch.reported_sampled);
   if (request.ranking->fusion.method == fusion::Method::automatic && !request.vector.empty())
     sample_documents(scratch.chunks, kMostFused, scratch.sampled);
   if (request.filter.any()) apply_filter(request.filter, scratch);

@@ -18,6 +18,7 @@ SearchResult Engine::search_embedded(const SearchRequest& request, size_t row) c
   const bool found = embedder.embed(*request.text, vector);
   SearchRequest embedded = request;
   embedded.embedder = nullptr;
+  embedded.static_cosines = found && options_.metric == vector::Metric::cosine;
   if (found) {
     embedded.vector = vector;
   } else {
@@ -29,6 +30,7 @@ SearchResult Engine::search_embedded(const SearchRequest& request, size_t row) c
     if (embedder.embed(corrected(*request.text, result.corrections), vector))
       result = search_row(embedded, row);
   }
+  result.static_cosines = embedded.static_cosines;
   result.nothing_embedded = !found;
   return result;
 }

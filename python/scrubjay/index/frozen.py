@@ -27,6 +27,7 @@ _FACTS = (
     "vector_work",
     "admitted",
     "similarity_spread",
+    "static_cosines",
     "query_information",
 )
 

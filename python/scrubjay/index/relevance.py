@@ -2,10 +2,11 @@
 
 Scores order the hits of one search and mean nothing beyond it: a nonsense question has a best hit, too. Three kinds of
 evidence are absolute. Information: the share of what the question says that the hit says, by idf in the visible
-documents, function words left out; a word that no document holds says most, and is never found. Standing: how many
-deviations the similarity lies above the mean of all similarities in the scope, which is comparable between embedders,
-as similarities are not; the best of many stands out by chance, so the number of documents counts against it. And
-whether it holds a rare identifier of the question.
+documents, function words left out; a word that no document holds says most, and is never found. Nearness: of the static
+embedders that the package has, the cosine, whose range is known; of others, whose range is not, the standing: how many
+deviations the similarity lies above the mean of all similarities in the scope, which says little of a scope of a few
+documents. The best of many is near by chance, so the number of documents counts against it. And whether it holds a rare
+identifier of the question.
 
 They are weighed by logistic regression on judged questions, and questions of other scopes and random words as those
 that nothing answers (benchmarks/quality/relevance.py, which also gives precision and recall of each tier).
@@ -46,14 +47,17 @@ class Weights(NamedTuple):
     information: float
     found: float
     standing: float
+    cosine: float
     documents: float
     identifier: float
 
 
-# With both arms, with words alone, with vectors alone.
-BOTH = Weights(-0.344, 9.381, 1.145, 0.847, -0.806, 3.079)
-WORDS = Weights(-0.379, 9.88, 1.352, 0.0, -0.54, 2.218)
-VECTORS = Weights(-0.305, 0.0, 0.0, 1.119, -0.399, 0.0)
+# With both arms, with words alone, with vectors alone; and where the cosines are those of a static embedder.
+BOTH = Weights(-0.344, 9.381, 1.145, 0.847, 0.0, -0.806, 3.079)
+WORDS = Weights(-0.379, 9.88, 1.352, 0.0, 0.0, -0.54, 2.218)
+VECTORS = Weights(-0.305, 0.0, 0.0, 1.119, 0.0, -0.399, 0.0)
+BOTH_STATIC = Weights(-2.309, 6.135, 0.784, 0.0, 13.831, -0.74, 6.575)
+VECTORS_STATIC = Weights(-2.503, 0.0, 0.0, 0.0, 15.509, -0.396, 0.0)
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ class RelevanceParts:
     Attributes:
         information: the share, 0 to 1, of the question's information that the hit holds; None without words.
         found: the same in units of what one unknown word says, at most 3: half of ten words is more than half of two.
-        standing: deviations of its similarity above the scope's mean; None without vectors.
+        standing: deviations of its similarity above the scope's mean; None without vectors, and with `cosine`.
+        cosine: to the question, by a static embedder that the search was given; None without.
         n_documents: how many could have been found.
         identifier: whether it holds a rare identifier of the question.
         probability: that a hit with such evidence belongs to a question that the scope answers, 0 to 1.
@@ -73,6 +78,7 @@ class RelevanceParts:
     information: float | None
     found: float | None
     standing: float | None
+    cosine: float | None
     n_documents: int
     identifier: bool
     probability: float
@@ -80,27 +86,39 @@ class RelevanceParts:
 
 
 def probability(
-    information: float | None, found: float, standing: float | None, n_documents: int, identifier: bool
+    information: float | None,
+    found: float,
+    standing: float | None,
+    n_documents: int,
+    identifier: bool,
+    cosine: float | None = None,
 ) -> float:
     """Weigh the evidence for a hit; without any the answer is 0.
 
     >>> round(probability(0.8, 1.9, 3.0, 1000, False), 3), round(probability(0.0, 0.0, 3.0, 1000, False), 3)
     (0.998, 0.033)
     """
-    return _weighed(information, found, standing, math.log(max(n_documents, 2)), identifier)
+    return _weighed(information, found, standing, cosine, math.log(max(n_documents, 2)), identifier)
 
 
 def _weighed(
-    information: float | None, found: float, standing: float | None, log_documents: float, identifier: bool
+    information: float | None,
+    found: float,
+    standing: float | None,
+    cosine: float | None,
+    log_documents: float,
+    identifier: bool,
 ) -> float:
-    if information is None and standing is None:
+    if cosine is not None:
+        weights = VECTORS_STATIC if information is None else BOTH_STATIC
+    elif information is None and standing is None:
         return 0.0
-    constant, of_information, of_found, of_standing, of_documents, of_identifier = (
-        VECTORS if information is None else WORDS if standing is None else BOTH
-    )
+    else:
+        weights = VECTORS if information is None else WORDS if standing is None else BOTH
+    constant, of_information, of_found, of_standing, of_cosine, of_documents, of_identifier = weights
     odds = constant + of_documents * log_documents + of_identifier * identifier
     odds += of_information * (information or 0.0) + of_found * found
-    odds += of_standing * (standing or 0.0)
+    odds += of_standing * (standing or 0.0) + of_cosine * (cosine or 0.0)
     return 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, odds))))
 
 
@@ -139,9 +157,10 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     """Return the evidence for each hit of a search that explained."""
     n_documents: int = result.admitted
     mean, deviation = result.similarity_spread
+    static_cosines = result.static_cosines
     if result.mode == "substring":
         tier = tier_of(_SUBSTRING)
-        return [RelevanceParts(None, None, None, n_documents, False, _SUBSTRING, tier)] * len(result)
+        return [RelevanceParts(None, None, None, None, n_documents, False, _SUBSTRING, tier)] * len(result)
     unknown = math.log(1.0 + (n_documents + 0.5) / 0.5)
     said = result.query_information / unknown
     columns = (result.information.tolist(), result.similarities.tolist(), result.identifiers.tolist())
@@ -150,10 +169,14 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     for share, similarity, identifier in zip(*columns, strict=True):
         information = None if math.isnan(share) else share
         found = 0.0 if information is None else min(3.0, share * said)
-        standing = None
-        if not (math.isnan(similarity) or math.isnan(mean)):
+        standing = cosine = None
+        if math.isnan(similarity):
+            pass
+        elif static_cosines:
+            cosine = similarity
+        elif not math.isnan(mean):
             standing = (similarity - mean) / deviation if deviation > 0.0 else 0.0
-        weighed = _weighed(information, found, standing, log_documents, identifier)
+        weighed = _weighed(information, found, standing, cosine, log_documents, identifier)
         one = object.__new__(RelevanceParts)  # its constructor would take as long as all else here
         object.__setattr__(
             one,
@@ -162,6 +185,7 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
                 "information": information,
                 "found": None if information is None else found,
                 "standing": standing,
+                "cosine": cosine,
                 "n_documents": n_documents,
                 "identifier": identifier,
                 "probability": weighed,
