@@ -213,6 +213,12 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           "bool (n,): whether a hit is in the identifier tier: holds a rare identifier of the query "
           "verbatim.")
       .def_property_readonly(
+          "another",
+          [](const Result& r) { return to_array<bool>(r, [](const Hit& h) { return h.another; }); },
+          "bool (n,): whether the question names identifiers with a digit, and a hit holds none of them, so "
+          "that "
+          "it is likely of another one; False without explain.")
+      .def_property_readonly(
           "lexical_share", [](const Result& r) { return r.found.lexical_share; },
           "What the lexical scores weighed, 0 to 1, where the automatic fusion chose that; otherwise NaN.")
       .def_property_readonly(

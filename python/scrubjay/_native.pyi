@@ -201,6 +201,11 @@ class Result:
         How many visible documents the search's filter admits; without one, how many are visible.
         """
     @property
+    def another(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool (n,): whether the question names identifiers with a digit, and a hit holds none of them, so that it is likely of another one; False without explain.
+        """
+    @property
     def bm25(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, where no term matches.

@@ -31,6 +31,9 @@ QUANTITIES = [
 ]
 
 
+DATE = re.compile(r"[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4}")
+
+
 @dataclass(frozen=True)
 class Identifiers:
     """What the tier goes by."""
@@ -116,6 +119,21 @@ def written(tokens: Sequence[tuple[str, str]], frequency: Mapping[str, int]) -> 
             found.append(term)
         before = kind
     return found
+
+
+def is_of_another(tokens: Sequence[tuple[str, str]], terms: Collection[str]) -> bool:
+    """Whether the text names identifiers with a digit, and a document with these terms holds none in any form."""
+    named = [
+        term
+        for term, kind in tokens
+        if kind in ("word", "whole")
+        and has_digit(term)
+        and not is_quantity(term)
+        and not DATE.fullmatch(term)
+    ]
+    wanted = {stripped(term) for term in named}
+    forms = {term for term, kind in tokens if kind != "part" and stripped(term) in wanted}
+    return bool(named) and not any(form in terms for form in forms)
 
 
 def rarest(named: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> frozenset[str]:

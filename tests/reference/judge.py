@@ -61,6 +61,7 @@ def same_evidence(given: Any, expected: Any) -> None:
     same_bits(given.bm25, expected.bm25, "bm25")
     same_bits(given.coverage, expected.coverage, "coverage")
     same_bits(given.information, expected.information, "information")
+    assert list(given.another) == list(expected.another)
     same_bits([given.query_information], [expected.query_information], "query_information")
     for index in range(len(expected)):
         assert given.matched_terms(index) == expected.matched_terms(index)

@@ -39,6 +39,7 @@ from tests.reference.analyzer import stem_english
 from tests.reference.contexts import context_of
 from tests.reference.dates import Dates, find_dates
 from tests.reference.function_words import MOST_IDF, WORDS, marked
+from tests.reference.identifiers import is_of_another
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
@@ -430,6 +431,7 @@ class ModelEngine:
                 hit.parts if explain else {},
                 share_of(said, frequencies_of[serial]),
                 self._passage(row_of[serial], direction if ran in ("hybrid", "vector") else None),
+                explain and ran in ("hybrid", "lexical") and is_of_another(tokens, frequencies_of[serial]),
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]

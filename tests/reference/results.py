@@ -45,6 +45,7 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     information: float = math.nan
     passage: tuple[int, int] | None = None
+    another: bool = False
 
 
 class Result:
@@ -102,6 +103,10 @@ class Result:
     @property
     def coverage(self) -> NDArray[np.float64]:
         return np.array([hit.coverage for hit in self._hits], dtype=np.float64)
+
+    @property
+    def another(self) -> NDArray[np.bool_]:
+        return np.array([hit.another for hit in self._hits], dtype=np.bool_)
 
     @property
     def identifiers(self) -> NDArray[np.bool_]:

@@ -79,6 +79,28 @@ def test_a_static_embedder_gives_cosines() -> None:
     assert pickle.loads(pickle.dumps(search(index, "Jonas")))[0].relevance_parts.cosine is not None
 
 
+@pytest.mark.parametrize(
+    ("question", "of_another"),
+    [
+        ("sk-stg-0041", False), ("sk-stg-0042", True), ("the key sk-stg-0042", True), ("skstg0041?", False),
+        ("sk-stg-0041 or sk-stg-0042", False), ("QX7TLC", True), ("key 41", False), ("key of 2023", False),
+        ("which key", False), ("key AcmeGate", False),
+        ("key of 2023-04-20", False), ("key of 10.1.2024", False), ("v1.2.0", True), ("host db-7.example.org", True),
+    ],
+)  # fmt: skip
+def test_an_identifier_that_is_not_there_is_not_answered_by_its_neighbour(
+    question: str, of_another: bool
+) -> None:
+    index = Index(embedder="static")
+    index.upsert("key", "The key is sk-stg-0041", scope=ACME)
+    hits = search(index, question)
+    assert [hit.relevance_parts.another for hit in hits] == [of_another] * len(hits)
+    if of_another:
+        assert hits.relevance in ("none", "low")
+    elif "0041" in question:
+        assert hits.relevance == "high"
+
+
 def test_another_metric_has_no_cosines() -> None:
     index = Index(embedder="static", metric="ip")
     index.upsert("home", "Jonas is employed by Northwind.", scope=ACME)

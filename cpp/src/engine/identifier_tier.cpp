@@ -1,6 +1,7 @@
 #include "engine/identifier_tier.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "engine/quantities.hpp"
@@ -20,6 +21,22 @@ bool contains(std::string_view term, std::string_view inner) noexcept {
   return term.find(inner) != std::string_view::npos;
 }
 
+// Three numbers, the first or the last of four digits, the others of one or two: 2023-04-20, 10.1.2024.
+bool is_date(std::string_view term) noexcept {
+  std::array<size_t, 3> n_digits{};
+  size_t group = 0;
+  for (const char c : term) {
+    if (c >= '0' && c <= '9') {
+      ++n_digits[group];
+    } else if (!contains("-./", std::string_view(&c, 1)) || ++group == n_digits.size()) {
+      return false;
+    }
+  }
+  const auto is_short = [](size_t n) { return n == 1 || n == 2; };
+  return is_short(n_digits[1]) &&
+         ((n_digits[0] == 4 && is_short(n_digits[2])) || (is_short(n_digits[0]) && n_digits[2] == 4));
+}
+
 void strip(std::string_view term, std::string& out) {
   out = term;
   std::erase_if(out, [](char c) { return contains(kJoiners, std::string_view(&c, 1)); });
@@ -36,6 +53,27 @@ class Finder {
       return term.key == token.key && term.term == token.term;
     });
     return static_cast<uint32_t>(at - terms_.begin());
+  }
+
+  // Fills `names_any` and `any_form`.
+  void find_any_form(std::span<const text::Token> tokens) {
+    out_.names_any = false;
+    out_.any_form.clear();
+    for (const text::Token& token : tokens) {
+      if (token.kind != text::TokenKind::whole && token.kind != text::TokenKind::word) continue;
+      if (!has_digit(token.term) || is_quantity(token.term) || is_date(token.term)) continue;
+      out_.names_any = true;
+      strip(token.term, written_);
+      for (const text::Token& form : tokens) {
+        if (form.kind == text::TokenKind::part) continue;
+        strip(form.term, form_);
+        if (form_ != written_) continue;
+        const uint32_t t = term_of(form);
+        if (t < terms_.size()) out_.any_form.push_back(t);
+      }
+    }
+    std::sort(out_.any_form.begin(), out_.any_form.end());
+    out_.any_form.erase(std::unique(out_.any_form.begin(), out_.any_form.end()), out_.any_form.end());
   }
 
   // Fills `known`.
@@ -136,7 +174,7 @@ class Finder {
   const std::span<const lexical::TermCount> terms_;
   const std::span<const uint64_t> dfs_;
   QueryIdentifiers& out_;
-  std::string written_;
+  std::string written_, form_;
 };
 
 }  // namespace
@@ -157,6 +195,11 @@ void find_identifiers(std::span<const text::Token> tokens, std::span<const lexic
   finder.judge_forms(tokens, mostly);
   finder.choose_members(mostly, rare_limit(n_docs));
   finder.choose_named(tokens);
+}
+
+void find_any_form(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
+                   QueryIdentifiers& out) {
+  Finder(terms, {}, out).find_any_form(tokens);
 }
 
 size_t rarest(const QueryIdentifiers& identifiers, std::span<const uint64_t> dfs) noexcept {

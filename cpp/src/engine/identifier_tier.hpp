@@ -27,6 +27,8 @@ struct QueryIdentifiers {
   std::vector<uint32_t> members;             // ascending: who holds one is in the tier
   std::vector<std::vector<uint32_t>> named;  // each identifier as its forms; the first n_named
   size_t n_named = 0;
+  bool names_any = false;  // whether the text names one with a digit, known or not, no quantity and no date
+  std::vector<uint32_t> any_form;     // ascending: the terms that are one, in whichever form
   std::vector<uint32_t> known, rare;  // scratch
   std::vector<std::string> stripped;  // of each known one, without what joins its parts
   std::vector<uint8_t> exact;         // whether each known one, as it is written, is no quantity
@@ -39,6 +41,10 @@ struct QueryIdentifiers {
 void find_identifiers(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
                       std::span<const uint64_t> dfs, const lexical::Weighting& weighting, uint64_t n_docs,
                       QueryIdentifiers& out);
+
+// Fills `names_any` and `any_form`.
+void find_any_form(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
+                   QueryIdentifiers& out);
 
 // The place among `named` of the identifier that fewest documents hold, counting each form; the first of equals.
 [[nodiscard]] size_t rarest(const QueryIdentifiers& identifiers, std::span<const uint64_t> dfs) noexcept;

@@ -29,6 +29,7 @@ struct Hit {
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;
   bool identifier = false;  // in the identifier tier
+  bool another = false;     // explain: the query names identifiers with a digit, and this holds none of them
   // Of a document with passages, if there was a vector to compare: where the nearest one is in its text.
   vector::PassageSpan passage{};
 };

@@ -265,7 +265,10 @@ class Search {
 
   // Evidence for every hit, whichever ranking it came from.
   void explain(SearchResult& result, const vector::ColumnOptions& vectors, uint64_t n_docs) {
-    if (lexical_) weigh_information(result, n_docs);
+    if (lexical_) {
+      weigh_information(result, n_docs);
+      find_any_form(s_.tokens, terms_, s_.identifiers);
+    }
     uint32_t n_counting = 0;
     for (const lexical::TermCount& term : terms_) {
       result.terms.emplace_back(term.term);
@@ -287,6 +290,11 @@ class Search {
         }
         if (result.information > 0.0) hit.information = found / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
+        const std::vector<uint32_t>& forms = s_.identifiers.any_form;
+        hit.another =
+            s_.identifiers.names_any && std::none_of(forms.begin(), forms.end(), [&](uint32_t form) {
+              return lexical_arm_.holds(hit.chunk, hit.offset, form);
+            });
       }
       if (semantic_ && vectors.dim != 0) hit.similarity = vector_arm_.similarity(hit.chunk, hit.offset);
     }

@@ -14,6 +14,7 @@ _COLUMNS = (
     "lexical_ranks",
     "vector_ranks",
     "identifiers",
+    "another",
     "bm25",
     "similarities",
     "coverage",

@@ -5,8 +5,9 @@ evidence are absolute. Information: the share of what the question says that the
 documents, function words left out; a word that no document holds says most, and is never found. Nearness: of the static
 embedders that the package has, the cosine, whose range is known; of others, whose range is not, the standing: how many
 deviations the similarity lies above the mean of all similarities in the scope, which says little of a scope of a few
-documents. The best of many is near by chance, so the number of documents counts against it. And whether it holds a rare
-identifier of the question.
+documents. The best of many is near by chance, so the number of documents counts against it. And identifiers: a hit that
+holds a rare one of the question's is likely meant; if the question names some and it holds none, it is of another one,
+and "low" at most, however near TS-998 is to TS-999.
 
 They are weighed by logistic regression on judged questions, and questions of other scopes and random words as those
 that nothing answers (benchmarks/quality/relevance.py, which also gives precision and recall of each tier).
@@ -37,6 +38,7 @@ TIERS = ("none", "low", "standard", "high")
 BOUNDS = {"low": 0.4, "standard": 0.6, "high": 0.95}
 """The least probability of a tier."""
 _DOWNWARDS: tuple[tuple[str, float], ...] = tuple((tier, BOUNDS[tier]) for tier in reversed(TIERS[1:]))
+_MOST_OF_ANOTHER = 0.5  # "low"
 _SUBSTRING = BOUNDS["low"]  # the question stands in the text, as a part of other words
 
 
@@ -71,6 +73,7 @@ class RelevanceParts:
         cosine: to the question, by a static embedder that the search was given; None without.
         n_documents: how many could have been found.
         identifier: whether it holds a rare identifier of the question.
+        another: whether the question names identifiers with a digit, and it holds none of them.
         probability: that a hit with such evidence belongs to a question that the scope answers, 0 to 1.
         tier: "high", "standard", "low" or "none".
     """
@@ -81,6 +84,7 @@ class RelevanceParts:
     cosine: float | None
     n_documents: int
     identifier: bool
+    another: bool
     probability: float
     tier: str
 
@@ -160,13 +164,20 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     static_cosines = result.static_cosines
     if result.mode == "substring":
         tier = tier_of(_SUBSTRING)
-        return [RelevanceParts(None, None, None, None, n_documents, False, _SUBSTRING, tier)] * len(result)
+        return [RelevanceParts(None, None, None, None, n_documents, False, False, _SUBSTRING, tier)] * len(
+            result
+        )
     unknown = math.log(1.0 + (n_documents + 0.5) / 0.5)
     said = result.query_information / unknown
-    columns = (result.information.tolist(), result.similarities.tolist(), result.identifiers.tolist())
+    columns = (
+        result.information.tolist(),
+        result.similarities.tolist(),
+        result.identifiers.tolist(),
+        result.another.tolist(),
+    )
     log_documents = math.log(max(n_documents, 2))
     parts = []
-    for share, similarity, identifier in zip(*columns, strict=True):
+    for share, similarity, identifier, another in zip(*columns, strict=True):
         information = None if math.isnan(share) else share
         found = 0.0 if information is None else min(3.0, share * said)
         standing = cosine = None
@@ -177,6 +188,8 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
         elif not math.isnan(mean):
             standing = (similarity - mean) / deviation if deviation > 0.0 else 0.0
         weighed = _weighed(information, found, standing, cosine, log_documents, identifier)
+        if another:
+            weighed = min(weighed, _MOST_OF_ANOTHER)
         one = object.__new__(RelevanceParts)  # its constructor would take as long as all else here
         object.__setattr__(
             one,
@@ -188,6 +201,7 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
                 "cosine": cosine,
                 "n_documents": n_documents,
                 "identifier": identifier,
+                "another": another,
                 "probability": weighed,
                 "tier": tier_of(weighed),
             },
