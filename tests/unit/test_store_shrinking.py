@@ -105,6 +105,21 @@ def test_nothing_deleted_is_left_and_the_space_is_given_back(tmp_path: Path) -> 
         assert size(path) < 0.75 * before
 
 
+def test_no_replaced_text_is_left_in_images_of_other_collections(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "memories.scrubjay", durability="normal") as index:
+        side, jane, joe = index.collection("side"), SCOPES[0], SCOPES[1]
+        side.upsert("m1", "xyzzy", scope=jane)
+        side.upsert("m2", "plover", scope=joe)
+        side.admin.compact()
+        side.upsert("m1", "the door is open", scope=jane)
+        assert not index.admin.verify_erased(["xyzzy"]).clean
+        index.admin.compact()
+        assert index.admin.verify_erased(["xyzzy"]).clean
+        connection = index._collection.engine.store.reading_connection()  # type: ignore[union-attr]
+        assert connection.execute("SELECT count(*) FROM image_1").fetchone() == (1,)  # joe's is current
+        assert side.search("door", scope=jane).ids == ["m1"]
+
+
 def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The premise of that step."""
     monkeypatch.setattr(shrinking._Shrinking, "zero", lambda shrinking: None)

@@ -55,6 +55,7 @@ class Shrinkable(Protocol):
     """The store of a file."""
 
     path: Path
+    tables: Tables
     looking: Looking
 
     def reading_connection(self) -> StoreConnection:
@@ -100,18 +101,23 @@ def rest(seconds: float) -> None:
 
 
 def forget_deleted(store: Shrinkable) -> None:
-    """Drop the ids of deleted documents of every collection, and every image that needs them, in steps."""
+    """Drop the ids of deleted documents of every collection, and every image that needs them, in steps.
+
+    Images of the store's own collection are then written anew. One of another collection that a write is missing in is
+    dropped, since it may have texts that were replaced.
+    """
     connection = store.reading_connection()
     for t in schema.all_tables(connection):
+        needed = "horizon" if t.suffix == store.tables.suffix else "version"
         keys = connection.execute(
-            f"SELECT key FROM {t.scope} WHERE EXISTS (SELECT 1 FROM {t.tombstone} WHERE scope = key) "
-            f"OR EXISTS (SELECT 1 FROM {t.image} WHERE scope = key AND version < horizon)"
+            f"SELECT key FROM {t.scope} s WHERE EXISTS (SELECT 1 FROM {t.tombstone} WHERE scope = key) "
+            f"OR EXISTS (SELECT 1 FROM {t.image} i WHERE i.scope = s.key AND i.version < s.{needed})"
         ).fetchall()
         for (key,) in keys:
-            _forget_deleted_of(_Pace(store), t, key)
+            _forget_deleted_of(_Pace(store), t, key, needed)
 
 
-def _forget_deleted_of(pace: _Pace, t: Tables, key: object) -> None:
+def _forget_deleted_of(pace: _Pace, t: Tables, key: object, needed: str) -> None:
     with pace.step() as connection:
         if schema.missing_tables(connection, t):  # the collection was dropped meanwhile
             return
@@ -120,8 +126,8 @@ def _forget_deleted_of(pace: _Pace, t: Tables, key: object) -> None:
         if last is not None:  # what is older than the last one cannot be caught up once it is gone
             connection.execute(f"UPDATE {t.scope} SET horizon = max(horizon, ?) WHERE key = ?", (last, key))
         connection.execute(
-            f"DELETE FROM {t.image} WHERE scope = ? "
-            f"AND version < (SELECT horizon FROM {t.scope} WHERE key = ?)",
+            f"DELETE FROM {t.image} WHERE scope = ? AND version < "
+            f"(SELECT {needed} FROM {t.scope} WHERE key = ?)",
             (key, key),
         )
     n_gone = pace.n_rows
