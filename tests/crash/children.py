@@ -78,5 +78,3 @@ class Child:
 
 def void(_: object) -> None:
     """Drop a value."""
-
-

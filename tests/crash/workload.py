@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,7 +192,7 @@ def run(index: Index, op: Operation) -> None:
         if op.kind == "passages":
             (_, _, text, vectors), n = op.rows[0], len(op.rows[0][3] or ())
             borders = np.linspace(0, len(text), n + 1).astype(int).tolist()
-            spans = list(zip(borders, borders[1:], strict=False))
+            spans = list(pairwise(borders))
             index.upsert(**{**records[0], "vector": np.array(vectors)}, passages=spans)
         elif op.kind == "upsert":
             index.upsert(**records[0])

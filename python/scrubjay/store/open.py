@@ -92,7 +92,9 @@ def open_engine(
                 )
             except ValueError as error:  # k1 and b were tried above
                 if any_analyzer:
-                    return Engine(dim, cast(Any, stored.metric), dtype=cast(Any, stored.dtype), analyzer="plain")
+                    return Engine(
+                        dim, cast(Any, stored.metric), dtype=cast(Any, stored.dtype), analyzer="plain"
+                    )
                 raise StoreFormatError(
                     f"the index was made with what is not known here: {error}: {place}"
                 ) from None
