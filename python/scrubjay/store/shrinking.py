@@ -281,8 +281,10 @@ class _Shrinking:
             beside.execute("PRAGMA shrink_memory")  # what this one keeps may be what is zeroed
             try:
                 beside.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:  # another process writes
-                return list(left)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                return list(left)  # another process writes
             try:
                 if not _checkpoint(writer):
                     return list(left)
