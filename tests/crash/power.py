@@ -191,25 +191,15 @@ class Disk:
         return sum(len(file.pending) for file in self._names.values())
 
 
-def traced(folder: Path, seed: int) -> list[Call]:
-    """Run the process, and return its calls."""
+def traced(folder: Path, seed: int, first: str = "") -> list[Call]:
+    """Run the process, which executes `first`, and return its calls."""
     trace = folder.with_suffix(".trace")
-    command = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-qq",
-        "-y",
-        "-xx",
-        "-s",
-        "10000000",
-        "-e",
-        f"trace={_CALLS}",
-        "-o",
-        str(trace),
-    ]
-    writer = [sys.executable, "-m", "tests.crash.power_writer", str(folder / NAME), str(seed)]
-    subprocess.run([*command, *writer], check=True, timeout=600)
+    options = ["-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", "10000000", "-e", f"trace={_CALLS}"]
+    script = (
+        f"{first}\nfrom tests.crash import power_writer as p\np.work(p.Path({str(folder / NAME)!r}), {seed})"
+    )
+    command = ["strace", *options, "-o", str(trace), sys.executable, "-c", script]
+    subprocess.run(command, check=True, timeout=600)
     found = list(calls(trace))
     trace.unlink()
     return found
@@ -255,8 +245,8 @@ def judge(folder: Path, files: dict[str, bytes], said: list[str], seed: int) -> 
     return list(json.loads(heard)) if heard else ["the process that looked at it ended"]
 
 
-def main(n_rounds: int, seed: int, n_cuts: int, keep: Path | None = None) -> Tally:
-    """Run rounds."""
+def main(n_rounds: int, seed: int, n_cuts: int, keep: Path | None = None, first: str = "") -> Tally:
+    """Run rounds; the process that is traced executes `first`, which may break it."""
     tally = Tally(seed)
     rng = random.Random(seed)
     memory = "/dev/shm"  # the trace alone is of interest
@@ -265,7 +255,7 @@ def main(n_rounds: int, seed: int, n_cuts: int, keep: Path | None = None) -> Tal
             folder, place = Path(temporary) / f"round{number}", Path(temporary) / "cut"
             folder.mkdir()
             own = seed * 1000 + number
-            all_calls = traced(folder, own)
+            all_calls = traced(folder, own, first)
             points = cut_points(all_calls, rng, n_cuts)
             disk = Disk(folder)
             for i, call in enumerate(all_calls):

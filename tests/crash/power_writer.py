@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -22,7 +21,7 @@ from scrubjay import ClosedError, Index, Scope, StoreBusyError
 __all__ = ["N_THREADS", "Texts", "check", "expected"]
 
 N_THREADS = 3
-N_WRITES = 30  # of each thread before the index is closed and opened again, and afterwards
+N_WRITES = 20  # of each thread before the index is closed and opened again, and afterwards
 _WORDS = ["oak", "jay", "acorn", "cache", "winter", "feather"]
 
 Texts = dict[str, tuple[str, int | None]]
@@ -151,7 +150,3 @@ def check(path: Path, states: list[list[Texts]]) -> list[str]:
         (said,) = connection.execute("PRAGMA integrity_check").fetchone()
         problems += [] if said == "ok" else [str(said)]
     return problems
-
-
-if __name__ == "__main__":
-    work(Path(sys.argv[1]), int(sys.argv[2]))
