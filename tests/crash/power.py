@@ -191,13 +191,10 @@ class Disk:
         return sum(len(file.pending) for file in self._names.values())
 
 
-def traced(folder: Path, seed: int, first: str = "") -> list[Call]:
-    """Run the process, which executes `first`, and return its calls."""
+def traced(folder: Path, script: str) -> list[Call]:
+    """Run a Python script, and return its calls."""
     trace = folder.with_suffix(".trace")
     options = ["-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", "10000000", "-e", f"trace={_CALLS}"]
-    script = (
-        f"{first}\nfrom tests.crash import power_writer as p\np.work(p.Path({str(folder / NAME)!r}), {seed})"
-    )
     command = ["strace", *options, "-o", str(trace), sys.executable, "-c", script]
     subprocess.run(command, check=True, timeout=600)
     found = list(calls(trace))
@@ -255,7 +252,8 @@ def main(n_rounds: int, seed: int, n_cuts: int, keep: Path | None = None, first:
             folder, place = Path(temporary) / f"round{number}", Path(temporary) / "cut"
             folder.mkdir()
             own = seed * 1000 + number
-            all_calls = traced(folder, own, first)
+            work = f"from tests.crash import power_writer as p\np.work(p.Path({str(folder / NAME)!r}), {own})"
+            all_calls = traced(folder, f"{first}\n{work}")
             points = cut_points(all_calls, rng, n_cuts)
             disk = Disk(folder)
             for i, call in enumerate(all_calls):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.crash.power import Call, Disk, File, main
+from tests.crash.power import NAME, Call, Disk, File, main, traced
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
@@ -32,6 +33,40 @@ def test_what_was_acknowledged_survives_a_loss_of_power() -> None:
 def test_the_judge_sees_writes_that_did_not_wait_for_the_disk(first: str) -> None:
     tally = main(2, 7, 30, first=first)
     assert tally.failures and "lost" in tally.failures[0]
+
+
+_ERASING = """
+import os
+from scrubjay import Index, Scope
+said = os.open({said!r}, os.O_WRONLY | os.O_CREAT)
+scope = Scope("acme")
+index = Index.open({path!r}, durability={durability!r})
+for n in range(60):
+    index.upsert(n, f"xyzzy-{{n}} " * 40, scope=scope)
+index.delete_many(range(5, 60), scope=scope)
+index.admin.compact()
+os.write(said, b"compacted")
+os._exit(0)
+"""
+
+
+@needs_strace
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_what_a_compaction_erased_does_not_come_back(tmp_path: Path, durability: str) -> None:
+    """The log is cut on the disk as well: SQLite does not wait for that."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    script = _ERASING.format(said=str(folder / "said"), path=str(folder / NAME), durability=durability)
+    disk = Disk(folder)
+    for one in traced(folder, script):
+        disk.take(one)
+        if disk.said:
+            break
+    rng = random.Random(1)
+    for _ in range(30):
+        data = b"".join(disk.left(rng).values())
+        found = {int(n) for n in re.findall(rb"xyzzy-(\d+) ", data)}
+        assert found == set(range(5))
 
 
 FOLDER = "/somewhere/else"

@@ -36,6 +36,7 @@ from scrubjay.store.connections import StoreConnection, connect, translated
 from scrubjay.store.descriptors import Looking, looking_at
 from scrubjay.store.pages import Leaf, Pages
 from scrubjay.store.schema import Tables
+from scrubjay.whole_files import log_of
 
 __all__ = ["Shrinkable", "forget_deleted", "shrink"]
 
@@ -153,6 +154,7 @@ def shrink(store: Shrinkable, *, busy_seconds: float) -> None:
     with store.exclusively(_DOING) as connection:
         if not _HAS_PLACES or connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
             _rewrite_whole(connection, store.path)
+            _sync_log(store)
             return
     with _beside(store.path) as beside:
         shrinking = _Shrinking(store, beside, busy_seconds)
@@ -323,6 +325,7 @@ class _Shrinking:
             with self._store.exclusively(_DOING, in_background=True):
                 (busy, _, _) = self._beside.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if not busy:
+                _sync_log(self._store)
                 return
             patience.wait()
 
@@ -416,6 +419,11 @@ def _rewrite_whole(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
     connection.execute("VACUUM")
     _empty_log(connection, path)
+
+
+def _sync_log(store: Shrinkable) -> None:
+    """Wait until the log is cut on the disk: after a loss of power SQLite would write again what was in it."""
+    os.fsync(store.looking.descriptor(log_of(store.path), for_writing=True))
 
 
 def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
