@@ -7,13 +7,15 @@ to what was acknowledged (the state after the last acknowledged step, or after t
 it is, and goes on working until SIGKILL comes: while it opens, at a random moment, before a random statement, inside a
 COMMIT, before, within or after a page that a compaction zeroes. In some rounds another process reads all the while, or
 compacts the file until it is killed, before the writer or after it. With --encrypted all but one tenant get keys when a
-file is a few rounds old. A disagreement ends the run with exit code 1, the file kept in --keep.
+file is a few rounds old. A disagreement ends the run with exit code 1, the file kept in --keep, beside it the worlds
+that it could hold when the round began, pickled.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import random
 import shutil
 import sys
@@ -70,13 +72,13 @@ class Rounds:
         self.path = folder / "both.scrubjay"
         self.tally = Tally(seed, encrypted)
         self._rng = random.Random(seed)
-        self._worlds = [World()]
+        self.worlds = [World()]
         self._number = 0
 
     def _begin_file(self) -> None:
         for old in self.path.parent.glob(self.path.name + "*"):
             old.unlink()
-        self._worlds = [World()]
+        self.worlds = [World()]
         self.tally.files += 1
 
     def _orders(self) -> Orders:
@@ -103,9 +105,9 @@ class Rounds:
         tally, rng = self.tally, self._rng
         if tally.rounds % ROUNDS_A_FILE == 0:
             self._begin_file()
-        for world in self._worlds:
+        for world in self.worlds:
             world.model.now = now(self._number - 1)
-        orders, worlds = self._orders(), self._worlds
+        orders, worlds = self._orders(), self.worlds
         beside: list[Child] = []
         child = Child(lambda say: work(orders, worlds, say))
         if orders.kill == "opening":
@@ -177,12 +179,12 @@ class Rounds:
         chosen = [int(line[1:]) for line in lines if line.startswith("j")]
         if not chosen:
             return
-        if len(self._worlds) > 1:
+        if len(self.worlds) > 1:
             self.tally.in_flight_kept += chosen[0] > 0
-        world = self._worlds[chosen[0]]
+        world = self.worlds[chosen[0]]
         done = sum(line.startswith("a") for line in lines)
         begun = [int(line[1:]) for line in lines if line.startswith("b")]
-        self._worlds = [world]
+        self.worlds = [world]
         for position, number in enumerate(begun):
             world.model.now = now(number)
             one = step(self.tally.seed, number, world)
@@ -191,7 +193,7 @@ class Rounds:
             else:
                 self.tally.in_flight += 1
                 said = {int(line.partition(".")[2]) for line in lines if line.startswith(f"p{number}.")}
-                self._worlds = _states(world, one, said)
+                self.worlds = _states(world, one, said)
             self.tally.steps[one.kind] = self.tally.steps.get(one.kind, 0) + 1
         self._number += len(begun)
 
@@ -234,6 +236,7 @@ def main(
         except AssertionError as error:
             tally.failures.append(f"seed {seed}, round {tally.rounds}: {error}")
             if keep is not None:
+                (folder / "worlds-before").write_bytes(pickle.dumps(rounds.worlds))
                 kept = keep / f"both-{seed}-{tally.rounds}"
                 shutil.copytree(folder, kept, dirs_exist_ok=True)
                 tally.failures.append(f"kept: {kept}")

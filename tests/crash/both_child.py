@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
 import threading
@@ -163,6 +164,7 @@ def work(orders: Orders, worlds: list[World], say: Say) -> None:
         say(f"a{number}")
         expected = one.then(world)
         if not agree(outcome, expected):
+            orders.path.with_name("world-after").write_bytes(pickle.dumps(world))
             raise FailureError(f"step {number}, {one.kind}: expected {expected}, got {outcome}")
         number += 1
 
