@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ def open_memory(path: Path, clock: Clock, durability: str, keyed: bool, worlds: 
         durability=durability,
         memory_budget=workload.LIMIT_BYTES,
         keys=provider if keyed else None,
+        encryption="mixed",
         judge=ONE_AT_A_TIME,
         decay=Decay(sink_below=0, expire_below=0),
     )
@@ -61,7 +64,27 @@ def judge(memory: Memory, worlds: list[World], *, thorough: bool) -> int:
             problems += [] if report.clean else [f"{name!r}: {report.problems}"]
         if problems:
             raise DisagreementError(f"check: {problems}")
+        _nothing_left(memory, worlds[chosen])
     return chosen
+
+
+def _nothing_left(memory: Memory, world: World) -> None:
+    """Compact the file, and look in its bytes for what was deleted, and for what is sealed."""
+    engine = Backend.of(memory.index).engine
+    assert isinstance(engine, DurableEngine)
+    sealed = "acme" if engine.store.cipher.ring is not None else None
+    if sealed is not None:
+        memory.index.admin.encrypt(sealed)
+    memory.admin.compact()
+    paths = [path for path in engine.store.files() if path.exists()]
+    # Read as the store does: closing a file would release SQLite's locks.
+    data = b"".join(os.pread(engine.store.looking.descriptor(path), 1 << 30, 0) for path in paths)
+    found = {word.decode() for word in re.findall(rb"v[1-9][0-9]{8}", data)}
+    plain = {key: row for key, row in world.index.items() if key[1].tenant != sealed}
+    if left := found - workload.words_of(plain):
+        raise DisagreementError(f"left after a compaction: {sorted(left)}")
+    if lost := workload.words_of(plain) - found:
+        raise DisagreementError(f"lost by a compaction: {sorted(lost)}")
 
 
 def _agreeing(memory: Memory, worlds: list[World], matching: list[int]) -> int:
@@ -167,13 +190,14 @@ def _index_agrees(memory: Memory, world: World) -> None:
             with_vector = sorted(key for key, row in visible.items() if row[1] is not None)
             _same(f"vectors of {name!r} from {scope!r}", _keys(by_vector), with_vector)
         # The newest: by their own word, nearest, and by their id.
-        for (scope, id), (text, vector) in list(rows.items())[-3:]:
+        for (scope, id), (text, vector, _) in list(rows.items())[-3:]:
             first = one.search(text.split()[-1], scope=scope, k=1, query=Query(mode="lexical"))
             _same(f"the first for the word of {id} of {scope!r}", _keys(first), [(scope, id)])
             record = one.get(id, scope=scope)
             _same(f"{id} of {scope!r}", (record.scope, record.text) if record else None, (scope, text))
             if vector is not None:
-                nearest = one.search(vector=np.array(vector), scope=scope, k=ALL, query=Query(mode="vector"))
+                asked = np.array(vector, ndmin=2)[0]  # the first passage's
+                nearest = one.search(vector=asked, scope=scope, k=ALL, query=Query(mode="vector"))
                 best = {(hit.scope, hit.id) for hit in nearest if hit.score > nearest[0].score - 1e-3}
                 _same(f"the vector of {id} of {scope!r}", (scope, id) in best, True)
 

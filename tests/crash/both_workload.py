@@ -78,6 +78,8 @@ class Step(NamedTuple):
     kind: str
     do: Callable[[Memory], Any]
     then: Callable[[World], Any]
+    parts: tuple[Step, ...] = ()
+    """Steps that are done at once, each on a thread of its own, instead of `do`; in whatever order, they end alike."""
 
 
 def now(number: int) -> int:
@@ -110,7 +112,9 @@ def step(seed: int, number: int, world: World) -> Step:
         _forget: 3,
         _sweep: 3,
         _trace: 12,
-        _compact: 1,
+        _batch: 5,
+        _together: 8,
+        _compact: 3,
         _reembed: 1,
     }
     make = rng.choices(list(kinds), weights=list(kinds.values()))[0]
@@ -206,6 +210,20 @@ def _several(rng: random.Random, number: int, world: World) -> Step:
         ]
 
     return Step("several", lambda memory: [outcome.status for outcome in memory.propose_all(proposals)], then)
+
+
+def _batch(rng: random.Random, number: int, world: World) -> Step:
+    """Many facts in one transaction, most of which concern no other: those are inserted together."""
+    proposals: list[tuple[FactCandidate, Scope, str]] = []
+    for position in range(rng.randint(6, 25)):
+        text = _text(rng, number, world, "fact") if rng.random() < 0.2 else f"oak f{number}b{position}"
+        topic = ("", "") if rng.random() < 0.85 else rng.choice(TOPICS)
+        proposals.append((FactCandidate(text, *topic), rng.choice(EVERYWHERE), rng.choice(RUNS)))
+    return Step(
+        "batch",
+        lambda memory: [outcome.status for outcome in memory.propose_all(proposals)],
+        lambda world: [_fact_in(world, one, scope, run, number) for one, scope, run in proposals],
+    )
 
 
 def _preference(rng: random.Random, number: int, world: World) -> Step:
@@ -382,6 +400,27 @@ def _forget(rng: random.Random, number: int, world: World) -> Step:
         memory.forget(scope)
 
     return Step("forget", do, then)
+
+
+def _together(rng: random.Random, number: int, world: World) -> Step:
+    """Three writers at once, each elsewhere in the file, who wait for the disk together."""
+    trace = _trace(rng, number, world)
+    parts = (_written(rng, ""), _written(rng, "side"), trace)
+
+    def then(world: World) -> None:
+        for part in parts:
+            part.then(world)
+
+    return Step("together", lambda memory: None, then, parts)
+
+
+def _written(rng: random.Random, collection: str) -> Step:
+    op = workload.written(rng, collection, N_IDS)
+
+    def then(world: World) -> None:
+        world.index = workload.expected(world.index, op)
+
+    return Step("upsert", lambda memory: workload.run(memory.index, op), then)
 
 
 def _sweep(rng: random.Random, number: int, world: World) -> Step:

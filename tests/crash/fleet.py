@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.crash.both import Child, FailureError
+from tests.crash.children import Child, FailureError
 from tests.crash.fleet_history import Call, History, Key, Seen, Stamped
 from tests.crash.fleet_rows import read_rows
 from tests.crash.fleet_service import MAX_STALE, SCOPES, Orders, named, scope_of, serve

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.both import _states
 from tests.crash.both_workload import Step, World, now, step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,18 +35,26 @@ def test_index_and_memory_survive_kills_together(more: list[str]) -> None:
     assert tally["rounds"] == ROUNDS and tally["failures"] == []
     assert tally["judged"] > ROUNDS // 2 and tally["acknowledged"] > ROUNDS // 2
     assert tally["killed_in_a_commit"] > 0 and tally["killed_before_a_statement"] > 0
+    # What compacts in steps is at work, in the writer and beside it, and is killed there.
+    assert tally["killed_while_zeroing"] > 0 and tally["compacted_beside"] > 0 and tally["compactions"] > 0
+    assert tally["pages_zeroed"] > 0 and tally["rows_written_again"] > 0
+    kinds = {"together", "batch", "compact", "index patch", "index passages", "index compact"}
+    assert kinds <= set(tally["steps"]), tally["steps"]
 
 
 _LOSING = """
 import sys, tempfile, pathlib
-import tests.crash.both as both
-from tests.crash.both_workload import Step
-honest = both.step
+from tests.crash import both, both_child
+from scrubjay.store.sqlite import shrinking
+honest = both_child.step
 def losing(seed, number, world):
     one = honest(seed, number, world)
-    losable = one.kind in {kinds!r} and number % 3 == 0
-    return one._replace(do=lambda memory: None) if losable else one
-both.step = losing
+    if one.kind not in {kinds!r} or number % 3:
+        return one
+    parts = tuple(part._replace(do=lambda memory: None) for part in one.parts[1:])
+    return one._replace(do=lambda memory: None, parts=one.parts[:1] + parts)
+both_child.step = losing
+{more}
 with tempfile.TemporaryDirectory() as folder:
     tally = both.main(400, 3, pathlib.Path(folder))  # ends with the first failure
 print(tally.failures)
@@ -53,16 +62,22 @@ print(tally.failures)
 
 
 @pytest.mark.parametrize(
-    ("kinds", "said"),
+    ("kinds", "more", "said"),
     [
-        (("index upsert", "index many"), "documents: lost"),
-        (("confirm", "revoke"), "records: lost"),
-        (("trace",), "runs: lost"),
+        (("index upsert", "index many"), "", "documents: lost"),
+        (("index patch",), "", "documents: lost"),
+        (("together",), "", "documents: lost"),
+        (("confirm", "revoke"), "", "records: lost"),
+        (("batch",), "", "records: lost"),
+        (("trace",), "", "runs: lost"),
+        ((), "shrinking._Shrinking.zero = lambda self: None", "left after a compaction"),
     ],
 )
-def test_the_judge_sees_what_was_acknowledged_and_is_not_there(kinds: tuple[str, ...], said: str) -> None:
+def test_the_judge_sees_what_was_acknowledged_and_is_not_there(
+    kinds: tuple[str, ...], more: str, said: str
+) -> None:
     finished = subprocess.run(
-        [sys.executable, "-c", _LOSING.format(kinds=kinds)],
+        [sys.executable, "-c", _LOSING.format(kinds=kinds, more=more)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -90,3 +105,15 @@ def test_steps_follow_from_the_seed_and_the_state() -> None:
     copied.model.entries.clear()
     copied.runs.clear()
     assert world.model.entries and world.runs
+
+
+def test_of_what_was_done_at_once_any_part_may_be_there() -> None:
+    def part(name: str) -> Step:
+        return Step(name, lambda memory: None, lambda world: world.runs.update({(KEY, name): []}))
+
+    one = Step("together", lambda memory: None, lambda world: None, tuple(map(part, "abc")))
+    found = ["".join(run for _, run in world.runs) for world in _states(World(), one, {1})]
+    assert found == ["b", "ba", "bc", "bac"]
+
+
+KEY = ("acme", "", "")

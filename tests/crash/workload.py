@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
+from scrubjay.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.payload import fields_of
 
 DIM = 8
 SCOPES = [
@@ -23,20 +26,25 @@ LIMIT_BYTES = 60_000  # of memory, so that partitions come and go
 
 COLLECTIONS = ["", "side"]
 
-# (collection, scope, id) -> (text, vector), in order of writing within each collection
-State = dict[tuple[str, Scope, int], tuple[str, tuple[float, ...] | None]]
+# Of a document: its numbers, or those of each passage.
+Vector = tuple[float, ...] | tuple[tuple[float, ...], ...] | None
+
+# (collection, scope, id) -> (text, vector, stars), in order of writing within each collection
+State = dict[tuple[str, Scope, int], tuple[str, Vector, int | None]]
 
 
 class Operation(NamedTuple):
     """One write: what to call, and its rows or arguments."""
 
     kind: str
-    rows: tuple[tuple[int, Scope, str, tuple[float, ...] | None], ...] = ()
+    rows: tuple[tuple[int, Scope, str, Vector], ...] = ()
     keys: tuple[tuple[Scope, int], ...] = ()
     scope: Scope | None = None
     exact: bool = False
     collection: str = ""
     everywhere: bool = False
+    stars: int | None = None
+    vector: Vector = None
 
 
 def operation(seed: int, number: int, n_ids: int = 300) -> Operation:
@@ -55,13 +63,22 @@ def operation(seed: int, number: int, n_ids: int = 300) -> Operation:
             "drop",
             "change",
             "encrypt",
+            "passages",
+            "patch",
         ],
-        weights=[30, 30, 12, 3, 2, 6, 15, 3, 1, 20, 3],
+        weights=[30, 30, 12, 3, 4, 6, 15, 3, 1, 20, 3, 14, 12],
     )[0]
     collection = rng.choice(COLLECTIONS)
     if kind in ("upsert", "many"):
         n = 1 if kind == "upsert" else rng.randint(2, 40)
         return Operation(kind, rows=tuple(_row(rng, n_ids) for _ in range(n)), collection=collection)
+    if kind == "passages":
+        return Operation(kind, rows=(_long_row(rng, n_ids),), collection=collection)
+    if kind == "patch":
+        vector = None if rng.random() < 0.5 else _vector(rng)
+        return Operation(
+            kind, keys=(_key(rng, n_ids),), collection=collection, stars=rng.randrange(100), vector=vector
+        )
     if kind == "delete":
         keys = tuple(_key(rng, n_ids) for _ in range(rng.randint(1, 5)))
         return Operation(kind, keys=keys, collection=collection)
@@ -81,16 +98,40 @@ def operation(seed: int, number: int, n_ids: int = 300) -> Operation:
     return Operation(kind, scope=rng.choice(SCOPES), collection=collection)
 
 
+def written(rng: random.Random, collection: str, n_ids: int) -> Operation:
+    """Return an operation that writes one row."""
+    return Operation("upsert", rows=(_row(rng, n_ids),), collection=collection)
+
+
 def _key(rng: random.Random, n_ids: int) -> tuple[Scope, int]:
     """Every scope has the same few ids, so that they meet."""
     return rng.choice(SCOPES), rng.randrange(n_ids // len(SCOPES))
 
 
-def _row(rng: random.Random, n_ids: int) -> tuple[int, Scope, str, tuple[float, ...] | None]:
+def _row(rng: random.Random, n_ids: int) -> tuple[int, Scope, str, Vector]:
     scope, id = _key(rng, n_ids)
-    text = " ".join(rng.choices(WORDS, k=rng.randint(1, 12))) + f" v{rng.randrange(10**9)}"
-    vector = None if rng.random() < 0.3 else tuple(float(rng.randint(-8, 8) or 1) for _ in range(DIM))
-    return id, scope, text, vector
+    return id, scope, _text(rng, rng.randint(1, 12)), None if rng.random() < 0.3 else _vector(rng)
+
+
+def _long_row(rng: random.Random, n_ids: int) -> tuple[int, Scope, str, Vector]:
+    """A text of up to several pages of the file, in passages."""
+    scope, id = _key(rng, n_ids)
+    text = _text(rng, rng.choice([40, 400, 3000]))
+    return id, scope, text, tuple(_vector(rng) for _ in range(rng.randint(1, 9)))
+
+
+def _text(rng: random.Random, n_words: int) -> str:
+    """Words, and at the end one that no other text has."""
+    return " ".join(rng.choices(WORDS, k=n_words)) + f" v{rng.randrange(10**8, 10**9)}"
+
+
+def _vector(rng: random.Random) -> tuple[float, ...]:
+    return tuple(float(rng.randint(-8, 8) or 1) for _ in range(DIM))
+
+
+def words_of(state: State) -> set[str]:
+    """Return the words that one text alone has."""
+    return {text.rpartition(" ")[2] for text, _, _ in state.values()}
 
 
 def expected(state: State, op: Operation) -> State:
@@ -103,9 +144,13 @@ def expected(state: State, op: Operation) -> State:
             after.pop((op.collection, scope, id), None)
     for id, scope, text, vector in op.rows:
         after.pop((op.collection, scope, id), None)  # an update is a new write: it goes to the end
-        after[op.collection, scope, id] = (text, vector)
+        after[op.collection, scope, id] = (text, vector, None)
     for scope, id in op.keys if op.kind == "delete" else ():
         after.pop((op.collection, scope, id), None)
+    for key in [(op.collection, *key) for key in op.keys] if op.kind == "patch" else ():
+        if key in after:
+            text, vector, _ = after.pop(key)
+            after[key] = (text, vector if op.vector is None else op.vector, op.stars)
     if op.kind == "erase":
         assert op.scope is not None
         for collection, scope, id in state:
@@ -117,7 +162,7 @@ def expected(state: State, op: Operation) -> State:
     return after
 
 
-def ordered(state: State) -> list[tuple[tuple[str, Scope, int], tuple[str, tuple[float, ...] | None]]]:
+def ordered(state: State) -> list[tuple[tuple[str, Scope, int], tuple[str, Vector, int | None]]]:
     """Return what two equal states share: the order of writing within each collection."""
     return sorted(state.items(), key=lambda item: item[0][0])
 
@@ -137,11 +182,19 @@ def run(index: Index, op: Operation) -> None:
     if op.kind == "change":
         _change(index, op)
         return
+    if op.kind == "patch":
+        _patch(index, op)
+        return
     if op.rows:
         records: list[dict[str, Any]] = [
             {"id": id, "scope": scope, "text": text, "vector": vector} for id, scope, text, vector in op.rows
         ]
-        if op.kind == "upsert":
+        if op.kind == "passages":
+            (_, _, text, vectors), n = op.rows[0], len(op.rows[0][3] or ())
+            borders = np.linspace(0, len(text), n + 1).astype(int).tolist()
+            spans = list(pairwise(borders))
+            index.upsert(**{**records[0], "vector": np.array(vectors)}, passages=spans)
+        elif op.kind == "upsert":
             index.upsert(**records[0])
         else:
             index.upsert_many(records)
@@ -159,6 +212,14 @@ def run(index: Index, op: Operation) -> None:
     elif op.kind == "search":
         assert op.scope is not None
         index.search("oak winter", vector=np.ones(DIM), scope=op.scope)
+
+
+def _patch(index: Index, op: Operation) -> None:
+    ((scope, id),) = op.keys
+    if op.vector is None:
+        index.patch(id, scope=scope, metadata={"stars": op.stars})
+    else:
+        index.patch(id, scope=scope, metadata={"stars": op.stars}, vector=np.array(op.vector))
 
 
 def _change(index: Index, op: Operation) -> None:
@@ -185,6 +246,12 @@ def stored(index: Index, leaving_out: tuple[str, ...] = ()) -> State:
             found = engine.store.at(seq)  # type: ignore[union-attr]
             assert found is not None
             document = engine.document(*found)  # type: ignore[union-attr]
-            vector = None if document.vector is None else tuple(document.vector.tolist())
-            state[one.name, document.scope, int(document.id)] = (document.text, vector)
+            stars = fields_of(document.payload).get("metadata", {}).get("stars")
+            state[one.name, document.scope, int(document.id)] = (document.text, _of(document.vector), stars)
     return state
+
+
+def _of(vector: DocumentVector | None) -> Vector:
+    if isinstance(vector, PassageVectors):
+        return tuple(tuple(row) for row in vector.rows.tolist())
+    return None if vector is None else tuple(vector.tolist())

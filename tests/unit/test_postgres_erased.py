@@ -79,6 +79,20 @@ def test_expired_rows_and_other_collections_are_searched(index: Index) -> None:
     assert not index.admin.verify_erased([SECRET]).clean
 
 
+def test_a_compaction_leaves_no_replaced_text_in_images_of_other_collections(index: Index) -> None:
+    side = index.collection("side")
+    side.upsert("m1", "xyzzy", scope=JANE)
+    side.upsert("m2", "plover", scope=JOE)
+    side.admin.compact()
+    assert places(index, ["xyzzy"]) == {"sj_document.text", "sj_image.data"}
+    side.upsert("m1", "the door is open", scope=JANE)
+    assert places(index, ["xyzzy"]) == {"sj_image.data"}
+    index.admin.compact()
+    assert places(index, ["xyzzy"]) == set()
+    assert places(index, ["plover"]) == {"sj_document.text", "sj_image.data"}  # that image is current
+    assert side.search("door", scope=JANE).ids == ["m1"]
+
+
 def test_names_are_found_in_every_form(index: Index) -> None:
     index.upsert("m1", "Jané.Doe@example.org".encode().hex().upper(), scope=Scope("acme"))
     index.upsert("m2", "JANÉ.DOE@example.ORG", scope=Scope("acme"))

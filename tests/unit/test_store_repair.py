@@ -425,3 +425,58 @@ def test_notes_on_sealed_memories_that_cannot_be_opened_go_with_them(tmp_path: P
         assert index.admin.check().problems == []
         assert [note.id for note in index.admin.feedbacks()] == ["m1"]
         assert index.count() == 1
+
+
+def stem(word: str) -> str:
+    return word[:3]
+
+
+@pytest.fixture
+def stemmed(tmp_path: Path) -> Path:
+    """A file with an analyzer of the caller's, and a row that is damaged."""
+    path = tmp_path / "stemmed.scrubjay"
+    with Index.open(path, analyzer="mine", stemmer=stem, durability="normal") as index:
+        index.upsert("m1", "oaken doors", scope=JANE)
+        index.upsert("m2", "more of them", scope=JANE)
+        index.collection("side").upsert("m3", "oaken boats", scope=JANE)
+    forge(path, "UPDATE document SET text = 'another' WHERE id = 'm2'")
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"stemmer": stem}, {"keys": provider}])
+def test_a_file_with_an_analyzer_of_the_callers_is_repaired(stemmed: Path, options: dict[str, Any]) -> None:
+    report = Admin.repair(stemmed, **options)
+    assert report.changed and report.rows["document"] == report.rows["document_1"] == 1
+    said = ["analyzer" in problem for problem in report.problems]
+    assert said == ([] if "stemmer" in options else [True])  # it was not checked
+    for name in ({}, {"analyzer": "mine"}):
+        with Index.open(stemmed, stemmer=stem, durability="normal", **name) as index:
+            assert list(index.search("oaks", scope=JANE).ids) == ["m1"]
+            assert list(index.collection("side").search("oaks", scope=JANE).ids) == ["m3"]
+            assert index.admin.check().clean
+
+
+def test_a_file_with_an_analyzer_of_the_callers_is_salvaged(stemmed: Path, tmp_path: Path) -> None:
+    report = Admin.salvage(stemmed, tmp_path / "out")
+    assert report.memories == 2 and len(report.left_out) == 1
+    with Index() as index:
+        assert index.admin.import_(report.files[0]) == 1
+        assert list(index.search("oaken", scope=JANE).ids) == ["m1"]
+
+
+def test_rows_of_a_tenant_with_a_key_that_are_not_encrypted_yet_are_taken_over(
+    path: Path, tmp_path: Path
+) -> None:
+    forge(path, "UPDATE document SET text = 'another' WHERE id = 'm5'")
+    report = Admin.salvage(path, tmp_path / "out", keys=provider, plaintext=True)
+    assert len(report.left_out) == 1 and "m5" in report.left_out[0]
+    report = Admin.repair(path, keys=provider)  # type: ignore[assignment]
+    assert len(report.left_out) == 1 and "m5" in report.left_out[0]
+    with Index.open(path, durability="normal") as index:
+        assert index.count(JANE) + index.count(JOE) == 38
+
+
+def test_a_stemmer_alone_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a name of your own"):
+        Index.open(tmp_path / "new.scrubjay", stemmer=stem)
+    assert not (tmp_path / "new.scrubjay").exists()

@@ -22,7 +22,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.store.sqlite import shrinking
-from scrubjay.store.sqlite.connections import StoreConnection
+from scrubjay.store.sqlite.connections import StoreConnection, connect
 from scrubjay.store.sqlite.pages import Pages, unallocated
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
@@ -105,6 +105,21 @@ def test_nothing_deleted_is_left_and_the_space_is_given_back(tmp_path: Path) -> 
         assert size(path) < 0.75 * before
 
 
+def test_no_replaced_text_is_left_in_images_of_other_collections(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "memories.scrubjay", durability="normal") as index:
+        side, jane, joe = index.collection("side"), SCOPES[0], SCOPES[1]
+        side.upsert("m1", "xyzzy", scope=jane)
+        side.upsert("m2", "plover", scope=joe)
+        side.admin.compact()
+        side.upsert("m1", "the door is open", scope=jane)
+        assert not index.admin.verify_erased(["xyzzy"]).clean
+        index.admin.compact()
+        assert index.admin.verify_erased(["xyzzy"]).clean
+        connection = index._collection.engine.store.reading_connection()  # type: ignore[union-attr]
+        assert connection.execute("SELECT count(*) FROM image_1").fetchone() == (1,)  # joe's is current
+        assert side.search("door", scope=jane).ids == ["m1"]
+
+
 def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The premise of that step."""
     monkeypatch.setattr(shrinking._Shrinking, "zero", lambda shrinking: None)
@@ -114,6 +129,61 @@ def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch
         index.admin.compact()
         assert unclean(path) != []
         assert left(path, texts)
+
+
+def test_what_another_compaction_moves_meanwhile_is_zeroed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite moves a page as it is: with bytes of rows that are gone."""
+    path = tmp_path / "memories.scrubjay"
+    listing = Pages.unclean
+    n_listed = 0
+
+    def moved(pages: Pages) -> Iterator[int]:
+        nonlocal n_listed
+        n_listed += 1
+        found = list(listing(pages))
+        if n_listed == 1:
+            connection = sqlite3.connect(path, isolation_level=None)
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("DROP TABLE room")  # at the beginning of the file
+            for _ in range(500):
+                connection.execute("PRAGMA incremental_vacuum(1)").fetchall()
+            connection.close()
+        yield from found
+
+    with Index.open(path, durability="normal") as index:
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE room(data)")
+        connection.execute("INSERT INTO room VALUES (zeroblob(4000000))")
+        connection.commit()
+        connection.close()
+        texts = fill(index, 3_000)
+        monkeypatch.setattr(Pages, "unclean", moved)
+        index.admin.compact()
+        assert n_listed > 1
+        assert not left(path, texts)
+        assert index.admin.check().clean
+
+
+def test_rows_of_a_step_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short rows that are many at a time are followed by long ones."""
+    n_bytes = 20_000
+    monkeypatch.setattr(shrinking, "_MAX_BYTES", n_bytes)
+    connection = connect(tmp_path / "memories.scrubjay", durability="normal", busy_seconds=0)
+    connection.execute("CREATE TABLE one(seq INTEGER PRIMARY KEY, id, text, payload)")
+    rows = [(i, f"id{i}", "t" * (50 if i <= 100 else 9_000), b"p" if i % 2 else None) for i in range(1, 141)]
+    connection.executemany("INSERT INTO one VALUES (?, ?, ?, ?)", rows)
+    steps, begin = [], 1
+    while begin is not None:
+        following = shrinking._write_again(connection, "one", begin, 200, 1_000)
+        steps.append(rows[begin - 1 : (following or 200) - 1])
+        begin = following  # type: ignore[assignment]
+    assert [row for step in steps for row in step] == rows
+    assert connection.execute("SELECT * FROM one ORDER BY seq").fetchall() == rows
+    assert max(len(step) for step in steps) > 50
+    assert all(sum(len(row[2]) for row in step[:-1]) < n_bytes for step in steps)
+    connection.close()
 
 
 def test_what_other_connections_keep_in_memory_does_not_come_back(tmp_path: Path) -> None:
@@ -314,6 +384,36 @@ def test_a_file_of_before_is_rewritten_once(tmp_path: Path) -> None:
         after = sqlite3.connect(path)
         assert after.execute("PRAGMA auto_vacuum").fetchone() == (2,)
         after.close()
+
+
+@pytest.mark.parametrize("page_bytes", [512, 4096, 8192, 65536])
+@pytest.mark.parametrize("n_reserved", [0, 12, 32])
+def test_pages_of_any_size_are_compacted(tmp_path: Path, page_bytes: int, n_reserved: int) -> None:
+    """As builds of SQLite make them that reserve bytes of each page."""
+    path = tmp_path / "memories.scrubjay"
+    empty = sqlite3.connect(path, isolation_level=None)
+    for setting in (f"page_size = {page_bytes}", "auto_vacuum = INCREMENTAL"):
+        empty.execute(f"PRAGMA {setting}")
+    empty.execute("VACUUM")
+    empty.close()
+    data = bytearray(path.read_bytes())
+    assert len(data) == page_bytes
+    data[20], data[105:107] = n_reserved, (page_bytes - n_reserved & 0xFFFF).to_bytes(2, "big")
+    path.write_bytes(data)
+    with Index.open(path, durability="normal") as index:
+        texts = fill(index, 1_000)
+        index.admin.compact()
+        assert not left(path, texts)
+        assert index.admin.check().clean and len(index) == len(texts)
+        header = path.read_bytes()[:100]
+        assert header[16:18] == (page_bytes & 0xFFFF or 1).to_bytes(2, "big") and header[20] == n_reserved
+        connection = sqlite3.connect(path)
+        assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        whole = tmp_path / "whole"
+        connection.execute("VACUUM INTO ?", (str(whole),))
+        connection.close()
+        assert size(path) < 1.3 * size(whole)
 
 
 def test_a_compaction_of_what_is_compact_moves_nothing(

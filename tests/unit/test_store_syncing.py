@@ -13,7 +13,7 @@ import pytest
 
 import scrubjay
 from scrubjay import FactCandidate, Index, Scope
-from scrubjay.store.sqlite import syncing
+from scrubjay.store.sqlite import descriptors, syncing
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
 
@@ -129,6 +129,55 @@ def test_a_disk_that_fails_is_told_to_all_who_wait(tmp_path: Path, monkeypatch: 
         index.upsert("d", "oak", scope=SCOPE)
         assert len(index.search("oak", scope=SCOPE)) == 9
         assert index.admin.check().clean
+
+
+def test_closing_waits_for_those_who_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow(monkeypatch, 0.003)
+    n_closed = 0
+    for n in range(20):
+        path = tmp_path / f"{n}.scrubjay"
+        index = Index.open(path)
+        written: list[str] = []
+        others: list[BaseException] = []
+
+        def work(name: str, index: Index = index, written: list[str] = written, others: Any = others) -> None:
+            nonlocal n_closed
+            try:
+                for i in range(200):
+                    index.upsert(f"{name}{i}", "oak", scope=SCOPE)
+                    written.append(f"{name}{i}")
+            except scrubjay.ClosedError:
+                n_closed += 1
+            except BaseException as error:  # noqa: BLE001 - it is asserted that there is none
+                others.append(error)
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        while len(written) < 5:
+            time.sleep(0.001)
+        time.sleep(0.001 * (n % 7))
+        index.close()
+        for thread in threads:
+            thread.join()
+        assert others == []
+        assert not any(descriptors._descriptors.values())  # none is opened again after it was closed
+        with Index.open(path, durability="normal") as again:
+            assert len(again) >= len(written)
+    assert n_closed == 80
+
+
+def test_closing_by_a_thread_that_waits_itself_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Index.open(tmp_path / "memories.scrubjay")
+    index.upsert("a", "oak", scope=SCOPE)
+    begun = time.monotonic()
+    monkeypatch.setattr(syncing, "_sync", lambda descriptor: index.close())  # as a finalizer does
+    index.upsert("b", "oak", scope=SCOPE)
+    assert time.monotonic() - begun < 20
 
 
 def test_an_interrupted_wait_is_begun_anew_for_the_others(tmp_path: Path) -> None:

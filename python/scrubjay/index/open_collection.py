@@ -363,6 +363,7 @@ def file_options(
     encryption: str = "sealed",
     read_only: bool = False,
     max_stale: float = 1.0,
+    any_analyzer: bool = False,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
     options = {
@@ -375,6 +376,7 @@ def file_options(
         "ring": None if keys is None else KeyRing(keys, encryption),
         "read_only": read_only,
         "max_stale": max_stale,
+        "any_analyzer": any_analyzer,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")

@@ -35,7 +35,7 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
         problems: list[str] = []
         silent = open_progress(False, total=0, what="", unit="")
         try:
-            with _opened(file, keys, stemmer) as members:
+            with _opened(file, keys, stemmer, for_rows=False) as members:
                 for member in members:
                     report = check_store(member.durable("check"), silent)
                     problems += [f"collection {member.name!r}: {one}" for one in report.problems]
@@ -44,7 +44,7 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
         return problems  # images of large partitions were written when it was closed
 
     def authenticate(file: Path, aside: TextIO) -> list[str]:
-        with _opened(file, keys, stemmer) as members:
+        with _opened(file, keys) as members:
             return [
                 one for m in members for one in set_aside_forged(m.durable("repair").file("repair"), aside)
             ]
@@ -58,7 +58,7 @@ def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool)
 
     def write(fresh: Path, rebuilt: Rebuilt) -> None:
         report.left_out += rebuilt.left_out
-        with _opened(fresh, keys, None) as members:
+        with _opened(fresh, keys) as members:
             for member in members:
                 end = f".{quote(member.name, safe='')}" if member.name else ""
                 file = target.with_name(target.name + end)
@@ -84,11 +84,18 @@ def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool)
 
 @contextmanager
 def _opened(
-    file: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] | None
+    file: Path,
+    keys: KeyProvider | None,
+    stemmer: Callable[[str], str] | None = None,
+    *,
+    for_rows: bool = True,
 ) -> Iterator[list[OpenCollection]]:
-    """Open all collections of a file."""
+    """Open all collections of a file. Those that are opened for their rows alone may have any analyzer, and rows in the
+    clear of a tenant with a key, unless all of it was encrypted."""
     anything = asked_identity(None, None, None, None, None)
-    root = open_root(file, None, None, anything, 0, file_options(stemmer, keys=keys))
+    encryption = "mixed" if for_rows else "sealed"
+    options = file_options(stemmer, keys=keys, encryption=encryption, any_analyzer=for_rows)
+    root = open_root(file, None, None, anything, 0, options)
     try:
         yield Collections(root).everyone()
     finally:

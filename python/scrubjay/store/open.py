@@ -13,6 +13,7 @@ from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.residency.budget import Budget
 from scrubjay.store.rows.stored import Identity
 from scrubjay.store.seam import Store
+from scrubjay.store.sqlite.connections import size_of
 from scrubjay.store.sqlite.store import SqliteStore, check_identity
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ def open_engine(
     model: Callable[[], str | None],
     ring: KeyRing | None = None,
     read_only: bool = False,
+    any_analyzer: bool = False,
 ) -> DurableEngine:
     """Open or create a collection of a file or a database. It must be as `asked` (None, "": anything); a new one is as
     `new`.
 
-    An embedder's dimension is not checked here: that is for the caller.
+    An embedder's dimension is not checked here: that is for the caller. With `any_analyzer` the collection is opened
+    for its rows, and must not be searched: its analyzer need not be known.
     """
     if durability not in ("full", "normal"):
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
@@ -48,7 +51,10 @@ def open_engine(
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
     # Bad arguments are reported before a file is made.
     metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # the engine checks them
-    Engine(new.dim, metric, dtype=dtype, analyzer=new.analyzer, stemmer=stemmer, k1=k1, b=b)
+    analyzer, its_stemmer = new.analyzer, stemmer
+    if any_analyzer or (stemmer is not None and not asked.analyzer and not collection and _is_there(place)):
+        analyzer, its_stemmer = "plain", None  # the file says what its analyzer is
+    Engine(new.dim, metric, dtype=dtype, analyzer=analyzer, stemmer=its_stemmer, k1=k1, b=b)
     store: Store
     if isinstance(place, Path):
         store = SqliteStore(
@@ -85,6 +91,10 @@ def open_engine(
                     b=b,
                 )
             except ValueError as error:  # k1 and b were tried above
+                if any_analyzer:
+                    return Engine(
+                        dim, cast(Any, stored.metric), dtype=cast(Any, stored.dtype), analyzer="plain"
+                    )
                 raise StoreFormatError(
                     f"the index was made with what is not known here: {error}: {place}"
                 ) from None
@@ -93,6 +103,11 @@ def open_engine(
     except BaseException:
         store.close()
         raise
+
+
+def _is_there(place: Path | Database) -> bool:
+    """Whether a file has an index."""
+    return isinstance(place, Path) and size_of(place) > 0
 
 
 def checked_budget(n_bytes: int | None) -> Budget:

@@ -51,9 +51,19 @@ def write_image(turns: Turns, scope: Scope, version: int, chunks: Sequence[bytes
 
 
 def forget_deleted(turns: Turns) -> None:
-    """Drop the ids of deleted documents of all collections, and every image that needs them."""
+    """Drop the ids of deleted documents of all collections, and every image that needs them; and those images of other
+    collections that a write is missing in, since they may have texts that were replaced."""
     batch = turns.batch
-    homes = [home for (home,) in batch.ask("SELECT DISTINCT home FROM sj_tombstone", home=EVERY_HOME)]
+    homes = [
+        home
+        for (home,) in batch.ask(
+            "SELECT home FROM sj_tombstone UNION SELECT i.home FROM sj_image i JOIN sj_scope s ON s.home = i.home "
+            "AND s.collection = i.collection AND s.key = i.scope "
+            "WHERE i.collection <> %s AND i.version < s.version",
+            (turns.collection,),
+            home=EVERY_HOME,
+        )
+    ]
     turns.lock(homes)
     for home in sorted(homes):
         batch.add(
@@ -67,8 +77,9 @@ def forget_deleted(turns: Turns) -> None:
         batch.add("DELETE FROM sj_tombstone WHERE home = %s", (home,), home=home)
         batch.add(
             "DELETE FROM sj_image i USING sj_scope s WHERE i.home = %s AND s.home = %s "
-            "AND s.collection = i.collection AND s.key = i.scope AND i.version < s.horizon",
-            (home, home),
+            "AND s.collection = i.collection AND s.key = i.scope "
+            "AND i.version < CASE WHEN i.collection = %s THEN s.horizon ELSE s.version END",
+            (home, home, turns.collection),
             home=home,
         )
 

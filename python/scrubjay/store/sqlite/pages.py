@@ -47,7 +47,12 @@ class Pages:
         descriptor: of the file, for reading and writing.
 
     Raises:
-        CorruptIndexError: the file has no pointer maps, or reserves bytes of its pages for something else.
+        CorruptIndexError: the file has no pointer maps.
+
+    Attributes:
+        page_bytes: the size of a page.
+        usable_bytes: of them, without those at its end that some builds of SQLite reserve for something else.
+        n_pages: how many there are.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -56,15 +61,16 @@ class Pages:
         size = int.from_bytes(header[16:18], "big")
         self.page_bytes = 1 << 16 if size == 1 else size
         largest_root = int.from_bytes(header[52:56], "big")
-        if len(header) < _HEADER_BYTES or largest_root == 0 or header[20] != 0 or self.page_bytes < 512:
+        if len(header) < _HEADER_BYTES or largest_root == 0 or self.page_bytes < 512:
             raise CorruptIndexError("the header is not that of a file with pointer maps")
+        self.usable_bytes = self.page_bytes - header[20]
         self.n_pages = os.fstat(descriptor).st_size // self.page_bytes
         self._kinds: npt.NDArray[np.uint8] = np.zeros(self.n_pages + 1, dtype=np.uint8)
         self._parents: npt.NDArray[np.int64] = np.zeros(self.n_pages + 1, dtype=np.int64)
         self._read_maps()
 
     def _read_maps(self) -> None:
-        n_entries = self.page_bytes // _ENTRY_BYTES
+        n_entries = self.usable_bytes // _ENTRY_BYTES
         lock_page = _LOCK_BYTE // self.page_bytes + 1
         for start in range(2, self.n_pages + 1, n_entries + 1):
             page = start + (start == lock_page)
@@ -124,7 +130,7 @@ class Pages:
     def _kind_now(self, page: int) -> int:
         if page == 1:
             return _ROOT
-        n_entries = self.page_bytes // _ENTRY_BYTES
+        n_entries = self.usable_bytes // _ENTRY_BYTES
         holder = (page - 2) // (n_entries + 1) * (n_entries + 1) + 2
         holder += holder == _LOCK_BYTE // self.page_bytes + 1
         at = (holder - 1) * self.page_bytes + _ENTRY_BYTES * (page - holder - 1)

@@ -24,11 +24,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from scrubjay.errors import StoreBusyError
 from scrubjay.store.sqlite import schema
@@ -36,6 +36,7 @@ from scrubjay.store.sqlite.connections import StoreConnection, connect, translat
 from scrubjay.store.sqlite.descriptors import Looking, looking_at
 from scrubjay.store.sqlite.pages import Leaf, Pages
 from scrubjay.store.sqlite.schema import Tables
+from scrubjay.whole_files import log_of
 
 __all__ = ["Shrinkable", "forget_deleted", "shrink"]
 
@@ -43,6 +44,8 @@ _DOING = "compacting"
 _STEP_SECONDS = 0.002
 _LOG_SECONDS = 0.1  # between two checkpoints
 _FIRST_ROWS, _MAX_ROWS = 16, 1000
+_MAX_BYTES = 1 << 20  # of the rows of a step, but for the last one
+_MAX_PASSES = 8  # over pages to be zeroed, while others write
 _WINDOW_LEAVES = 4  # that are looked at together: filled anew if their rows fit into fewer
 _COUNTER = "compacted"  # in meta: what a step that zeroes bytes commits
 _INCREMENTAL = 2
@@ -55,6 +58,7 @@ class Shrinkable(Protocol):
     """The store of a file."""
 
     path: Path
+    tables: Tables
     looking: Looking
 
     def reading_connection(self) -> StoreConnection:
@@ -100,18 +104,23 @@ def rest(seconds: float) -> None:
 
 
 def forget_deleted(store: Shrinkable) -> None:
-    """Drop the ids of deleted documents of every collection, and every image that needs them, in steps."""
+    """Drop the ids of deleted documents of every collection, and every image that needs them, in steps.
+
+    Images of the store's own collection are then written anew. One of another collection that a write is missing in is
+    dropped, since it may have texts that were replaced.
+    """
     connection = store.reading_connection()
     for t in schema.all_tables(connection):
+        needed = "horizon" if t.suffix == store.tables.suffix else "version"
         keys = connection.execute(
-            f"SELECT key FROM {t.scope} WHERE EXISTS (SELECT 1 FROM {t.tombstone} WHERE scope = key) "
-            f"OR EXISTS (SELECT 1 FROM {t.image} WHERE scope = key AND version < horizon)"
+            f"SELECT key FROM {t.scope} s WHERE EXISTS (SELECT 1 FROM {t.tombstone} WHERE scope = key) "
+            f"OR EXISTS (SELECT 1 FROM {t.image} i WHERE i.scope = s.key AND i.version < s.{needed})"
         ).fetchall()
         for (key,) in keys:
-            _forget_deleted_of(_Pace(store), t, key)
+            _forget_deleted_of(_Pace(store), t, key, needed)
 
 
-def _forget_deleted_of(pace: _Pace, t: Tables, key: object) -> None:
+def _forget_deleted_of(pace: _Pace, t: Tables, key: object, needed: str) -> None:
     with pace.step() as connection:
         if schema.missing_tables(connection, t):  # the collection was dropped meanwhile
             return
@@ -120,8 +129,8 @@ def _forget_deleted_of(pace: _Pace, t: Tables, key: object) -> None:
         if last is not None:  # what is older than the last one cannot be caught up once it is gone
             connection.execute(f"UPDATE {t.scope} SET horizon = max(horizon, ?) WHERE key = ?", (last, key))
         connection.execute(
-            f"DELETE FROM {t.image} WHERE scope = ? "
-            f"AND version < (SELECT horizon FROM {t.scope} WHERE key = ?)",
+            f"DELETE FROM {t.image} WHERE scope = ? AND version < "
+            f"(SELECT {needed} FROM {t.scope} WHERE key = ?)",
             (key, key),
         )
     n_gone = pace.n_rows
@@ -145,6 +154,7 @@ def shrink(store: Shrinkable, *, busy_seconds: float) -> None:
     with store.exclusively(_DOING) as connection:
         if not _HAS_PLACES or connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
             _rewrite_whole(connection, store.path)
+            _sync_log(store)
             return
     with _beside(store.path) as beside:
         shrinking = _Shrinking(store, beside, busy_seconds)
@@ -209,7 +219,7 @@ class _Shrinking:
         return [
             (tables[root], first, last)
             for root, own in groupby(leaves, key=attrgetter("root"))
-            for first, last in _ranges(list(own), pages.page_bytes)
+            for first, last in _ranges(list(own), pages.usable_bytes)
         ]
 
     def _pages(self) -> Pages:
@@ -242,10 +252,16 @@ class _Shrinking:
             StoreBusyError: a reader keeps the log from being brought into the file.
         """
         patience = _Patience(self._store.path, self._busy_seconds)
-        while not self._bring_log(now=True):
-            patience.wait()
-        pages = self._pages()
-        left = list(pages.unclean())
+        for _ in range(_MAX_PASSES):
+            (version,) = self._beside.execute("PRAGMA data_version").fetchone()
+            while not self._bring_log(now=True):
+                patience.wait()
+            pages = self._pages()
+            self._zero_all(pages, list(pages.unclean()), patience)
+            if self._beside.execute("PRAGMA data_version").fetchone() == (version,):
+                return  # what others commit may move a page as it is, past us: SQLite does so when it balances a tree
+
+    def _zero_all(self, pages: Pages, left: list[int], patience: _Patience) -> None:
         if not left:
             return
         while left:
@@ -267,8 +283,10 @@ class _Shrinking:
             beside.execute("PRAGMA shrink_memory")  # what this one keeps may be what is zeroed
             try:
                 beside.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:  # another process writes
-                return list(left)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                return list(left)  # another process writes
             try:
                 if not _checkpoint(writer):
                     return list(left)
@@ -307,6 +325,7 @@ class _Shrinking:
             with self._store.exclusively(_DOING, in_background=True):
                 (busy, _, _) = self._beside.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if not busy:
+                _sync_log(self._store)
                 return
             patience.wait()
 
@@ -343,35 +362,47 @@ def _checkpoint(connection: StoreConnection) -> bool:
 def _write_again(connection: StoreConnection, table: str, first: int, last: int, n: int) -> int | None:
     """Write up to `n` rows anew, in their order; return the number at which the next begin, None after the last."""
     chosen = "WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
-    numbers = [
-        seq for (seq,) in connection.execute(f"SELECT seq FROM {table} {chosen}", (first, last, n)).fetchall()
-    ]
-    if not numbers:
-        return None
-    cautious = connection.text_factory
-    connection.text_factory = str  # what is not UTF-8 is refused, and stays where it is
-    rows: list[tuple[object, ...]] = []
     try:
-        with suppress(sqlite3.OperationalError):
-            rows = connection.execute(f"SELECT * FROM {table} {chosen}", (first, last, n)).fetchall()
+        rows = _rows(connection, f"SELECT * FROM {table} {chosen}", (first, last, n))
+    except sqlite3.OperationalError:  # a text that is not UTF-8: they stay where they are
+        numbers = connection.execute(f"SELECT seq FROM {table} {chosen}", (first, last, n)).fetchall()
+        return int(numbers[-1][0]) + 1 if len(numbers) == n else None
+    if not rows:
+        return None
+    # What fails from here on ends the step, which is taken back.
+    values = ", ".join("?" * len(rows[0]))
+    connection.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (rows[0][0], rows[-1][0]))
+    connection.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
+    return int(rows[-1][0]) + 1
+
+
+def _rows(connection: StoreConnection, statement: str, values: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """Return rows up to the one with which they have so many bytes that a step would take long."""
+    cautious = connection.text_factory
+    connection.text_factory = str  # what is not UTF-8 is refused
+    rows, n_bytes = [], 0
+    try:
+        cursor = connection.execute(statement, values)
+        for row in cursor:
+            rows.append(row)
+            n_bytes += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+            if n_bytes >= _MAX_BYTES:
+                break
+        cursor.close()  # before the rows are deleted
     finally:
         connection.text_factory = cautious
-    if rows:  # what fails from here on ends the step, which is taken back
-        values = ", ".join("?" * len(rows[0]))
-        connection.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (numbers[0], numbers[-1]))
-        connection.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
-    return numbers[-1] + 1 if len(numbers) == n else None
+    return rows
 
 
-def _ranges(leaves: Sequence[Leaf], page_bytes: int) -> Iterator[tuple[int, int]]:
+def _ranges(leaves: Sequence[Leaf], usable_bytes: int) -> Iterator[tuple[int, int]]:
     """Yield the row numbers of runs of leaves whose rows would take fewer."""
     first: int | None = None
     last = 0
     for start in range(0, len(leaves), _WINDOW_LEAVES):
         window = leaves[start : start + _WINDOW_LEAVES]
         n_rows = sum(leaf.n_rows for leaf in window)
-        n_bytes = sum(page_bytes - leaf.n_free_bytes for leaf in window)
-        n_fitting = max(page_bytes * n_rows // n_bytes, 1)
+        n_bytes = sum(usable_bytes - leaf.n_free_bytes for leaf in window)
+        n_fitting = max(usable_bytes * n_rows // n_bytes, 1)
         if len(window) > 1 and -(-n_rows // n_fitting) < len(window):
             first = window[0].first if first is None else first
             last = window[-1].last
@@ -388,6 +419,11 @@ def _rewrite_whole(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
     connection.execute("VACUUM")
     _empty_log(connection, path)
+
+
+def _sync_log(store: Shrinkable) -> None:
+    """Wait until the log is cut on the disk: after a loss of power SQLite would write again what was in it."""
+    os.fsync(store.looking.descriptor(log_of(store.path), for_writing=True))
 
 
 def _empty_log(connection: sqlite3.Connection, path: Path) -> None:

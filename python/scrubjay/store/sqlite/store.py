@@ -222,31 +222,40 @@ class SqliteStore(ReadingStore):
             StoreError: the transaction could not be written; nothing of it was. Or the disk failed afterwards: then it
                 is written, and may not survive a loss of power.
         """
-        with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
-            if self._is_writing():  # this thread itself: its turn may be taken again
-                raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
-            try:
-                self._n_changes += not is_log
-                if not wait:
-                    self._writer.execute("PRAGMA busy_timeout = 0")
+        sync = None if in_background else self._sync  # upkeep may be lost: it is done again
+        try:
+            with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
+                if sync is not None:
+                    sync.enter()
+                if self._is_writing():  # this thread itself: its turn may be taken again
+                    raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
                 try:
-                    self._writer.rows("BEGIN IMMEDIATE")
-                finally:
+                    self._n_changes += not is_log
                     if not wait:
-                        self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
-                self.cipher.begin(self._writer)
-                transaction = Transaction(self._writer, self.tables, self.cipher)
-                yield transaction
-                if not transaction.committed:
-                    transaction.commit()
-            finally:
-                self._n_changes += not is_log  # at both ends: what was read meanwhile may be of either side
-                self.cipher.end(committed=not self._is_writing())
-                if self._is_writing():
-                    self._writer.execute("ROLLBACK")
-        if self._sync is not None and not in_background:  # upkeep may be lost: it is done again
-            with translated(self.path, doing):
-                self._sync.wait()
+                        self._writer.execute("PRAGMA busy_timeout = 0")
+                    try:
+                        self._writer.rows("BEGIN IMMEDIATE")
+                    finally:
+                        if not wait:
+                            self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
+                    self.cipher.begin(self._writer)
+                    transaction = Transaction(self._writer, self.tables, self.cipher)
+                    yield transaction
+                    if not transaction.committed:
+                        transaction.commit()
+                finally:
+                    self._n_changes += (
+                        not is_log
+                    )  # at both ends: what was read meanwhile may be of either side
+                    self.cipher.end(committed=not self._is_writing())
+                    if self._is_writing():
+                        self._writer.execute("ROLLBACK")
+            if sync is not None:
+                with translated(self.path, doing):
+                    sync.wait()
+        finally:
+            if sync is not None:
+                sync.leave()
         if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
             self.cipher.ring.destroy(transaction.released)
 
@@ -469,6 +478,8 @@ class SqliteStore(ReadingStore):
                 return
             self._closed = True
             self._wal_index = None
+            if self._sync is not None and not sys.is_finalizing():
+                self._sync.settle()
             connections = [*self._readers.end(), self._writer]
             left = len(connections)
 

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 
 __all__ = ["SharedSync"]
+
+_CLOSING_SECONDS = 30.0  # a thread that waits may itself close the index, in a finalizer
 
 
 class SharedSync:
@@ -32,6 +35,21 @@ class SharedSync:
         self._n_begun = self._n_ended = 0
         self._is_waiting = False  # one of the threads, for all
         self._has_failed = False
+        self._inside: set[int] = set()  # threads; changed without a lock, as each changes itself
+
+    def enter(self) -> None:
+        """Let :meth:`settle` wait for this thread until it leaves; to be called before anything can close the log."""
+        self._inside.add(threading.get_ident())
+
+    def leave(self) -> None:
+        """This thread waits no longer."""
+        self._inside.discard(threading.get_ident())
+
+    def settle(self) -> None:
+        """Before the log is closed: wait until the threads that committed to it have waited for the disk."""
+        last = time.monotonic() + _CLOSING_SECONDS
+        while self._inside - {threading.get_ident()} and time.monotonic() < last:
+            time.sleep(0.001)
 
     def wait(self) -> None:
         """Wait until what this thread has committed is on the disk.
