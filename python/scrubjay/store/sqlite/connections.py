@@ -57,7 +57,7 @@ class StoreConnection(sqlite3.Connection):
         self.is_shut: Any = False  # a bool that another thread may change at any time
         self._is_freed = False
         self.half_read: list[Any] = []  # cursors that are to be closed by the next call
-        self._when_closed: Callable[[], None] | None = None
+        self._when_closed: list[Callable[[], None]] = []
         with _opening.turn:
             super().__init__(path, **options)
             renew_in_children(self, "turn")
@@ -83,13 +83,14 @@ class StoreConnection(sqlite3.Connection):
                 if self.is_shut:
                     self._leave()
 
-    def shut(self, when_closed: Callable[[], None] = lambda: None) -> None:
+    def shut(self, when_closed: Callable[[], None] | None = None) -> None:
         """Close as soon as no call is under way: before this returns, unless this thread itself is inside of one.
 
         Args:
-            when_closed: called once, after that.
+            when_closed: called once, after that; at once, if the connection was closed before.
         """
-        self._when_closed = when_closed
+        if when_closed is not None:
+            self._when_closed.append(when_closed)  # a thread that ends shuts its own, too
         self.is_shut = True
         if not self.turn.acquire(blocking=False):
             if sys.is_finalizing():
@@ -105,12 +106,14 @@ class StoreConnection(sqlite3.Connection):
         self.turn.release()
         outer = is_mine(self.turn)
         self.turn.acquire()
-        if not outer and not self._is_freed:
+        if outer:
+            return
+        if not self._is_freed:
             self._is_freed = True
             self.half_read.clear()
             super().close()
-            if self._when_closed is not None:
-                self._when_closed()
+        while self._when_closed:
+            self._when_closed.pop()()
 
     def abandon(self) -> None:
         """After a fork, in the child: the connection is the parent's. Every call raises ClosedError."""

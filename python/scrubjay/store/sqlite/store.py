@@ -481,12 +481,12 @@ class SqliteStore(ReadingStore):
             if self._sync is not None and not sys.is_finalizing():
                 self._sync.settle()
             connections = [*self._readers.end(), self._writer]
-            left = len(connections)
+            left = list(range(len(connections)))
 
-            def one_less() -> None:
-                nonlocal left
-                left -= 1
-                if left == 0:
+            def one_less() -> (
+                None
+            ):  # of several threads at once, and in finalizers: no lock, and pop() is atomic
+                if left.pop() == 0:
                     self.looking.close()  # only now: closing a descriptor takes away SQLite's locks
 
             for connection in connections:

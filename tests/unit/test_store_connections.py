@@ -1,0 +1,40 @@
+"""Is whoever shuts a connection told when it is closed, however many do?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrubjay import ClosedError
+from scrubjay.store.sqlite.connections import StoreConnection, connect
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> StoreConnection:
+    return connect(tmp_path / "file", durability="normal", busy_seconds=1.0)
+
+
+def test_everyone_who_shuts_is_told_once(connection: StoreConnection) -> None:
+    """A thread that ends shuts its own connection, at the same time as an index that closes, or before."""
+    told: list[str] = []
+    connection.shut(lambda: told.append("first"))
+    connection.shut()
+    connection.shut(lambda: told.append("again"))
+    assert told == ["first", "again"]
+    with pytest.raises(ClosedError):
+        connection.execute("SELECT 1")
+
+
+def test_who_shuts_from_inside_of_a_call_is_told_when_it_returns(connection: StoreConnection) -> None:
+    told: list[str] = []
+
+    def shutting() -> int:
+        connection.shut(lambda: told.append("index"))
+        connection.shut()
+        assert told == []
+        return 1
+
+    connection.create_function("shutting", 0, shutting)
+    assert connection.execute("SELECT shutting()").fetchone is not None
+    assert told == ["index"]
