@@ -13,6 +13,7 @@ __all__ = [
     "add_embedder",
     "add_force",
     "add_scope",
+    "add_scope_part",
     "add_served",
     "command_of",
     "count",
@@ -28,7 +29,7 @@ exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
     """Return the scope that --tenant, --user and --agent name."""
-    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+    return Scope(arguments.tenant, arguments.user, arguments.agent)
 
 
 def command_of(
@@ -56,11 +57,25 @@ def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", use
     group = parser.add_argument_group(
         "scope: whose memories (a search sees its own and those shared with it)"
     )
-    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
-    group.add_argument(
-        "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
+    add_scope_part(group, "tenant", f"default: {tenant or 'none'}", default=tenant)
+    add_scope_part(
+        group, "user", f"default: {user or 'none, the memories that all users share'}", default=user
     )
-    group.add_argument("--agent", help="default: none")
+    add_scope_part(group, "agent", "default: none")
+
+
+def add_scope_part(
+    group: argparse._ArgumentGroup, part: str, help: str, *, default: str | None = None
+) -> None:
+    """Add --tenant, --user or --agent. An empty name is refused: it is what a variable of a shell gives that is not set,
+    and must not widen what the command reads, writes or erases to all users."""
+
+    def name(text: str) -> str:
+        if not text:
+            raise argparse.ArgumentTypeError(f"expected a name, got ''; for no {part} in particular leave --{part} out")
+        return text
+
+    group.add_argument(f"--{part}", type=name, default=default, help=help)
 
 
 def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:

@@ -117,7 +117,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
     """Write what is within a scope as JSON Lines, without vectors: `scrubjay add` and `import` read them."""
     if arguments.tenant is None or arguments.salvage:
         raise InputError("--user, --agent: expected a --tenant beside them, and no --salvage")
-    within = Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+    within = Scope(arguments.tenant, arguments.user, arguments.agent)
     n_written = 0
     with open_index(arguments.index) as index, written(arguments.target, force=arguments.force) as file:
         for scope in index.scopes(within):

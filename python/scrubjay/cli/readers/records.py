@@ -33,7 +33,7 @@ def read_object(
         file: that skipped turns and empty texts are counted under.
 
     Raises:
-        InputError: it has no text, or a scope that is none.
+        InputError: it has no text, or a scope that is none, such as one with an empty name.
     """
     value = _renamed(value, where, reading)
     if chats.is_conversation(value):
@@ -121,8 +121,12 @@ def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, s
     for field, item in named.items():
         if item is not None and not isinstance(item, str):
             raise InputError(f"{where}: {field}: expected a str, got {item!r}")
+        if item == "":  # which would be all users, where the command line names one
+            raise InputError(
+                f"{where}: {field}: expected a name, got ''; for no {field} in particular leave the field out"
+            )
     try:
-        return Scope(named["tenant"] or scope.tenant, named["user"] or None, named["agent"] or None)
+        return Scope(scope.tenant if named["tenant"] is None else named["tenant"], named["user"], named["agent"])
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
 
