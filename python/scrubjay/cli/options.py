@@ -67,12 +67,14 @@ def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", use
 def add_scope_part(
     group: argparse._ArgumentGroup, part: str, help: str, *, default: str | None = None
 ) -> None:
-    """Add --tenant, --user or --agent. An empty name is refused: it is what a variable of a shell gives that is not set,
-    and must not widen what the command reads, writes or erases to all users."""
+    """Add --tenant, --user or --agent. An empty name is refused: it is what a variable of a shell that is not set
+    gives, and must not widen what the command reads, writes or erases to all users."""
 
     def name(text: str) -> str:
         if not text:
-            raise argparse.ArgumentTypeError(f"expected a name, got ''; for no {part} in particular leave --{part} out")
+            raise argparse.ArgumentTypeError(
+                f"expected a name, got ''; for no {part} in particular leave --{part} out"
+            )
         return text
 
     group.add_argument(f"--{part}", type=name, default=default, help=help)

@@ -126,7 +126,9 @@ def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, s
                 f"{where}: {field}: expected a name, got ''; for no {field} in particular leave the field out"
             )
     try:
-        return Scope(scope.tenant if named["tenant"] is None else named["tenant"], named["user"], named["agent"])
+        return Scope(
+            scope.tenant if named["tenant"] is None else named["tenant"], named["user"], named["agent"]
+        )
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
 
