@@ -167,7 +167,9 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
     for name in columns:
         values = [row.get(name) for row in rows]
         if name == "metadata":
-            values = [json.dumps(value or {}, ensure_ascii=False) for value in values]
+            texts = (json.dumps(value or {}, ensure_ascii=False) for value in values)
+            # Arrow's texts are UTF-8, which a lone half of a surrogate pair has no form in; JSON has an escape for it.
+            values = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
         if name == "id" and not values:
             arrays[name] = pyarrow.array(values, pyarrow.string())
         else:

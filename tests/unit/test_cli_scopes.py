@@ -1,4 +1,4 @@
-"""An empty name of a tenant, user or agent, as a shell's variable that is not set gives, widens nothing: it is refused."""
+"""An empty name of a tenant, user or agent, as an unset variable of a shell gives, widens nothing: it is refused."""
 
 from __future__ import annotations
 
