@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
+from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reading import InputError
 
 __all__ = [
     "EXIT_CODES",
     "add_common",
     "add_embedder",
+    "add_filter",
     "add_force",
     "add_scope",
     "add_scope_part",
     "add_served",
     "command_of",
     "count",
+    "filter_of",
     "positive",
     "scope_of",
     "seconds",
@@ -30,6 +35,23 @@ exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 
 def scope_of(arguments: argparse.Namespace) -> Scope:
     """Return the scope that --tenant, --user and --agent name."""
     return Scope(arguments.tenant, arguments.user, arguments.agent)
+
+
+def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the filter that --filter names, None without one.
+
+    Raises:
+        InputError: it is no JSON object.
+    """
+    if arguments.filter is None:
+        return None
+    try:
+        conditions = json.loads(arguments.filter)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'--filter: expected JSON, such as \'{{"kind": "keys"}}\': {error}') from None
+    if not isinstance(conditions, dict):
+        raise InputError(f"--filter: expected a JSON object, got {arguments.filter[:80]!r}")
+    return conditions
 
 
 def command_of(
@@ -49,6 +71,13 @@ def add_force(parser: argparse.ArgumentParser) -> None:
     """Add --force."""
     parser.add_argument(
         "--force", action="store_true", help="replace the file that is written if it is there"
+    )
+
+
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """Add --filter."""
+    parser.add_argument(
+        "--filter", metavar="JSON", help='conditions on metadata and times, such as \'{"kind": "keys"}\''
     )
 
 

@@ -129,7 +129,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
                     times = {"created_at": record.created_at, "expires_at": record.expires_at}
                     row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
                     row["context"] = record.context
-                    row |= {name: str(time) for name, time in times.items() if time is not None}
+                    row |= {name: time.isoformat() for name, time in times.items() if time is not None}
                     given = {name: value for name, value in row.items() if value is not None}
                     file.write(json.dumps(given, ensure_ascii=False) + "\n")
                     n_written += 1
