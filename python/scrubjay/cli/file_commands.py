@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from scrubjay._native import Scope
-from scrubjay.cli.options import filter_of, scope_of
+from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
     check_output,
     is_index,
@@ -323,7 +323,7 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
         if record.metadata:
             row["metadata"] = record.metadata
         if record.created_at is not None:
-            row["created_at"] = record.created_at.isoformat()
+            row["created_at"] = iso(record.created_at)
         if record.vector is not None:
             row["embedder"] = model
             # f16 originals hold no more than four digits

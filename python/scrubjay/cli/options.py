@@ -9,6 +9,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.cli.reading import InputError
+from scrubjay.payload import CreatedAt, to_utc
 
 __all__ = [
     "EXIT_CODES",
@@ -22,6 +23,7 @@ __all__ = [
     "command_of",
     "count",
     "filter_of",
+    "iso",
     "positive",
     "scope_of",
     "seconds",
@@ -52,6 +54,12 @@ def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     if not isinstance(conditions, dict):
         raise InputError(f"--filter: expected a JSON object, got {arguments.filter[:80]!r}")
     return conditions
+
+
+def iso(moment: CreatedAt | None) -> str | None:
+    """Return a time as ISO 8601, UTC, as all JSON of the command line has it; None for none."""
+    known = to_utc(moment)
+    return None if known is None else known.isoformat()
 
 
 def command_of(

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.cli.options import filter_of, scope_of
+from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import open_index
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
@@ -107,8 +107,8 @@ def as_dict(record: Record) -> dict[str, Any]:
         **({} if record.context is None else {"context": record.context}),
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
         "metadata": dict(record.metadata or {}),
-        "created_at": None if record.created_at is None else record.created_at.isoformat(),
-        "expires_at": None if record.expires_at is None else record.expires_at.isoformat(),
+        "created_at": iso(record.created_at),
+        "expires_at": iso(record.expires_at),
         "version": record.version,
         "pending": record.pending,
     }

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 from scrubjay._native import Scope
+from scrubjay.cli.options import iso
 from scrubjay.cli.outputs import check_output, open_index, shown_place, written
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import clean
@@ -129,7 +130,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
                     times = {"created_at": record.created_at, "expires_at": record.expires_at}
                     row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
                     row["context"] = record.context
-                    row |= {name: time.isoformat() for name, time in times.items() if time is not None}
+                    row |= {name: iso(time) for name, time in times.items()}
                     given = {name: value for name, value in row.items() if value is not None}
                     file.write(json.dumps(given, ensure_ascii=False) + "\n")
                     n_written += 1
