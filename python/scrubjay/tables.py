@@ -59,7 +59,12 @@ def rows_of(table: Any) -> Iterator[dict[str, Any]]:
 def _arrow_rows(table: Any) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
     if not hasattr(table, "to_pylist"):
         pyarrow = _pyarrow("a table that is neither of pandas nor of polars")
-        table = pyarrow.table(table)
+        try:
+            table = pyarrow.table(table)
+        except (pyarrow.ArrowException, TypeError, ValueError):  # one column, say
+            raise TypeError(
+                f"records: expected a table with columns id and text, or records, got {type(table).__name__}"
+            ) from None
     names = list(table.schema.names)
     batches = table.to_batches() if hasattr(table, "to_batches") else [table]
 

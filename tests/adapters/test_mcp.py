@@ -253,6 +253,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("update_memory", {"id": "x", "text": ""}, "text"),
     ("delete_all_memories", {}, "confirm"),
     ("delete_all_memories", {"confirm": False}, "confirm"),
+    ("search_memories", {"question": "x"}, "question: unknown argument, expected some of query, "),
 ]
 
 
