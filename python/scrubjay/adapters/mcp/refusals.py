@@ -33,9 +33,9 @@ def refusal(name: str, error: Exception, takes: Iterable[str] = ()) -> str:
         takes: the names of its arguments.
     """
     if isinstance(error, ValidationError):
-        known = ", ".join(takes)
+        arguments = ", ".join(takes)
         return "\n".join(
-            f"{'.'.join(str(part)[:80] for part in problem['loc'])}: {_said(problem, known)}".encode(
+            f"{'.'.join(str(part)[:80] for part in problem['loc'])}: {_said(problem, arguments)}".encode(
                 "utf-8", "replace"
             ).decode()
             for problem in error.errors(include_url=False, include_context=False, include_input=False)[:10]
