@@ -134,7 +134,8 @@ class ScopeView:
         vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
         query: Query | Sequence[Query | None] | None = None, explain: bool = False, threads: int | None = None,
     ) -> builtins.list[Hits]:  # fmt: skip
-        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`."""
+        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`, and
+        :meth:`scrubjay.Index.search` for the arguments of each."""
         return self._index.search_batch(
             texts,
             scope=self._scope,
