@@ -126,6 +126,7 @@ def create_app(
     app.include_router(page.router(), dependencies=[Depends(HTTPBearer(auto_error=False))])
     app.include_router(service.around(tokens))
     app.openapi = partial(_described, app.openapi, limits)
+    app.state.max_k = limits.max_k  # for what is said of numbers beyond it
     return app
 
 

@@ -119,6 +119,12 @@ async def _invalid(request: Any, error: Any) -> Response:
 
 def _said(problem: dict[str, Any], request: Any) -> str:
     """Return what is wrong with a field; of one that there is not, which ones there are."""
+    if problem["type"] == "less_than_equal" and problem["loc"][-1] in (
+        "k",
+        "limit",
+    ):  # the service's own may be less
+        most = min(problem["ctx"]["le"], request.app.state.max_k)
+        return f"expected at most {most}, got {problem['input']}"
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"])
     known = _fields_of(request.scope["route"].endpoint) if len(problem["loc"]) == 2 else []
