@@ -42,7 +42,7 @@ bool is_bool(py::handle value) {  // NumPy's, too
          std::string_view(Py_TYPE(value.ptr())->tp_name) == "numpy.bool_";
 }
 
-// Microseconds since 1970 of a datetime; a naive one is in UTC.
+// Microseconds since 1970 of a datetime, a naive one in UTC, or of a date: its midnight in UTC.
 int64_t microseconds_of(py::handle moment) {
   PyObject* value = moment.ptr();
   const int year = PyDateTime_GET_YEAR(value), month = PyDateTime_GET_MONTH(value);
@@ -51,6 +51,7 @@ int64_t microseconds_of(py::handle moment) {
   std::snprintf(date, sizeof date, "%04d-%02d-%02d", year, month, PyDateTime_GET_DAY(value));
   int64_t microseconds = 0;
   (void)filter::parse_iso_time(date, microseconds);
+  if (!PyDateTime_Check(value)) return microseconds;
   const int64_t seconds = PyDateTime_DATE_GET_HOUR(value) * 3600 + PyDateTime_DATE_GET_MINUTE(value) * 60 +
                           PyDateTime_DATE_GET_SECOND(value);
   microseconds += seconds * 1'000'000 + PyDateTime_DATE_GET_MICROSECOND(value);
@@ -75,7 +76,7 @@ class PythonValue final : public filter::Value {
     if (PyUnicode_Check(value)) return Kind::text;
     if (PyDict_Check(value)) return Kind::object;
     if (is_bool(value_)) return Kind::boolean;
-    if (PyDateTime_Check(value)) return Kind::time;
+    if (PyDate_Check(value)) return Kind::time;  // a datetime is a date, too
     if (PyIndex_Check(value) && !py::isinstance<py::array>(value_)) return Kind::integer;
     if (is_float(value_)) return Kind::real;
     return value_.is_none() ? Kind::null : Kind::other;

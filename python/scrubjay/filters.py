@@ -17,12 +17,13 @@ A filter is a mapping; all of its entries must hold. `search`, `search_batch` an
 =================================  ====================================================================================
 
 Fields are the keys of `metadata`, and `created_at` and `expires_at`, where a memory's own times go before metadata of
-the same name. Types are those of the values, memory by memory, and a value of another type than the operand does
-not match: numbers (int and float compare exactly, as in Python), texts, booleans (``True`` is not ``1``), lists (of
-which the texts count), and times. A text that is an ISO 8601 date or time (``2026-03-01``,
-``2026-03-01T09:30:00+01:00``) is a time as well: it compares with a `datetime` as an instant, with a text as a text.
-For `created_at` and `expires_at` an operand may be whatever `upsert` takes: a datetime, an ISO 8601 text, seconds
-since 1970. None is not a value.
+the same name. Types are those of the values, memory by memory, and a value of another type than the operand does not
+match: numbers (int and float compare exactly, as in Python), texts, booleans (``True`` is not ``1``), lists (of which
+the texts count, for `$contains` and `$in`; a list equals nothing), objects (which equal nothing: no operator looks into
+them, and a period in a field's name is part of the name), and times. A text that is an ISO 8601 date or time
+(``2026-03-01``, ``2026-03-01T09:30:00+01:00``) is a time as well: it compares with a `datetime` (or a `date`, its
+midnight in UTC) as an instant, with a text as a text. For `created_at` and `expires_at` an operand may be whatever
+`upsert` takes: a datetime, an ISO 8601 text, seconds since 1970. None is not a value.
 
 A memory that lacks the field matches no condition but the negative ones (`$ne`, `$nin`, `$not`, ``$exists: False``):
 what does not match `$eq` matches `$ne`.

@@ -249,6 +249,11 @@ def as_scope(value: Any, name: str = "scope") -> Scope:
                 f"{name}: expected the keys tenant, user, agent (tenant is required), got {dict(value)!r}"
             )
         return Scope(value["tenant"], value.get("user"), value.get("agent"))
+    if isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"{name}: expected one scrubjay.Scope, got a {type(value).__name__} of {len(value)}; searches take "
+            "several, other verbs one after the other"
+        )
     raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(value).__name__}")
 
 
@@ -421,6 +426,9 @@ def to_record(document: Any) -> Record:
     )
 
 
+_MAX_FLOAT32 = float(np.finfo(np.float32).max)
+
+
 def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> DocumentVector:
     """Return a copy of a vector, or of those of passages, (n, dim), that an index of this rule can hold, or raise
     TypeError or ValueError."""
@@ -448,6 +456,8 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
         raise ValueError(f"vector: expected shape {_shape(dim)}, got {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError("vector: expected finite numbers, got NaN or infinity")
+    if array.dtype.itemsize > 4 and (most := np.abs(array).max()) > _MAX_FLOAT32:
+        raise ValueError(f"vector: expected numbers that a float32 holds, got {most:.4g}")
     if rule.metric == "cosine" and not array.any(axis=-1).all():
         raise ValueError("vector: expected a direction (metric cosine), got only zeros")
     if array.ndim == 1:

@@ -59,7 +59,12 @@ def rows_of(table: Any) -> Iterator[dict[str, Any]]:
 def _arrow_rows(table: Any) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
     if not hasattr(table, "to_pylist"):
         pyarrow = _pyarrow("a table that is neither of pandas nor of polars")
-        table = pyarrow.table(table)
+        try:
+            table = pyarrow.table(table)
+        except (pyarrow.ArrowException, TypeError, ValueError):  # one column, say
+            raise TypeError(
+                f"records: expected a table with columns id and text, or records, got {type(table).__name__}"
+            ) from None
     names = list(table.schema.names)
     batches = table.to_batches() if hasattr(table, "to_batches") else [table]
 
@@ -167,7 +172,9 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
     for name in columns:
         values = [row.get(name) for row in rows]
         if name == "metadata":
-            values = [json.dumps(value or {}, ensure_ascii=False) for value in values]
+            texts = (json.dumps(value or {}, ensure_ascii=False) for value in values)
+            # Arrow's texts are UTF-8, which a lone half of a surrogate pair has no form in; JSON has an escape for it.
+            values = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
         if name == "id" and not values:
             arrays[name] = pyarrow.array(values, pyarrow.string())
         else:

@@ -30,7 +30,8 @@ def log_of(path: Path) -> Path:
 def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[TextIO]:
     """Open a text file for writing; it is there, complete and on the disk, when the block ends, else nothing is.
 
-    Other than regular files (a terminal, a pipe, /dev/null) are written to directly.
+    Other than regular files (a terminal, a pipe, /dev/null) are written to directly. A lone half of a surrogate pair,
+    which UTF-8 has no form for, is written as its escape, in JSON the one that says the same.
 
     Raises:
         FileExistsError: there is a file of this name, and not `replace`. It is as it was.
@@ -49,10 +50,13 @@ def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterat
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
-        with target.open("w", encoding="utf-8") as file:
+        with target.open("w", encoding="utf-8", errors="backslashreplace") as file:
             yield file
         return
-    with beside(target, replace=replace) as fresh, fresh.open("w", encoding="utf-8") as file:
+    with (
+        beside(target, replace=replace) as fresh,
+        fresh.open("w", encoding="utf-8", errors="backslashreplace") as file,
+    ):
         yield file
         file.flush()
         os.fsync(file.fileno())

@@ -208,6 +208,8 @@ def test_wrong_arguments_are_named(store: ScrubjayMemoryStore) -> None:
             call()  # type: ignore[operator]
     with pytest.raises(ValueError, match="user_id: expected another name"):
         found(store, user_id=".")
+    with pytest.raises(ValueError, match="user_id: expected a name, got ''; leave it out"):
+        found(store, user_id="", agent_id="coder")
     with pytest.raises(ValueError, match="top_k"):
         found(store, top_k=-1)
     with pytest.raises(FilterError, match="expected"):

@@ -253,6 +253,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("update_memory", {"id": "x", "text": ""}, "text"),
     ("delete_all_memories", {}, "confirm"),
     ("delete_all_memories", {"confirm": False}, "confirm"),
+    ("search_memories", {"question": "x"}, "question: unknown argument, expected some of query, "),
 ]
 
 
@@ -271,7 +272,7 @@ def test_bad_calls_are_refused_by_name_and_the_server_goes_on(tmp_path: Path) ->
             await client.call_tool("drop_everything", {})
         assert len((await ask(client, "search_memories", query="trains"))["memories"]) == 1
         # No message can carry half a surrogate pair, which metadata may hold.
-        assert (await ask(client, "get_memory", id="odd"))["metadata"] == {"?": ["?"]}
+        assert (await ask(client, "get_memory", id="odd"))["metadata"] == {"\ufffd": ["\ufffd"]}
 
     talk(path, conversation)
     with Index.open(path) as index:

@@ -294,8 +294,11 @@ def test_a_memory_is_added_changed_and_deleted_after_asking(page: Any, service: 
     first.locator("summary").click()
     first.get_by_role("button", name=re.compile("^Edit")).click()
     page.fill("dialog textarea >> nth=0", "The kettle whistles in G.")
+    page.fill("dialog textarea >> nth=1", '{"room": "hall"}')  # a key that is taken out is gone
     page.click("dialog button.primary")
     expect(first.locator(".text")).to_have_text("The kettle whistles in G.")
+    sought = {"text": "kettle", "k": 1, "scope": {"tenant": "acme", "user": "newcomer"}}
+    assert service.ask("POST", "/v1/search", sought)[1]["hits"][0]["metadata"] == {"room": "hall"}
     first.get_by_role("button", name=re.compile("^Delete")).click()
     assert page.locator("dialog").inner_text().count("The kettle whistles in G.") == 1
     page.click("dialog >> text=Cancel")

@@ -114,6 +114,7 @@ def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller
     )
     assert many["ids"][0] == "m2" and len(many["ids"][1]) == 32
     memory = jane.good("GET", "/v1/memories/m1")
+    assert memory.pop("version") > 0
     assert memory == {
         "id": "m1",
         **written,
@@ -134,6 +135,7 @@ def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller
     )
     assert jane.good("POST", "/v1/count", {"filter": {"kind": {"$exists": True}}}) == {"count": 1}
     changed = jane.good("PATCH", "/v1/memories/m1", {"metadata": None, "text": "It is sk-stg-0042."})
+    assert changed.pop("version") > 0
     assert changed == {**memory, "metadata": {}, "text": "It is sk-stg-0042."}
     assert jane.good("POST", "/v1/search", {"text": "0041", "mode": "lexical"})["hits"] == []
     deleted = jane.ask("DELETE", "/v1/memories/m1")
@@ -141,6 +143,57 @@ def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller
     assert "not_found" in jane.bad(404, "GET", "/v1/memories/m1")
     assert "not_found" in jane.bad(404, "DELETE", "/v1/memories/m1")
     assert "not_found" in jane.bad(404, "PATCH", "/v1/memories/m1", {"text": "back"})
+
+
+def test_a_patch_merges_metadata(callers: dict[str, Caller], index: Index) -> None:
+    jane = callers["jane"]
+    jane.good("PUT", "/v1/memories/m1", {"text": "Trains.", "metadata": {"a": 1, "b": {"c": 2}, "d": None}})
+    jane.good("PUT", "/v1/memories/m2", {"text": "Trains.", "metadata": {"a": 1, "b": {"c": 2}, "d": None}})
+    for change in ({"a": 5}, {"b": {"e": 3}}, {"a": None, "new": [1]}, {}):
+        merged = jane.good("PATCH", "/v1/memories/m1", {"metadata": change})["metadata"]
+        index.patch("m2", scope=JANE, metadata=change)  # as in Python
+        assert merged == jane.good("GET", "/v1/memories/m2")["metadata"]
+    assert merged == {"b": {"e": 3}, "d": None, "new": [1]}
+    assert jane.good("PATCH", "/v1/memories/m1", {"metadata": None})["metadata"] == {}
+
+
+def test_a_version_is_a_condition(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    jane.good("PUT", "/v1/memories/m1", {"text": "Trains.", "version": 0})
+    assert "conflict" in jane.bad(409, "PUT", "/v1/memories/m1", {"text": "Ships.", "version": 0})
+    seen = jane.good("GET", "/v1/memories/m1")["version"]
+    assert jane.good("POST", "/v1/list", {})["memories"][0]["version"] == seen
+    after = jane.good("PATCH", "/v1/memories/m1", {"metadata": {"a": 1}, "version": seen})["version"]
+    assert after > seen
+    for method, path, body in (
+        ("PUT", "/v1/memories/m1", {"text": "Ships.", "version": seen}),
+        ("PATCH", "/v1/memories/m1", {"text": "Ships.", "version": seen}),
+        (
+            "POST",
+            "/v1/memories",
+            {"memories": [{"id": "m2", "text": "x"}, {"id": "m1", "text": "x", "version": seen}]},
+        ),
+        ("DELETE", f"/v1/memories/m1?version={seen}", None),
+    ):
+        told = jane.bad(409, method, path, body)
+        assert "conflict" in told and f"found it at version {after}" in told
+    assert (
+        jane.good("GET", "/v1/memories/m1")["text"] == "Trains."
+        and jane.good("POST", "/v1/count", {})["count"] == 1
+    )
+    assert "version" in jane.bad(422, "PATCH", "/v1/memories/m1", {"text": "x", "version": 0})
+    assert "not_found" in jane.bad(404, "DELETE", "/v1/memories/m9?version=1")
+    assert jane.ask("DELETE", f"/v1/memories/m1?version={after}").status_code == 204
+
+
+def test_what_is_wrong_with_a_memory_is_said_under_the_name_that_the_request_has(local: Caller) -> None:
+    wrong = {"text": "x", "created_at": "soon"}
+    told = local.bad(422, "POST", "/v1/memories", {"memories": [{"text": "x"}, wrong]})
+    assert "memories[1]: created_at: expected an ISO 8601 time" in told and "records" not in told
+    told = local.bad(422, "PUT", "/v1/memories/m1", wrong)
+    assert (
+        "records" not in told and "memories" not in told and "created_at: expected an ISO 8601 time" in told
+    )
 
 
 def test_a_listing_goes_on_where_it_ended(callers: dict[str, Caller]) -> None:
@@ -672,8 +725,8 @@ def test_a_vector_does_not_settle_the_dimension_for_everybody(local: Caller) -> 
 def test_half_a_surrogate_pair_that_is_stored_already_breaks_no_answer(index: Index) -> None:
     index.upsert("odd", "train", scope=ACME, metadata={"\ud800": "\udfff"})
     caller = Caller(create_app(index, grant=Grant("local", "acme")))
-    assert caller.good("POST", "/v1/search", {"text": "train"})["hits"][0]["metadata"] == {"?": "?"}
-    assert caller.good("POST", "/v1/list", {})["memories"][0]["metadata"] == {"?": "?"}
+    assert caller.good("POST", "/v1/search", {"text": "train"})["hits"][0]["metadata"] == {"\ufffd": "\ufffd"}
+    assert caller.good("POST", "/v1/list", {})["memories"][0]["metadata"] == {"\ufffd": "\ufffd"}
     put = b'{"text": "x", "metadata": {"a": ["\\udfff"]}}'
     told = caller.bad(422, "PUT", "/v1/memories/m", content=put, headers={"content-type": "application/json"})
     assert "surrogate" in told

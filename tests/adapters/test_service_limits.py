@@ -35,6 +35,15 @@ def code(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["code"]
 
 
+def test_too_many_hits_are_refused_with_the_services_own_limit() -> None:
+    caller = client(max_k=50)
+    for path, name in (("/v1/search", "k"), ("/v1/list", "limit")):
+        for n in (51, 1000, 100_000):
+            answer = caller.post(path, json={name: n, **({"text": "x"} if name == "k" else {})})
+            assert answer.status_code == 422
+            assert answer.json()["error"]["message"] == f"{name}: expected at most 50, got {n}"
+
+
 def test_a_body_that_is_too_large_is_refused_with_and_without_a_length() -> None:
     caller = client(max_body_bytes=1000)
     small = json.dumps({"text": "x" * 900}).encode()

@@ -15,7 +15,7 @@ RIGHT = """\
 import asyncio
 import numpy as np
 import scrubjay
-from scrubjay import Engine, Index, Query, Scope
+from scrubjay import Engine, Index, Query, Scope, Weighted
 
 
 def embed(texts: list[str]) -> list[list[float]]:
@@ -33,6 +33,17 @@ engine = Engine(2)
 engine.upsert(1, "oak", scope=jane, vector=[1.0, 0.0])
 engine.upsert_many([1, 2], ["oak", "elm"], scope=[jane, jane])
 engine.search("oak", scope=jane, k=np.int64(3))
+view = index.scope("acme", user="jane")
+view.upsert("m1", "oak", metadata={"n": 1}, ttl=60, entities=["Ann"], version=0, context="trees")
+view.upsert_many([{"id": "m2", "text": "elm"}], progress=False)
+view.patch("m1", metadata={"n": None}, created_at=None, vector=None, version=1)
+view.list(filter={"n": 1}, ids=["m1"], order="oldest", limit=None)
+view.scroll(limit=3, cursor=view.scroll().cursor, order_by="created_at", descending=True)
+view.search_batch(["oak", None], k=3, query=[Query(), None], threads=1)
+counted: int = view.count(exclude=["m1"]) + view.delete_many(filter={"n": 1}, reason="old") + view.erase(exact=True)
+view.values("n", limit=None, exact=True)
+Weighted((0.3, 0.7), normalise="max")
+index.collection("b", metric="l2", dtype="f32")
 """
 MISTAKES = (
     'Query(mode="keywordz")',
@@ -45,6 +56,21 @@ MISTAKES = (
     'Index(metric="cosin")',
     "Scope(7)",
     "engine.search('oak')",
+    'view.upsert("a", "b", metdata={})',
+    'view.upsert("a", "b", metadata=[1])',
+    "view.upsert_many([], scop=jane)",
+    "view.list(limt=3)",
+    'view.list(order="price")',
+    'view.scroll(limit="x")',
+    "view.count(fliter={})",
+    "view.delete_many(filtr={})",
+    'view.delete("a", why="x")',
+    'view.patch("a", text="x")',
+    'view.search_batch(["a"], kk=1)',
+    'view.values("n", limit="all")',
+    "view.erase(exakt=True)",
+    'Weighted(normalise="softmax")',
+    'index.collection("x", metric="dot")',
 )
 
 

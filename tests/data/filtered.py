@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ MOMENTS = [
     datetime(2026, 3, 1, 9, 30, tzinfo=timezone.utc), datetime(2026, 3, 1), datetime(1, 1, 1), datetime(9999, 12, 31),
     datetime(2026, 3, 1, 9, 30, 0, 1), datetime(2026, 3, 1, 10, 30, tzinfo=timezone(timedelta(hours=1))),
     datetime(2024, 2, 29, 23, 59, 59, 500000), datetime(1969, 12, 31, 23, 59, 59, 999999),
+    date(2026, 3, 1), date(1, 1, 1), date(9999, 12, 31),
 ]  # fmt: skip
 
 texts = st.one_of(st.sampled_from(TEXTS), st.sampled_from(TEXTS + TIMES), st.text(max_size=3))

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from fractions import Fraction
 from typing import Any
 
@@ -167,7 +167,7 @@ def _comparable(field: str, operand: Any, value: Any) -> tuple[Any, Any] | None:
     """(value, operand) of one type; None if the value is of another, or there is none."""
     if isinstance(operand, (bool, np.bool_)):
         return (value, bool(operand)) if isinstance(value, bool) else None
-    if isinstance(operand, datetime) or field in TIMES:
+    if isinstance(operand, date) or field in TIMES:  # a datetime is a date, too
         wanted = _instant(operand)
         if isinstance(value, Time):
             return int(value), wanted
@@ -198,6 +198,8 @@ def _instant(operand: Any) -> int:
     if isinstance(operand, datetime):
         offset = operand.utcoffset() or timedelta(0)
         return (operand.replace(tzinfo=None) - EPOCH - offset) // timedelta(microseconds=1)
+    if isinstance(operand, date):
+        return (datetime(operand.year, operand.month, operand.day) - EPOCH) // timedelta(microseconds=1)
     if isinstance(operand, str):
         instant = instant_of(operand)
         if instant is None:

@@ -55,7 +55,7 @@ def test_search_shows_a_table(capsys: pytest.CaptureFixture[str], file: str) -> 
     lines = out.splitlines()
     assert lines[0].split() == ["#", "id", "score", "text"]
     assert lines[1].split()[:2] == ["1", "k"]
-    assert lines[2].startswith("   lexical #1, vector #1; bm25 ")
+    assert lines[2].startswith("   relevance high; lexical #1, vector #1; bm25 ")
     assert lines[2].endswith("terms stage key")
     assert lines[3].split()[0] == "2"
     assert lines[-2] == "vectors: 3 originals"  # all that she may see
@@ -172,8 +172,8 @@ def test_wrong_usage_is_2(
         ('{"id": 1, "text": "a"}\n\n[1]\n', ":3: expected an object, got list"),
         ('{"id": 1}\n', ":1: expected a text under one of text, content"),
         ('{"text": "a", "user": 7}\n', ":1: user: expected a str, got 7"),
-        ('{"text": "a", "created_at": "soon"}\n', "records[0]: created_at: expected an ISO 8601 time"),
-        ('{"text": "a", "vector": [1, 2]}\n', "records[0]: vector: expected shape (256,), got (2,)"),
+        ('{"text": "a", "created_at": "soon"}\n', ":1: created_at: expected an ISO 8601 time"),
+        ('{"text": "a", "vector": [1, 2]}\n', ":1': vector: expected shape (256,), got (2,)"),
         ('{"text": "a", "vector": [1, 2], "embedder": "other"}\n', "made by 'other', the embedder in use is"),
     ],
 )

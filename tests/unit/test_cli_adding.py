@@ -143,7 +143,7 @@ def test_the_same_id_in_two_files_is_said(notes: Path, capsys: Any) -> None:
     add(capsys, "notes/x.csv")
     code, out, said = run(capsys, "add", "m.scrubjay", "y.csv")
     assert code == 0 and "1 updated" in out
-    assert "skipped notes/x.csv: an id that y.csv has, too, which took its place" in said
+    assert "note: notes/x.csv: an id that y.csv has, too, which took its place" in said
     assert add(capsys, "y.csv", "--number") == (1, 0, 0, 1)
     assert ids() == ["b", "y.csv:1"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import namedtuple
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrubjay import Index, Scope, cli
+from scrubjay import Index, Memory, Scope, cli
 from scrubjay.cli import doctor_command
 from scrubjay.store.sqlite import disk
 from scrubjay.store.sqlite.disk import Disk, kind_of
@@ -112,6 +112,28 @@ def test_quick_does_not_compare_rows_and_retrievers(path: Path, capsys: pytest.C
     code, report = doctor(capsys, path)
     assert code == 1 and report["problems"] == report["file"]["problems"] != []
     assert "problem: " in text_of(capsys, path)
+
+
+def test_every_collection_of_the_file_is_checked_and_the_memory_counted(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, report = doctor(capsys, path)
+    assert report["file"]["memory"] is False and "memory_documents" not in report["file"]
+    with Memory.open(path, None) as memory:
+        memory.propose("Jane lives in Oslo", scope=Scope("acme", "jane"), source="t")
+    _, report = doctor(capsys, path)
+    facts = report["file"]
+    assert (facts["documents"], facts["memory"], facts["memory_documents"]) == (20, True, 1)
+    assert facts["memory_embedder"] is None and facts["problems"] == []
+    with closing(sqlite3.connect(path)) as connection, connection:
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        for table in (name for name in tables if name.startswith("document_")):
+            with suppress(sqlite3.OperationalError):
+                connection.execute(f"UPDATE {table} SET text = 'another' WHERE id = 'n'")
+    code, report = doctor(capsys, path)
+    assert code == 1 and any(problem.startswith("collection 'notes': ") for problem in report["problems"])
 
 
 def test_a_file_that_does_not_open_is_a_problem_not_an_error(

@@ -28,7 +28,10 @@ def read(path: Path, content: Any = None, **columns: str) -> tuple[list[dict[str
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     reading = Reading(LOCAL, columns)
     records = list(read_paths([str(path)], reading))
-    return records, [line.replace(f"{path.parent.as_posix()}/", "") for line in reading.skips.lines()]
+    return records, [
+        line.replace(f"{path.parent.as_posix()}/", "")
+        for line in [*reading.skips.lines(), *reading.skips.note_lines()]
+    ]
 
 
 # -------------------------------------------------------------------- tables
@@ -47,8 +50,8 @@ def test_a_csv_file_has_a_record_a_row(tmp_path: Path) -> None:
     ]
     assert [one["scope"] for one in records] == [Scope("local", user="ann"), LOCAL]
     assert said == [
-        "x.csv: a row without a text",
-        "x.csv: a row of another number of cells than the 5 of the head",
+        "x.csv: a row without a text: row 3 (3)",
+        "x.csv: a row of another number of cells than the 5 of the head: row 4",
     ]
 
 

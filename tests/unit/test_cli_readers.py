@@ -72,7 +72,7 @@ def test_a_context_is_a_field_if_it_is_a_text(tmp_path: Path) -> None:
         ({}, LOCAL),
         ({"user": "jane"}, Scope("local", user="jane")),
         ({"tenant": "acme"}, Scope("acme")),
-        ({"tenant": "acme", "user": "", "agent": "coder"}, Scope("acme", agent="coder")),
+        ({"tenant": "acme", "user": None, "agent": "coder"}, Scope("acme", agent="coder")),
         ({"scope": "conv-26"}, Scope("local", user="conv-26")),
         ({"meta": {"scope": "conv-26"}}, Scope("local", user="conv-26")),
         ({"scope": {"tenant": "acme", "agent": "coder"}}, Scope("acme", agent="coder")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +287,25 @@ def test_a_set_of_users_sees_what_one_of_them_sees() -> None:
         team = list(several)
         assert seen(team) == set().union(*(seen(user) for user in team))
     assert seen(frozenset(users)) == set(range(40))
+
+
+def test_a_date_is_its_midnight_in_utc() -> None:
+    index, acme = Index(), Scope("acme")
+    for day in (1, 2, 3):
+        index.upsert(
+            day, "key", scope=acme, created_at=date(2026, 3, day), metadata={"due": date(2026, 3, day)}
+        )
+    for field in ("created_at", "due"):
+        assert index.count(acme, filter={field: date(2026, 3, 2)}) == 1
+        assert index.count(acme, filter={field: {"$gte": date(2026, 3, 2)}}) == 2
+        assert index.count(acme, filter={field: {"$in": [date(2026, 3, 1), date(2026, 3, 3)]}}) == 2
+        assert (
+            index.count(acme, filter={field: {"$gt": datetime(2026, 3, 2), "$lt": date(9999, 12, 31)}}) == 1
+        )
+
+
+def test_what_of_a_list_is_found_is_said_where_something_else_is_asked() -> None:
+    with pytest.raises(
+        TypeError, match=r"nums\.\$contains: expected a str, got int 2; of a list its texts are found"
+    ):
+        Index().count(Scope("acme"), filter={"nums": {"$contains": 2}})

@@ -130,3 +130,14 @@ def test_bad_arguments_are_refused() -> None:
     for name in ("id", "score", "text"):
         with pytest.raises(AttributeError):
             setattr(hits[0], name, 1)
+
+
+def test_a_hit_is_itself() -> None:
+    index, acme = Index(), Scope("acme")
+    for number in range(3):
+        index.upsert(number, f"pump {number}", scope=acme)
+    hits, again = index.search("pump", scope=acme), index.search("pump", scope=acme)
+    assert hits[0] == hits[0] and hits[0] in hits and hits[-1] == hits[2] and len({*hits, *hits}) == 3
+    assert hits[0] != hits[1] and hits[0] != again[0] and hits[0] != "0"
+    with pytest.raises(TypeError, match="position: expected an int or a slice, got str"):
+        hits["a"]  # type: ignore[call-overload]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from scrubjay import Index, Scope
+from scrubjay import Index, Scope, ScopeView
 
 JANE = {"tenant": "acme", "user": "jane"}
 VERBS: dict[str, Callable[[Index, Any], Any]] = {
@@ -101,3 +102,14 @@ def test_a_subclass_of_scope_has_its_own_arguments() -> None:
             super().__init__(tenant=city)
 
     assert Home(city="Oslo").tenant == "Oslo"
+
+
+@pytest.mark.parametrize(
+    "verb", [name for name in vars(ScopeView) if not name.startswith("_") and hasattr(Index, name)]
+)
+def test_a_view_takes_what_the_index_takes_but_the_scope(verb: str) -> None:
+    if verb == "index":
+        return
+    of_index = dict(inspect.signature(getattr(Index, verb)).parameters)
+    del of_index["scope"]
+    assert dict(inspect.signature(getattr(ScopeView, verb)).parameters) == of_index

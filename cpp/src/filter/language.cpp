@@ -208,7 +208,9 @@ class Compiler {
       Node exists = leaf(std::move(test));
       all.children.push_back(operand.boolean() ? std::move(exists) : negated(std::move(exists)));
     } else if (op == "$contains") {
-      if (operand.kind() != Kind::text) refuse_type(Clause{field, op}.text(), "a str", operand);
+      if (operand.kind() != Kind::text)
+        refuse_type(Clause{field, op}.text(), "a str", operand,
+                    "; of a list its texts are found, nothing else");
       Test test = test_of(field);
       test.elements = true;
       test.strings.push_back(operand.text());

@@ -14,7 +14,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.backend.seam import Backend
-from scrubjay.errors import Error
+from scrubjay.errors import Error, VersionConflictError
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.passage_vectors import PassageVectors
@@ -79,7 +79,15 @@ class ScopedMemories:
         with self._held(scope, [row["id"] for row in rows]):
             return self.index.upsert_many(rows, scope=scope, progress=False)
 
-    def update(self, scope: Scope, id: str, changes: Mapping[str, Any]) -> Record:
+    def update(
+        self,
+        scope: Scope,
+        id: str,
+        changes: Mapping[str, Any],
+        *,
+        merge: bool = False,
+        version: int | None = None,
+    ) -> Record:
         """Change some fields of a memory of this scope (text, context, passages, metadata, vector, created_at,
         expires_at); return it.
 
@@ -90,12 +98,23 @@ class ScopedMemories:
             scope: exactly this one.
             id: of the memory.
             changes: field -> new value.
+            merge: metadata is merged into what is there, and a None in it removes its key, as in :meth:`Index.patch`;
+                else it takes the place of it.
+            version: change only if the memory is still at this version; None: in any case.
 
         Raises:
             UnknownMemoryError, ReadOnlyMemoryError: no such memory may be changed.
+            VersionConflictError: it is at another version.
         """
         with self._held(scope, [id]):
             old = self._own(scope, id)
+            if version is not None and old.version != version:
+                raise VersionConflictError(id, version, old.version or 0)
+            given = changes.get("metadata")
+            if merge and isinstance(given, Mapping):
+                merged = {**(old.metadata or {}), **given}
+                left = {key: item for key, item in merged.items() if key not in given or item is not None}
+                changes = {**changes, "metadata": left}
             fields = {
                 "text": old.text,
                 "metadata": old.metadata,
@@ -107,7 +126,7 @@ class ScopedMemories:
             }
             if not changes.keys() & {"text", "passages", "vector"}:
                 fields |= self._passages(scope, id, fields["vector"])
-            self.index.upsert(id, scope=scope, **fields)
+            self.index.upsert(id, scope=scope, version=version, **fields)
             return self._own(scope, id)  # unless it expired, or another process deleted it at once
 
     def _passages(self, scope: Scope, id: str, vector: Any) -> dict[str, Any]:
@@ -120,13 +139,16 @@ class ScopedMemories:
             return {"passages": said, "vector": None}  # in some of them the embedder found nothing
         return {"passages": said or False}
 
-    def delete(self, scope: Scope, id: str) -> None:
-        """Delete the memory `id` of this scope.
+    def delete(self, scope: Scope, id: str, *, version: int | None = None) -> None:
+        """Delete the memory `id` of this scope; with a `version` only if it is still at that.
 
         Raises:
             UnknownMemoryError, ReadOnlyMemoryError: no such memory may be deleted.
+            VersionConflictError: it is at another version.
         """
         with self._held(scope, [id]):
+            if version is not None and (found := self._own(scope, id).version) != version:
+                raise VersionConflictError(id, version, found or 0)
             if not self.index.delete(id, scope=scope):
                 self._own(scope, id)
                 raise UnknownMemoryError(id)  # another process wrote it since

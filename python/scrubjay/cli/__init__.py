@@ -51,6 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 found or done, 1 nothing found, 2 wrong usage or bad input, 130 interrupted.
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # what the terminal's encoding has not is escaped, as JSON does it
+        sys.stdout.reconfigure(errors="backslashreplace")
     as_json = "--json" in given
     parser = make_parser()
     said = io.StringIO()

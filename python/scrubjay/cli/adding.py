@@ -27,6 +27,7 @@ from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import is_index, new_index, open_index, say_skipped
 from scrubjay.cli.readers import InputError, Reading, read_sources
 from scrubjay.cli.readers.sources import is_within, name_of
+from scrubjay.cli.reading import of_record
 from scrubjay.index import Index
 from scrubjay.passage_vectors import PassageVectors
 from scrubjay.progress import open_progress
@@ -68,7 +69,9 @@ def run_add(arguments: argparse.Namespace) -> int:
     took_s = time.perf_counter() - start
     if arguments.json:
         facts = {**dataclasses.asdict(done), "to": arguments.index, "seconds": round(took_s, 3)}
-        print(json.dumps({**facts, "skipped": reading.skips.to_dicts()}, ensure_ascii=False, indent=2))
+        skips = reading.skips
+        facts |= {"skipped": skips.to_dicts(), "notes": skips.notes_to_dicts()}
+        print(json.dumps(facts, ensure_ascii=False, indent=2))
     else:
         say_skipped(reading.skips, arguments)
         print(
@@ -197,7 +200,7 @@ class _Filling:
         try:
             self._index.upsert_many(changed, progress=False)
         except (TypeError, ValueError) as error:
-            raise InputError(str(error)) from error
+            raise of_record(error, changed) from error
         return n_read
 
     def _stored(self, scope: Scope, ids: list[str]) -> list[Record | None]:
@@ -209,7 +212,7 @@ class _Filling:
     def _note_place(self, file: str, before: object) -> None:
         """Say that a memory takes the place of one from another file, which has the same id."""
         if isinstance(before, str) and before != file:
-            self._reading.skips.add(
+            self._reading.skips.note(
                 before, f"an id that {file} has, too, which took its place (see --number)"
             )
 

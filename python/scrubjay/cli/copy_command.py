@@ -60,7 +60,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
         return 0
     for name, value in facts.items():
         if not isinstance(value, dict):
-            print(f"{name:<14}{value:,}" if isinstance(value, int) else f"{name:<14}{value}")
+            print(f"{name:<18}{value:,}" if isinstance(value, int) else f"{name:<18}{value}")
     return 0
 
 

@@ -219,16 +219,20 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
         facts["embedder_here"] = embedder_of_model(str(model), None) is not None
         if not facts["embedder_here"]:
             warnings.append(f"the embedder {model} is not installed here: searches go by words alone")
+    if facts["memory"]:
+        remembered = index.collection(COLLECTION).admin.stats()
+        facts |= {"memory_documents": remembered["documents"], "memory_embedder": remembered["embedder"]}
     if stats["pending"]:
         warnings.append(f"{stats['pending']} memories have no vector yet: admin.backfill() embeds them")
     if arguments.quick:
         return facts | {"checked": False, "problems": []}
-    check = index.admin.check(progress=False if arguments.no_progress or arguments.json else None)
-    return facts | {
-        "documents": check.documents,
-        "checked": True,
-        "problems": [str(problem) for problem in check.problems],
-    }
+    bar = False if arguments.no_progress or arguments.json else None
+    check = index.admin.check(progress=bar)
+    problems = [str(problem) for problem in check.problems]
+    for name in collections if arguments.collection is None else ():  # all of the file
+        found = index.collection(name).admin.check(progress=bar).problems
+        problems += [f"collection {name!r}: {problem}" for problem in found]
+    return facts | {"documents": check.documents, "checked": True, "problems": problems}
 
 
 # -------------------------------------------------------------------- for people

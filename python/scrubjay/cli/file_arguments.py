@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrubjay.cli.options import add_common, add_force, add_scope, command_of, positive
+from scrubjay.cli.options import add_common, add_filter, add_force, add_scope, command_of, positive
 
 __all__ = ["add_demo", "add_file_commands"]
 
@@ -41,7 +41,8 @@ def _add_search(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         commands,
         "search",
         "ask an index in a file, or files, one question",
-        "scrubjay search INDEX QUESTION is understood, too.\n\n" + _FILES + _INDEX,
+        "scrubjay search INDEX QUESTION is understood, too: a first argument that is an index, or ends in .scrubjay, "
+        "is one,\nunless the second is an index.\n\n" + _FILES + _INDEX,
     )
     search.add_argument("question", metavar="QUESTION")
     search.add_argument("files", metavar="FILE", nargs="+")
@@ -111,4 +112,7 @@ def _add_query(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="auto (the default), rrf, rrf:K, weighted, boost, production, or a file that `scrubjay tune` wrote",
     )
-    parser.add_argument("--explain", action="store_true", help="show BM25, cosine, ranks and matched terms")
+    add_filter(parser)
+    parser.add_argument(
+        "--explain", action="store_true", help="show relevance, BM25, cosine, ranks and matched terms"
+    )

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from scrubjay._native import Scope
-from scrubjay.cli.options import scope_of
+from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
     check_output,
     is_index,
@@ -27,6 +27,7 @@ from scrubjay.cli.outputs import (
     written,
 )
 from scrubjay.cli.readers import InputError, Reading, is_export, paths_below, read_paths
+from scrubjay.cli.reading import of_record
 from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
@@ -48,7 +49,8 @@ def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
     asked, files = arguments.question, arguments.files
     names_file = is_index(asked) or asked.endswith(".scrubjay")  # perhaps one that is missing
-    if len(files) == 1 and names_file and not Path(files[0]).exists():  # FILE QUESTION
+    # INDEX QUESTION, whatever else in the working folder is called like the question
+    if len(files) == 1 and names_file and not is_index(files[0]):
         arguments.question, arguments.files = files[0], [asked]
     with _asked(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
@@ -196,7 +198,7 @@ def _upsert(index: Index, rows: list[Mapping[str, Any]], arguments: argparse.Nam
     try:
         return index.upsert_many(rows, progress=False if arguments.no_progress else None)
     except (TypeError, ValueError) as error:
-        raise InputError(str(error)) from error
+        raise of_record(error, rows) from error
 
 
 def _query(arguments: argparse.Namespace) -> Query:
@@ -217,6 +219,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
         question,
         scope=scope,
         k=arguments.k,
+        filter=filter_of(arguments),
         query=_query(arguments),
         explain=arguments.explain,
     )
@@ -226,6 +229,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             "mode": hits.mode,
             "degraded": list(hits.degraded),
             "corrections": hits.corrections,
+            **({"relevance": hits.relevance} if arguments.explain else {}),
             "took_us": took_us,
             "hits": hits.to_dicts(snippet=DEFAULT_WIDTH),
         }
@@ -319,7 +323,7 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
         if record.metadata:
             row["metadata"] = record.metadata
         if record.created_at is not None:
-            row["created_at"] = str(record.created_at)
+            row["created_at"] = iso(record.created_at)
         if record.vector is not None:
             row["embedder"] = model
             # f16 originals hold no more than four digits

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
+from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reading import InputError
+from scrubjay.payload import CreatedAt, to_utc
 
 __all__ = [
     "EXIT_CODES",
     "add_common",
     "add_embedder",
+    "add_filter",
     "add_force",
     "add_scope",
+    "add_scope_part",
     "add_served",
     "command_of",
     "count",
+    "filter_of",
+    "iso",
     "positive",
     "scope_of",
     "seconds",
@@ -28,7 +36,30 @@ exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
     """Return the scope that --tenant, --user and --agent name."""
-    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+    return Scope(arguments.tenant, arguments.user, arguments.agent)
+
+
+def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the filter that --filter names, None without one.
+
+    Raises:
+        InputError: it is no JSON object.
+    """
+    if arguments.filter is None:
+        return None
+    try:
+        conditions = json.loads(arguments.filter)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'--filter: expected JSON, such as \'{{"kind": "keys"}}\': {error}') from None
+    if not isinstance(conditions, dict):
+        raise InputError(f"--filter: expected a JSON object, got {arguments.filter[:80]!r}")
+    return conditions
+
+
+def iso(moment: CreatedAt | None) -> str | None:
+    """Return a time as ISO 8601, UTC, as all JSON of the command line has it; None for none."""
+    known = to_utc(moment)
+    return None if known is None else known.isoformat()
 
 
 def command_of(
@@ -51,16 +82,39 @@ def add_force(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """Add --filter."""
+    parser.add_argument(
+        "--filter", metavar="JSON", help='conditions on metadata and times, such as \'{"kind": "keys"}\''
+    )
+
+
 def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None) -> None:
     """Add --tenant, --user and --agent with these defaults."""
     group = parser.add_argument_group(
         "scope: whose memories (a search sees its own and those shared with it)"
     )
-    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
-    group.add_argument(
-        "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
+    add_scope_part(group, "tenant", f"default: {tenant or 'none'}", default=tenant)
+    add_scope_part(
+        group, "user", f"default: {user or 'none, the memories that all users share'}", default=user
     )
-    group.add_argument("--agent", help="default: none")
+    add_scope_part(group, "agent", "default: none")
+
+
+def add_scope_part(
+    group: argparse._ArgumentGroup, part: str, help: str, *, default: str | None = None
+) -> None:
+    """Add --tenant, --user or --agent. An empty name is refused: it is what a variable of a shell that is not set
+    gives, and must not widen what the command reads, writes or erases to all users."""
+
+    def name(text: str) -> str:
+        if not text:
+            raise argparse.ArgumentTypeError(
+                f"expected a name, got ''; for no {part} in particular leave --{part} out"
+            )
+        return text
+
+    group.add_argument(f"--{part}", type=name, default=default, help=help)
 
 
 def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:

@@ -127,12 +127,12 @@ def written(name: str, *, force: bool) -> Iterator[TextIO]:
 
 
 def say_skipped(skips: Skips, arguments: argparse.Namespace, most: int = 20) -> None:
-    """Say on standard error what the readers passed over, and why; nothing with --json."""
+    """Say on standard error what the readers passed over or changed, and why; nothing with --json."""
     if arguments.json:
         return
-    lines = skips.lines()
+    lines = [f"skipped {line}" for line in skips.lines()] + [f"note: {line}" for line in skips.note_lines()]
     for line in lines[:most]:
-        print(dim(f"skipped {clean(line)}"), file=sys.stderr)
+        print(dim(clean(line)), file=sys.stderr)
     if len(lines) > most:
         print(dim(f"... and {len(lines) - most:,} more; --json names all"), file=sys.stderr)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
 
-__all__ = ["InputError", "Reading", "Skips", "decode"]
+__all__ = ["InputError", "Reading", "Skips", "decode", "of_record"]
+
+_MOST_PLACES = 5  # of one reason and file that are named
+_OF_RECORD = re.compile(r"records\[(\d+)\]: (.*)", re.DOTALL)
 
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 
@@ -18,33 +22,77 @@ class InputError(Exception):
     """A file that cannot be read as memories; the message names file and line."""
 
 
+def of_record(error: Exception, records: Sequence[Mapping[str, Any]]) -> InputError:
+    """Return what the index says of its argument records[i], with the file and the id of that record in place of i."""
+    found = _OF_RECORD.fullmatch(str(error))
+    if found is None or int(found[1]) >= len(records):
+        return InputError(str(error))
+    record = records[int(found[1])]
+    file = (record.get("metadata") or {}).get("file")
+    place = f"{file}: " if isinstance(file, str) else ""
+    return InputError(f"{place}record {record['id']!r}: {found[2]}")
+
+
 class Skips:
-    """What was passed over: (file, reason) -> how often, in order of finding.
+    """What was passed over, and what was read but not as it stands: (file, reason) -> how often, in order of finding.
 
     >>> skips = Skips()
-    >>> skips.add("a.csv", "a row without a text", 2)
+    >>> skips.add("a.csv", "a row without a text", at="row 2 (T-42)")
+    >>> skips.add("a.csv", "a row without a text", at="row 7")
     >>> skips.add("b.png", "not a kind of file that is read")
+    >>> skips.note("c.txt", "a byte that is not UTF-8, read as U+FFFD", 3)
     >>> skips.lines()
-    ['a.csv: a row without a text (2 times)', 'b.png: not a kind of file that is read']
+    ['a.csv: a row without a text: row 2 (T-42), row 7', 'b.png: not a kind of file that is read']
+    >>> skips.note_lines()
+    ['c.txt: a byte that is not UTF-8, read as U+FFFD (3 times)']
     """
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.notes: Counter[tuple[str, str]] = Counter()
+        self._places: dict[tuple[str, str], list[str]] = {}
 
-    def add(self, file: str, why: str, n: int = 1) -> None:
-        """Count `n` things of `file` that were passed over."""
+    def add(self, file: str, why: str, n: int = 1, *, at: str | None = None) -> None:
+        """Count `n` things of `file` that were passed over; `at` says where one was, and the first ones are named."""
         if n:
             self.counts[file, why] += n
+            if at is not None and len(places := self._places.setdefault((file, why), [])) < _MOST_PLACES:
+                places.append(at)
+
+    def note(self, file: str, what: str, n: int = 1) -> None:
+        """Count `n` things of `file` that were read, but not as they stand."""
+        if n:
+            self.notes[file, what] += n
 
     def lines(self) -> list[str]:
-        """Return a line for each file and reason."""
-        return [
-            f"{file}: {why}" + (f" ({n:,} times)" if n > 1 else "") for (file, why), n in self.counts.items()
-        ]
+        """Return a line for each file and reason why something was passed over."""
+        return [f"{file}: {why}{self._where(file, why, n)}" for (file, why), n in self.counts.items()]
+
+    def note_lines(self) -> list[str]:
+        """Return a line for each file and what was noted of it."""
+        return [f"{file}: {what}{_times(n)}" for (file, what), n in self.notes.items()]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the same for JSON."""
-        return [{"file": file, "why": why, "n": n} for (file, why), n in self.counts.items()]
+        """Return what was passed over for JSON."""
+        return [
+            {"file": file, "why": why, "n": n}
+            | ({"at": places} if (places := self._places.get((file, why))) else {})
+            for (file, why), n in self.counts.items()
+        ]
+
+    def notes_to_dicts(self) -> list[dict[str, Any]]:
+        """Return the notes for JSON."""
+        return [{"file": file, "what": what, "n": n} for (file, what), n in self.notes.items()]
+
+    def _where(self, file: str, why: str, n: int) -> str:
+        places = self._places.get((file, why))
+        if not places:
+            return _times(n)
+        return f": {', '.join(places)}" + (f" and {n - len(places):,} more" if n > len(places) else "")
+
+
+def _times(n: int) -> str:
+    return f" ({n:,} times)" if n > 1 else ""
 
 
 @dataclasses.dataclass
@@ -77,7 +125,7 @@ def decode(data: bytes, name: str, skips: Skips) -> str:
     n_unknown = text[:65536].count("\ufffd")
     if b"\0" in head or 50 * n_controls > len(head) or 3 * n_unknown > len(head):
         raise InputError(f"{name}: expected text, got other bytes")
-    skips.add(
+    skips.note(
         name, "a byte that is not UTF-8, read as U+FFFD", text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     )
     return text

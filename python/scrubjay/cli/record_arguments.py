@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrubjay.cli.options import add_common, add_scope, command_of, positive
+from scrubjay.cli.options import add_common, add_filter, add_scope, command_of, positive
 
 __all__ = ["add_record_commands", "add_tools"]
 
@@ -57,7 +57,7 @@ def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     listing.add_argument(
         "--exact", action="store_true", help="only of this scope, not what is shared with it"
     )
-    _add_filter(listing)
+    add_filter(listing)
     _add_on_file(listing)
 
     get = command_of(commands, "get", "show memories of an index in a file, whole", "")
@@ -71,7 +71,7 @@ def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     rm.add_argument("index", metavar="INDEX")
     rm.add_argument("ids", metavar="ID", nargs="*")
     rm.add_argument("--file", metavar="NAME", help="all that `add` read from this file, as `list` names it")
-    _add_filter(rm)
+    add_filter(rm)
     rm.add_argument("--yes", action="store_true", help="with --file or --filter: do it, do not only count")
     rm.add_argument("--reason", default="scrubjay rm", help="kept in the deletion event")
     _add_on_file(rm)
@@ -110,12 +110,6 @@ def _add_on_file(parser: argparse.ArgumentParser) -> None:
 
 def _add_collection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--collection", metavar="NAME", help="of the index; default: the one without a name")
-
-
-def _add_filter(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--filter", metavar="JSON", help='conditions on metadata and times, such as \'{"kind": "keys"}\''
-    )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.cli.options import scope_of
+from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import open_index
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
@@ -20,7 +20,7 @@ __all__ = ["run_get", "run_list", "run_rm"]
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Run `scrubjay list`; 0 if there is something, 1 if nothing."""
-    scope, filter = scope_of(arguments), _filter(arguments)
+    scope, filter = scope_of(arguments), filter_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
         page = index.scroll(
             scope=scope,
@@ -69,7 +69,7 @@ def run_get(arguments: argparse.Namespace) -> int:
 
 def run_rm(arguments: argparse.Namespace) -> int:
     """Run `scrubjay rm`; 0 if something was deleted, 1 if nothing."""
-    scope, filter = scope_of(arguments), _filter(arguments)
+    scope, filter = scope_of(arguments), filter_of(arguments)
     if arguments.file is not None:
         filter = {**(filter or {}), "file": arguments.file}
     if not arguments.ids and filter is None:
@@ -107,8 +107,8 @@ def as_dict(record: Record) -> dict[str, Any]:
         **({} if record.context is None else {"context": record.context}),
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
         "metadata": dict(record.metadata or {}),
-        "created_at": None if record.created_at is None else str(record.created_at),
-        "expires_at": None if record.expires_at is None else str(record.expires_at),
+        "created_at": iso(record.created_at),
+        "expires_at": iso(record.expires_at),
         "version": record.version,
         "pending": record.pending,
     }
@@ -121,18 +121,6 @@ def _get(index: Index, id: str, scope: Scope) -> Record | None:
     except TypeError:  # the index has numbers
         number = id.removeprefix("-")
         return index.get(int(id), scope=scope) if number.isascii() and number.isdecimal() else None
-
-
-def _filter(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    if arguments.filter is None:
-        return None
-    try:
-        conditions = json.loads(arguments.filter)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f'--filter: expected JSON, such as \'{{"kind": "keys"}}\': {error}') from None
-    if not isinstance(conditions, dict):
-        raise InputError(f"--filter: expected a JSON object, got {arguments.filter[:80]!r}")
-    return conditions
 
 
 def _time(record: Record) -> str:

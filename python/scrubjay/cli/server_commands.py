@@ -35,7 +35,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from scrubjay.adapters.service import PERMISSIONS, Example, Grant, Limits, Tokens, add_token, serve
 
     def grant(name: str, can: tuple[str, ...]) -> Grant:
-        return Grant(name, arguments.tenant, arguments.user or None, arguments.agent or None, can)
+        return Grant(name, arguments.tenant, arguments.user, arguments.agent, can)
 
     if arguments.add_token is not None:
         if arguments.tokens is None or arguments.tenant is None:

@@ -44,7 +44,7 @@ def level(scope: Scope) -> str:
 
 def evidence(hit: Hit, mode: str) -> str:
     """Say in a few words why `hit` is where it is; the search must have explained."""
-    parts = []
+    parts = [f"relevance {hit.relevance}"]
     if mode == "hybrid":
         parts.append(ranks(hit))
     if mode != "vector" and hit.bm25 is not None:

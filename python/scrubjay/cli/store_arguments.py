@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrubjay.cli.options import add_force, command_of
+from scrubjay.cli.options import add_force, add_scope_part, command_of
 
 __all__ = ["add_store_commands"]
 
@@ -61,7 +61,7 @@ def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
                 "scope: only what is within it, as plain JSON Lines without vectors"
             )
             for part in ("tenant", "user", "agent"):
-                group.add_argument(f"--{part}", help="default: all")
+                add_scope_part(group, part, "default: all")
         command.add_argument("--json", action="store_true", help="print JSON")
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 from scrubjay._native import Scope
+from scrubjay.cli.options import iso
 from scrubjay.cli.outputs import check_output, open_index, shown_place, written
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import clean
@@ -117,7 +118,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
     """Write what is within a scope as JSON Lines, without vectors: `scrubjay add` and `import` read them."""
     if arguments.tenant is None or arguments.salvage:
         raise InputError("--user, --agent: expected a --tenant beside them, and no --salvage")
-    within = Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+    within = Scope(arguments.tenant, arguments.user, arguments.agent)
     n_written = 0
     with open_index(arguments.index) as index, written(arguments.target, force=arguments.force) as file:
         for scope in index.scopes(within):
@@ -129,7 +130,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
                     times = {"created_at": record.created_at, "expires_at": record.expires_at}
                     row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
                     row["context"] = record.context
-                    row |= {name: str(time) for name, time in times.items() if time is not None}
+                    row |= {name: iso(time) for name, time in times.items()}
                     given = {name: value for name, value in row.items() if value is not None}
                     file.write(json.dumps(given, ensure_ascii=False) + "\n")
                     n_written += 1

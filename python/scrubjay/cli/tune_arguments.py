@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrubjay.cli.options import add_common, add_force, command_of, positive
+from scrubjay.cli.options import add_common, add_force, add_scope_part, command_of, positive
 
 __all__ = ["add_tune"]
 
@@ -54,7 +54,7 @@ def add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--collection", metavar="NAME", help="of the index file")
     group = parser.add_argument_group("scope: only feedback that was asked from within it")
     for name in ("tenant", "user", "agent"):
-        group.add_argument(f"--{name}", help="default: any")
+        add_scope_part(group, name, "default: any")
     add_common(parser, k=None)
 
 

@@ -116,7 +116,7 @@ def _scope(arguments: argparse.Namespace) -> Scope | None:
         if arguments.user is not None or arguments.agent is not None:
             raise InputError("--user, --agent: expected a --tenant beside them")
         return None
-    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+    return Scope(arguments.tenant, arguments.user, arguments.agent)
 
 
 def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> None:

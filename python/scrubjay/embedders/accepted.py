@@ -131,7 +131,9 @@ def embedder_of_model(model: str | None, dim: int | None) -> Embedder | None:
             return default()
         if model == PACKAGED_NAME:
             return Static()
-        if kind == "ollama" and ":" not in name.partition(":")[2]:
+        if (
+            kind == "ollama" and "@" not in name and ":" not in name.partition(":")[2]
+        ):  # a file names no address
             return from_spec(f"ollama:{name}")
     except MissingExtraError as missing:
         _log.warning("the vectors are of %r: %s; words alone are searched", model, missing)

@@ -37,6 +37,10 @@ class Function:
             raise TypeError(f"dim: expected int, got {type(dim).__name__}")
         if dim < 1:
             raise ValueError(f"dim: expected 1 or more, got {dim}")
+        if not isinstance(name, str):
+            raise TypeError(f"name: expected str, got {type(name).__name__}")
+        if not name:
+            raise ValueError("name: expected a name, by which an index knows whose vectors it holds, got ''")
         self.name = name
         self.dim = dim
         self._documents = documents

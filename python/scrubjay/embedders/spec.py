@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
 from scrubjay.embedders.onnx import OnnxFolder
 from scrubjay.embedders.protocol import Embedder
@@ -30,10 +32,13 @@ def from_spec(spec: str) -> Embedder | None:
     ``ollama:MODEL`` or ``ollama:MODEL@URL``  :class:`OpenAICompatible`, of an Ollama on this machine
     ======================================  ======================================
 
+    URL begins with http:// or https://. Without that, an address of this machine (``localhost:1234/v1``) and that of an
+    Ollama (``host`` or ``host:11434``) are http; another one is refused, and so is what is no address. What stands
+    behind an "@" is never part of MODEL, unless a URL with its scheme follows (``openai:gecko@003@https://host/v1``).
     Without VARIABLE no key is sent to an address but that of a provider whose own key the environment holds.
 
     Raises:
-        ValueError: the kind is unknown, or its argument is missing.
+        ValueError: the kind is unknown, or its argument is missing, or the address is none.
 
     >>> from_spec("none") is None
     True
@@ -62,12 +67,49 @@ def from_spec(spec: str) -> Embedder | None:
         return FastEmbed(argument)
     from scrubjay.embedders.http import OpenAICompatible
 
-    model, at, url = argument.partition("@http")
+    model, url = _parted(kind, argument)
+    if not model:
+        raise ValueError(f"embedder: expected {kind}:MODEL@URL, got {spec!r}")
     if kind == "ollama":
-        address = ("http" + url).rstrip("/").removesuffix("/v1") if at else "http://127.0.0.1:11434"
+        address = "http://127.0.0.1:11434" if url is None else url.rstrip("/").removesuffix("/v1")
         return OpenAICompatible(model, base_url=f"{address}/v1", api_key="", name=f"ollama/{model}")
-    if not at:
+    if url is None:
         return OpenAICompatible(model)
-    url, hash, variable = ("http" + url).partition("#")
+    url, hash, variable = url.partition("#")
     key = key_named("embedder", url, variable) if hash else None
     return OpenAICompatible(model, base_url=url, api_key=key)
+
+
+_WITH_SCHEME = re.compile(r"(?P<model>.*?)@(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+_HOST = re.compile(
+    r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?P<port>:[0-9]+)?(?P<path>[/?#].*)?", re.DOTALL
+)
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+def _parted(kind: str, argument: str) -> tuple[str, str | None]:
+    """The model and the address of "MODEL@URL", with its scheme; None without one.
+
+    Raises:
+        ValueError: what follows the "@" is no address of http or https.
+    """
+    if found := _WITH_SCHEME.fullmatch(argument):
+        scheme = found["scheme"].lower()
+        if scheme not in ("http", "https"):
+            raise ValueError(
+                f"embedder: expected http:// or https:// after the '@', got {found['scheme']}://"
+            )
+        return found["model"], f"{scheme}://{found['rest']}"
+    model, at, address = argument.rpartition("@")
+    if not at:
+        return argument, None
+    host = _HOST.fullmatch(address)
+    is_own = host is not None and host["name"].lower() in _LOOPBACK
+    is_mistyped = "@" in model or (host is not None and host["name"].lower() in ("http", "https"))
+    if host is None or is_mistyped or not (is_own or kind == "ollama"):
+        raise ValueError(
+            f"embedder: expected http:// or https:// and a host after the '@', got {address[:80]!r}; a model whose "
+            "name holds an '@' needs its URL, or OpenAICompatible(model)"
+        )
+    port = host["port"] or (":11434" if kind == "ollama" else "")
+    return model, f"http://{host['name']}{port}{host['path'] or ''}"

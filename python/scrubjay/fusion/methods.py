@@ -113,7 +113,7 @@ class Weighted(Fusion):
     """
 
     weights: Sequence[float] = (0.5, 0.5)
-    normalise: str = "zscore"
+    normalise: Literal["zscore", "minmax", "max", "logistic"] = "zscore"
 
     _method: ClassVar[str] = "weighted"
 

@@ -39,6 +39,8 @@ class Relevance:
     def __post_init__(self) -> None:
         for name in TIERS:
             object.__setattr__(self, name, numbers(getattr(self, name), name))
+            if len(getattr(self, name)) != 2:
+                raise ValueError(f"{name}: expected (similarity, coverage), got {getattr(self, name)!r}")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:

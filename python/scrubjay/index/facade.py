@@ -175,7 +175,7 @@ class Index:
     @documented(Collections.open)
     def collection(
         self: Self, name: str, *, embedder: EmbedderLike | None = None, dim: int | None = None,
-        metric: str | None = None, dtype: str | None = None, analyzer: str | None = None,
+        metric: Metric | None = None, dtype: DType | None = None, analyzer: str | None = None,
     ) -> Self:  # fmt: skip
         """Return the index of another collection of this file; created if it does not exist."""
         return self._of(self._collections.open(name, as_embedder(embedder), dim, metric, dtype, analyzer))

@@ -7,6 +7,7 @@ of every search.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -246,6 +247,10 @@ class Hits:
         n_hits = len(self._result)
         if isinstance(position, slice):
             return [Hit(self, i) for i in range(*position.indices(n_hits))]
+        try:
+            position = operator.index(position)
+        except TypeError:
+            raise TypeError(f"position: expected an int or a slice, got {type(position).__name__}") from None
         if not -n_hits <= position < n_hits:
             raise IndexError(f"position: expected -{n_hits} to {n_hits - 1}, got {position}")
         return Hit(self, position % n_hits)
@@ -296,6 +301,15 @@ class Hit(HitView):
         _result: Result | FrozenResult
         _position: int
         _payload: tuple[dict[str, Any], datetime | None] | None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same place of the same search."""
+        if not isinstance(other, Hit):
+            return NotImplemented
+        return self._result is other._result and self._position == other._position
+
+    def __hash__(self) -> int:
+        return hash((id(self._result), self._position))
 
     @property
     def lexical_rank(self) -> int | None:

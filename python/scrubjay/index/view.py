@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal, Protocol
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.filters import FilterLike
+from scrubjay.filters import FilterLike, Ids
 from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
-from scrubjay.records import Page, Record, Stamp, as_scope
+from scrubjay.payload import CreatedAt
+from scrubjay.records import Cursor, Page, Record, Stamp, as_scope
 from scrubjay.store.rows.facets import Value
+from scrubjay.store.rows.patching import KEEP, Keep
 from scrubjay.tables import is_table, rows_of
 
 __all__ = ["ScopeView", "as_view_scope"]
@@ -126,9 +129,23 @@ class ScopeView:
         )
         return hits
 
-    def search_batch(self, texts: Any = None, **options: Any) -> builtins.list[Hits]:
-        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch` for `options`."""
-        return self._index.search_batch(texts, scope=self._scope, **options)
+    def search_batch(
+        self, texts: Sequence[str | bytes | None] | None = None, *, k: int = 10, filter: FilterLike | None = None,
+        vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
+        query: Query | Sequence[Query | None] | None = None, explain: bool = False, threads: int | None = None,
+    ) -> builtins.list[Hits]:  # fmt: skip
+        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`, and
+        :meth:`scrubjay.Index.search` for the arguments of each."""
+        return self._index.search_batch(
+            texts,
+            scope=self._scope,
+            k=k,
+            filter=filter,
+            vectors=vectors,
+            query=query,
+            explain=explain,
+            threads=threads,
+        )
 
     def get(self, id: str | int) -> Record | None:
         """Return one memory; see :meth:`scrubjay.Index.get`."""
@@ -138,30 +155,76 @@ class ScopeView:
         """Return memories in the order of their ids; see :meth:`scrubjay.Index.get_many`."""
         return self._index.get_many(ids, scope=self._scope)
 
-    def list(self, **options: Any) -> builtins.list[Record]:
-        """List memories; see :meth:`scrubjay.Index.list` for `options`."""
-        return self._index.list(self._scope, **options)
+    def list(
+        self, *, filter: FilterLike | None = None, ids: Ids | None = None, exact: bool = False,
+        limit: int | None = None, offset: int = 0, order: Literal["newest", "oldest"] = "newest",
+    ) -> builtins.list[Record]:  # fmt: skip
+        """List memories; see :meth:`scrubjay.Index.list`."""
+        return self._index.list(
+            self._scope, filter=filter, ids=ids, exact=exact, limit=limit, offset=offset, order=order
+        )
 
-    def scroll(self, **options: Any) -> Page:
-        """Return a page of memories; see :meth:`scrubjay.Index.scroll` for `options`."""
-        return self._index.scroll(scope=self._scope, **options)
+    def scroll(
+        self, *, limit: int = 100, cursor: Cursor | str | None = None, filter: FilterLike | None = None,
+        order_by: str | None = None, descending: bool = False, vectors: bool = False, exact: bool = False,
+    ) -> Page:  # fmt: skip
+        """Return a page of memories; see :meth:`scrubjay.Index.scroll`."""
+        return self._index.scroll(
+            scope=self._scope,
+            limit=limit,
+            cursor=cursor,
+            filter=filter,
+            order_by=order_by,
+            descending=descending,
+            vectors=vectors,
+            exact=exact,
+        )
 
-    def values(self, field: str, **options: Any) -> dict[Value, int]:
-        """Count the values of a field; see :meth:`scrubjay.Index.values` for `options`."""
-        return self._index.values(field, scope=self._scope, **options)
+    def values(
+        self, field: str, *, filter: FilterLike | None = None, limit: int | None = 100, exact: bool = False,
+    ) -> dict[Value, int]:  # fmt: skip
+        """Count the values of a field; see :meth:`scrubjay.Index.values`."""
+        return self._index.values(field, scope=self._scope, filter=filter, limit=limit, exact=exact)
 
-    def count(self, **options: Any) -> int:
-        """Count what a search would look at; see :meth:`scrubjay.Index.count` for `options`."""
-        return self._index.count(self._scope, **options)
+    def count(
+        self, *, filter: FilterLike | None = None, ids: Ids | None = None, exclude: Ids | None = None,
+    ) -> int:  # fmt: skip
+        """Count what a search would look at; see :meth:`scrubjay.Index.count`."""
+        return self._index.count(self._scope, filter=filter, ids=ids, exclude=exclude)
 
     # ------------------------------------------------------------------ writing
 
-    def upsert(self, id: str | int, text: str | bytes, **fields: Any) -> None:
-        """Write one memory; see :meth:`scrubjay.Index.upsert` for `fields`."""
-        self._index.upsert(id, text, scope=self._scope, **fields)
+    def upsert(
+        self, id: str | int, text: str | bytes, *, vector: ArrayLike | None = None,
+        metadata: Mapping[str, Any] | None = None, created_at: CreatedAt | None = None,
+        expires_at: CreatedAt | None = None, ttl: timedelta | float | None = None,
+        entities: Sequence[str] | None = None, version: int | None = None, context: str | None = None,
+        passages: Sequence[tuple[int, int]] | Literal[False] | None = None,
+    ) -> None:  # fmt: skip
+        """Write one memory; see :meth:`scrubjay.Index.upsert`."""
+        self._index.upsert(
+            id,
+            text,
+            scope=self._scope,
+            vector=vector,
+            metadata=metadata,
+            created_at=created_at,
+            expires_at=expires_at,
+            ttl=ttl,
+            entities=entities,
+            version=version,
+            context=context,
+            passages=passages,
+        )
 
-    def upsert_many(self, records: Iterable[Mapping[str, Any] | Any], **options: Any) -> int:
-        """Write many memories; see :meth:`scrubjay.Index.upsert_many` for `options`.
+    def upsert_many(
+        self,
+        records: Iterable[Mapping[str, Any] | Any],
+        *,
+        progress: bool | None = None,
+        batch_size: int = 256,
+    ) -> int:
+        """Write many memories; see :meth:`scrubjay.Index.upsert_many`.
 
         Raises:
             ValueError: a record names another scope.
@@ -176,23 +239,40 @@ class ScopeView:
                     continue  # named below, with all else that is wrong
             if own is not None and own != self._scope:
                 raise ValueError(f"records[{i}]: scope: expected {self._scope!r} or none, got {own!r}")
-        return self._index.upsert_many(rows, scope=self._scope, **options)
+        return self._index.upsert_many(rows, scope=self._scope, progress=progress, batch_size=batch_size)
 
-    def patch(self, id: str | int, **fields: Any) -> int | None:
-        """Change a memory of exactly this scope in part; see :meth:`scrubjay.Index.patch` for `fields`."""
-        return self._index.patch(id, scope=self._scope, **fields)
+    def patch(
+        self, id: str | int, *, metadata: Mapping[str, Any] | None = None,
+        created_at: CreatedAt | Keep | None = KEEP, expires_at: CreatedAt | Keep | None = KEEP,
+        vector: ArrayLike | Keep | None = KEEP, version: int | None = None, context: str | Keep | None = KEEP,
+    ) -> int | None:  # fmt: skip
+        """Change a memory of exactly this scope in part; see :meth:`scrubjay.Index.patch`."""
+        return self._index.patch(
+            id,
+            scope=self._scope,
+            metadata=metadata,
+            created_at=created_at,
+            expires_at=expires_at,
+            vector=vector,
+            version=version,
+            context=context,
+        )
 
-    def delete(self, id: str | int, **options: Any) -> bool:
-        """Delete one memory of exactly this scope; see :meth:`scrubjay.Index.delete` for `options`."""
-        return self._index.delete(id, scope=self._scope, **options)
+    def delete(self, id: str | int, *, reason: str = "delete") -> bool:
+        """Delete one memory of exactly this scope; see :meth:`scrubjay.Index.delete`."""
+        return self._index.delete(id, scope=self._scope, reason=reason)
 
-    def delete_many(self, ids: Iterable[str | int] | None = None, **options: Any) -> int:
-        """Delete memories of exactly this scope at once; see :meth:`scrubjay.Index.delete_many` for `options`."""
-        return self._index.delete_many(ids, scope=self._scope, **options)
+    def delete_many(
+        self, ids: Iterable[str | int] | None = None, *, filter: FilterLike | None = None, reason: str = "delete",
+    ) -> int:  # fmt: skip
+        """Delete memories of exactly this scope at once; see :meth:`scrubjay.Index.delete_many`."""
+        return self._index.delete_many(ids, scope=self._scope, filter=filter, reason=reason)
 
-    def erase(self, **options: Any) -> int:
-        """Erase everything whose scope agrees with this one; see :meth:`scrubjay.Index.erase` for `options`."""
-        return self._index.erase(self._scope, **options)
+    def erase(
+        self, *, exact: bool = False, reason: str = "erase", everywhere: bool = False, names: bool = False,
+    ) -> int:  # fmt: skip
+        """Erase everything whose scope agrees with this one; see :meth:`scrubjay.Index.erase`."""
+        return self._index.erase(self._scope, exact=exact, reason=reason, everywhere=everywhere, names=names)
 
     def feedback(self, hit: Hit | str | int, used: bool = True, query: str | None = None) -> bool:
         """Note whether a hit was of use; see :meth:`scrubjay.Index.feedback`."""

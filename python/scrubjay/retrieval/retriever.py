@@ -109,6 +109,10 @@ class Retriever:
             raise ValueError(f"rerank: expected 1 or more, got {rerank}")
         if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
             raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")
+        if not (cache is None or isinstance(cache, (bool, ResultCache))):
+            raise TypeError(f"cache: expected a ResultCache, a bool or None, got {type(cache).__name__}")
+        if deadline_s is not None and not deadline_s > 0:
+            raise ValueError(f"deadline_s: expected a number > 0 or None, got {deadline_s}")
         self.index = index
         self.counters = Counters()
         """Counts for a scraper of metrics: `counters.render()`."""

@@ -231,6 +231,10 @@ class ScrubjayMemoryStore:
     def _scope(
         self, user_id: str | None, agent_id: str | None, run_id: str | None
     ) -> tuple[Scope, dict[str, str]]:
+        if user_id == "":
+            raise ValueError(
+                "user_id: expected a name, got ''; leave it out for memories of no user in particular"
+            )
         if not user_id and not agent_id and not run_id:
             raise ValueError("user_id, agent_id, run_id: expected one of them at least, got none")
         of = {name: value for name, value in ((_AGENT, agent_id), (_RUN, run_id)) if value}

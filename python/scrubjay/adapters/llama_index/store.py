@@ -339,12 +339,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with Index.open(fresh) as file:
-                copy = file.collection(
-                    self.collection_name,
-                    dim=Backend.of(index).dim,
-                    metric=Backend.of(index).metric,
-                    dtype=Backend.of(index).dtype,
-                )
+                seam = Backend.of(index)
+                made: dict[str, Any] = {"dim": seam.dim, "metric": seam.metric, "dtype": seam.dtype}
+                copy = file.collection(self.collection_name, **made)
                 own = self._documents.every(scope=self._scope, exact=True, vectors=True)
                 copy.upsert_many(own, progress=False)
                 file.admin.compact()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -22,11 +24,18 @@ __all__ = ["refusal"]
 _log = logging.getLogger("scrubjay.adapters.mcp")
 
 
-def refusal(name: str, error: Exception) -> str:
-    """What the model reads of an error: what it can do better, nothing of paths and other memories."""
+def refusal(name: str, error: Exception, takes: Iterable[str] = ()) -> str:
+    """What the model reads of an error: what it can do better, nothing of paths and other memories.
+
+    Args:
+        name: of the tool.
+        error: what it raised.
+        takes: the names of its arguments.
+    """
     if isinstance(error, ValidationError):
+        arguments = ", ".join(takes)
         return "\n".join(
-            f"{'.'.join(str(part)[:80] for part in problem['loc'])}: {problem['msg']}".encode(
+            f"{'.'.join(str(part)[:80] for part in problem['loc'])}: {_said(problem, arguments)}".encode(
                 "utf-8", "replace"
             ).decode()
             for problem in error.errors(include_url=False, include_context=False, include_input=False)[:10]
@@ -46,3 +55,9 @@ def refusal(name: str, error: Exception) -> str:
         return str(error)[:1000].encode("utf-8", "replace").decode()
     _log.error("%s failed", name, exc_info=error)
     return f"{name}: it could not be done now; nothing was changed. Try again later."
+
+
+def _said(problem: Any, known: str) -> str:
+    if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1 and known:
+        return f"unknown argument, expected some of {known}"
+    return str(problem["msg"])

@@ -313,7 +313,12 @@ class MemoryServer:
             given = await anyio.to_thread.run_sync(self.call, params.name, params.arguments or {})
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told and the server goes on
             return types.CallToolResult(
-                content=[types.TextContent(text=refusal(params.name, error))], is_error=True
+                content=[
+                    types.TextContent(
+                        text=refusal(params.name, error, self.tools[params.name].takes.model_fields)
+                    )
+                ],
+                is_error=True,
             )
         text = json.dumps(given, ensure_ascii=False)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=given)

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from scrubjay.records import as_text
+
 __all__ = [
     "MAX_CURSOR",
     "MAX_TEXT",
@@ -213,10 +215,7 @@ def bounded(name: str, value: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def well_formed(given: dict[str, Any]) -> dict[str, Any]:
-    """Metadata written by others may hold half a surrogate pair, which no message can carry."""
+    """Metadata written by others may hold half a surrogate pair, which no message can carry: U+FFFD."""
     text = json.dumps(given, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        given = json.loads(text.encode("utf-8", "replace"))
-    return given
+    known = as_text(text)
+    return given if known == text else dict(json.loads(known))

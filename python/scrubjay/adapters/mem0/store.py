@@ -6,7 +6,7 @@ import builtins
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from mem0.vector_stores.base import VectorStoreBase
@@ -30,7 +30,7 @@ from scrubjay.records import Record, as_text
 
 __all__ = ["ScrubjayVectorStore"]
 
-_METRICS = {
+_METRICS: dict[str, Literal["cosine", "ip", "l2"]] = {
     "cosine": "cosine",
     "ip": "ip",
     "dot": "ip",
@@ -437,7 +437,7 @@ def _vector(vector: Any) -> NDArray[Any] | None:
     return array if array.ndim != 1 or array.dtype.kind not in "fiu" or array.any() else None
 
 
-def _metric(name: Any) -> str:
+def _metric(name: Any) -> Literal["cosine", "ip", "l2"]:
     metric = _METRICS.get(name.lower()) if isinstance(name, str) else None
     if metric is None:
         raise ValueError(f"metric: expected one of {', '.join(_METRICS)}, got {name!r}")

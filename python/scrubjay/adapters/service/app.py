@@ -126,6 +126,7 @@ def create_app(
     app.include_router(page.router(), dependencies=[Depends(HTTPBearer(auto_error=False))])
     app.include_router(service.around(tokens))
     app.openapi = partial(_described, app.openapi, limits)
+    app.state.max_k = limits.max_k  # for what is said of numbers beyond it
     return app
 
 
@@ -183,7 +184,7 @@ class Service:
         """Write one memory whole; one with this id in this scope is replaced."""
         scope = scope_of(request, "write", given.scope)
         record = {**given.model_dump(exclude={"scope"}, exclude_none=True), "id": id}
-        await self.off_loop(self.memories.put, scope, [self._checked(record)])
+        await self.off_loop(self._put, scope, [self._checked(record)], alone=True)
         return Json({"ids": [id]})
 
     async def upsert(self, request: Request, given: models.UpsertIn) -> Response:
@@ -196,8 +197,22 @@ class Service:
         records = [self._checked(memory.model_dump(exclude_none=True)) for memory in given.memories]
         for record in records:
             record.setdefault("id", uuid.uuid4().hex)
-        await self.off_loop(self.memories.put, scope, records)
+        await self.off_loop(self._put, scope, records)
         return Json({"ids": [record["id"] for record in records]})
+
+    def _put(self, scope: Scope, records: list[dict[str, Any]], *, alone: bool = False) -> None:
+        """Write them; what is wrong with one is said under the name that the request has for it, if any."""
+        try:
+            self.memories.put(scope, records)
+        except Error:
+            raise
+        except (TypeError, ValueError) as error:
+            at, _, what = str(error).partition(": ")
+            if not at.startswith("records["):
+                raise
+            raise BadArgumentError(
+                what if alone else f"memories{at.removeprefix('records')}: {what}"
+            ) from error
 
     async def get(
         self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
@@ -210,23 +225,33 @@ class Service:
         return Json(memory_fields(record))
 
     async def update(self, request: Request, id: Id, given: models.Changes) -> Response:
-        """Change some of a memory."""
+        """Change some of a memory. Metadata is merged into what is there; a null removes its key."""
         scope = scope_of(request, "write", given.scope)
-        changes = given.model_dump(include=given.model_fields_set - {"scope"})
+        changes = given.model_dump(include=given.model_fields_set - {"scope", "version"})
         if not changes:
             raise BadArgumentError("body: expected something to change")
         if changes.get("text", "") is None:
             raise BadArgumentError("text: expected a text, got null")
         return Json(
-            memory_fields(await self.off_loop(self.memories.update, scope, id, self._checked(changes)))
+            memory_fields(
+                await self.off_loop(
+                    self.memories.update, scope, id, self._checked(changes), merge=True, version=given.version
+                )
+            )
         )
 
     async def delete(
-        self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
+        self,
+        request: Request,
+        id: Id,
+        tenant: Part = None,
+        user: Part = None,
+        agent: Part = None,
+        version: Annotated[models.SeenAt | None, Query()] = None,
     ) -> Response:
-        """Delete one memory of exactly this scope."""
+        """Delete one memory of exactly this scope; with a version only if it is still at that, otherwise 409."""
         scope = scope_of(request, "write", models.ScopeIn(tenant=tenant, user=user, agent=agent))
-        await self.off_loop(self.memories.delete, scope, id)
+        await self.off_loop(self.memories.delete, scope, id, version=version)
         return Response(status_code=204)
 
     async def search(self, request: Request, given: search_models.SearchIn) -> Response:

@@ -65,7 +65,7 @@ class Exports:
         file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY_BYTES)  # noqa: SIM115 - closed when it was sent
         try:
             for line in self._lines(scope):
-                file.write(line.encode())
+                file.write(line.encode("utf-8", "backslashreplace"))  # as in files: JSON's escape
             file.seek(0)
         except BaseException:
             file.close()

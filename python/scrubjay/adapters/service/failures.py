@@ -30,6 +30,7 @@ from scrubjay.errors import (
     RetrievalError,
     StoreBusyError,
 )
+from scrubjay.records import as_text
 
 __all__ = ["BadArgumentError", "Json", "failure", "install"]
 
@@ -67,15 +68,11 @@ _CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 415: "u
 
 
 class Json(JSONResponse):
-    """JSON; what UTF-8 cannot encode in texts that are stored already becomes a question mark."""
+    """JSON; lone halves of surrogate pairs, which metadata may hold and clients do not read, become U+FFFD."""
 
     def render(self, content: Any) -> bytes:
         """Return `content` as bytes."""
-        text = _encode(content)
-        try:
-            return text.encode()
-        except UnicodeEncodeError:
-            return text.encode("utf-8", "replace")
+        return as_text(_encode(content)).encode()
 
 
 def failure(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Json:
@@ -122,6 +119,12 @@ async def _invalid(request: Any, error: Any) -> Response:
 
 def _said(problem: dict[str, Any], request: Any) -> str:
     """Return what is wrong with a field; of one that there is not, which ones there are."""
+    if problem["type"] == "less_than_equal" and problem["loc"][-1] in (
+        "k",
+        "limit",
+    ):  # the service's own may be less
+        most = min(problem["ctx"]["le"], request.app.state.max_k)
+        return f"expected at most {most}, got {problem['input']}"
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"])
     known = _fields_of(request.scope["route"].endpoint) if len(problem["loc"]) == 2 else []

@@ -23,6 +23,7 @@ from scrubjay.adapters.service.limits import Limits
 from scrubjay.errors import Error
 from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.read.feed import ChangeEvent, Feed, checked_cursor
+from scrubjay.records import as_text
 
 __all__ = ["Followers", "as_event"]
 
@@ -117,8 +118,7 @@ def as_event(event: ChangeEvent) -> str:
     >>> as_event(ChangeEvent(7, as_moment(0), "forgotten", None, None, None)).splitlines()[0:2]
     ['id: 7', 'event: forgotten']
     """
-    data = json.dumps(
-        plain(event), ensure_ascii=False
-    )  # no line breaks of JSON's own; those of texts are escaped
+    # no line breaks of JSON's own; those of texts are escaped
+    data = as_text(json.dumps(plain(event), ensure_ascii=False))
     data = data.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"id: {event.cursor}\nevent: {event.what}\ndata: {data}\n\n"

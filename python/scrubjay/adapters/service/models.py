@@ -39,6 +39,7 @@ __all__ = [
     "Request",
     "ScopeIn",
     "ScopeOut",
+    "SeenAt",
     "Status",
     "Time",
     "UpsertIn",
@@ -105,6 +106,17 @@ Vectors = Annotated[
     Field(description="in place of the embedding: of the text, or one for each passage"),
 ]
 Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]
+WrittenAt = Annotated[
+    int,
+    Field(
+        ge=0,
+        lt=2**62,
+        description="as GET returned it: write only if it is still that; 0: only if there is none",
+    ),
+]
+SeenAt = Annotated[
+    int, Field(ge=1, lt=2**62, description="as GET returned it: change only if it is still that")
+]
 Ids = Annotated[list[Id], Field(max_length=10_000)]
 Filter = Annotated[
     Object,
@@ -131,7 +143,8 @@ class ScopeIn(Request):
 
 
 class PutIn(Request):
-    """One memory, whole. `ttl` is in seconds, and given instead of `expires_at`."""
+    """One memory, whole. `ttl` is in seconds, and given instead of `expires_at`. With a `version` it is written only if
+    the memory is still at that, 0: only if there is none; otherwise 409."""
 
     text: Text
     context: Context | None = None
@@ -141,11 +154,12 @@ class PutIn(Request):
     ttl: Number | None = None
     vector: Vectors | None = None
     passages: Passages | None = None
+    version: WrittenAt | None = None
     scope: ScopeIn | None = None
 
 
 class MemoryIn(Request):
-    """One of several memories; without an id it gets one."""
+    """One of several memories; without an id it gets one. `version` as for one memory."""
 
     id: Id | None = None
     text: Text
@@ -156,6 +170,7 @@ class MemoryIn(Request):
     ttl: Number | None = None
     vector: Vectors | None = None
     passages: Passages | None = None
+    version: WrittenAt | None = None
 
 
 class UpsertIn(Request):
@@ -166,15 +181,22 @@ class UpsertIn(Request):
 
 
 class Changes(Request):
-    """What changes of a memory; what is left out stays, and what is null (but for the text) is removed."""
+    """What changes of a memory; what is left out stays, and what is null (but for the text) is removed. With a
+    `version` only if the memory is still at that; otherwise 409."""
 
     text: Text | None = None
     context: Context | None = None
-    metadata: Object | None = None
+    metadata: Annotated[
+        Object | None,
+        Field(
+            description="merged into what is there: keys that are left out stay, a null removes its key; null: all go"
+        ),
+    ] = None
     created_at: Time | None = None
     expires_at: Time | None = None
     vector: Vectors | None = None
     passages: Passages | None = None
+    version: SeenAt | None = None
     scope: ScopeIn | None = None
 
 
@@ -229,6 +251,9 @@ class Memory(BaseModel):
     created_at: str | None
     expires_at: str | None
     context: str | None
+    version: Annotated[
+        int, Field(description="another one after each write; PUT, PATCH and DELETE take it as a condition")
+    ]
     scope: ScopeOut
 
 
@@ -305,6 +330,7 @@ def memory_fields(record: Record) -> dict[str, Any]:
         "created_at": _iso(record.created_at),
         "expires_at": _iso(record.expires_at),
         "context": record.context,
+        "version": record.version,
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
     }
 

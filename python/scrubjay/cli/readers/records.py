@@ -9,8 +9,9 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli.readers import chats
 from scrubjay.cli.reading import InputError, Reading
+from scrubjay.payload import to_utc
 
-__all__ = ["ID_FIELDS", "TEXT_FIELDS", "TIME_FIELDS", "read_object"]
+__all__ = ["ID_FIELDS", "TEXT_FIELDS", "TIME_FIELDS", "place_of", "read_object"]
 
 TEXT_FIELDS = ("text", "content", "memory", "message", "body")
 TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")
@@ -33,7 +34,7 @@ def read_object(
         file: that skipped turns and empty texts are counted under.
 
     Raises:
-        InputError: it has no text, or a scope that is none.
+        InputError: it has no text, or a scope that is none, such as one with an empty name.
     """
     value = _renamed(value, where, reading)
     if chats.is_conversation(value):
@@ -44,9 +45,9 @@ def read_object(
         raise InputError(f"{where}: expected a text under one of {', '.join(TEXT_FIELDS)}, or a conversation")
     vector = value.get("vector")
     if value.get(_EMBEDDING) is not None:
-        reading.skips.add(file, "a field embedding: vectors are made anew, a field vector would be kept")
+        reading.skips.note(file, "a field embedding: vectors are made anew, a field vector would be kept")
     if not text.strip() and vector is None:
-        reading.skips.add(file, "an empty text")
+        reading.skips.add(file, "an empty text", at=place_of(where, file))
         return
     nested: Mapping[str, Any] = next(
         (value[field] for field in _META_FIELDS if isinstance(value.get(field), Mapping)), {}
@@ -73,7 +74,7 @@ def read_object(
             },
             **{key: item for key, item in nested.items() if key not in (*_SCOPE_FIELDS, *TIME_FIELDS)},
         },
-        "created_at": _moment(_first(value, nested, TIME_FIELDS)),
+        "created_at": _moment(_first(value, nested, TIME_FIELDS), where),
     }
     if isinstance(value.get("context"), str):
         record["context"] = value["context"]
@@ -103,9 +104,28 @@ def _renamed(value: Mapping[str, Any], where: str, reading: Reading) -> Mapping[
     return value
 
 
-def _moment(value: Any) -> Any:
-    """Seconds since 1970 that were written as a text are a number."""
-    return float(value) if isinstance(value, str) and _SECONDS.match(value) else value
+def place_of(where: str, file: str) -> str:
+    """Return the place in a file that messages name beside it.
+
+    >>> place_of("a.csv: row 2", "a.csv"), place_of("a.jsonl:7", "a.jsonl")
+    ('row 2', 'line 7')
+    """
+    place = where.removeprefix(file)
+    return f"line {place[1:]}" if place[1:].isdecimal() else place.removeprefix(": ")
+
+
+def _moment(value: Any, where: str) -> Any:
+    """The time of a record, as it is given; seconds since 1970 that were written as a text are a number.
+
+    Raises:
+        InputError: it is none.
+    """
+    moment = float(value) if isinstance(value, str) and _SECONDS.match(value) else value
+    try:
+        to_utc(moment)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where}: {error}") from None
+    return moment
 
 
 def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, scope: Scope) -> Scope:
@@ -121,8 +141,14 @@ def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, s
     for field, item in named.items():
         if item is not None and not isinstance(item, str):
             raise InputError(f"{where}: {field}: expected a str, got {item!r}")
+        if item == "":  # which would be all users, where the command line names one
+            raise InputError(
+                f"{where}: {field}: expected a name, got ''; for no {field} in particular leave the field out"
+            )
     try:
-        return Scope(named["tenant"] or scope.tenant, named["user"] or None, named["agent"] or None)
+        return Scope(
+            scope.tenant if named["tenant"] is None else named["tenant"], named["user"], named["agent"]
+        )
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
 

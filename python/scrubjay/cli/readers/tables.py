@@ -46,7 +46,8 @@ def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         if not any(row):
             continue
         if len(row) != len(names):
-            reading.skips.add(name, f"a row of another number of cells than the {len(names)} of the head")
+            why = f"a row of another number of cells than the {len(names)} of the head"
+            reading.skips.add(name, why, at=f"row {number}")
             continue
         cells: dict[str, Any] = {}
         for label, cell, is_number in zip(names, row, numeric, strict=True):
@@ -93,7 +94,10 @@ def read_arrow(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
 
 def _row(cells: Mapping[str, Any], number: int, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
     if not any(isinstance(cells.get(field), str) and cells[field].strip() for field in TEXT_FIELDS):
-        reading.skips.add(name, "a row without a text")
+        id = cells.get("id")
+        reading.skips.add(
+            name, "a row without a text", at=f"row {number}" + ("" if id is None else f" ({id})")
+        )
         return
     plain = Reading(reading.scope, {}, reading.skips)  # the columns have their names already
     yield from read_object(cells, f"{name}:{number}", f"{name}: row {number}", name, plain)

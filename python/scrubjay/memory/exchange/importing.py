@@ -73,6 +73,10 @@ def take_over(
 def _whose(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
     """The scope of a statement: that of the call, made narrower by what the dump says; None: it is another's."""
     user, agent = scope.user, scope.agent
+    for name, said in (("user", one.user), ("agent", one.agent)):
+        if said == "":  # whose it is was lost: it is not made everybody's
+            foreign.leave(f"with an empty {name}")
+            return None
     if isinstance(one.user, str) and one.user:
         if user is not None and one.user != user:
             foreign.leave("of another user")

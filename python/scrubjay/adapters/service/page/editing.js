@@ -32,8 +32,13 @@ export async function remove(memory) {
 export const edit = (memory) => form({
   title: "Edit this memory", action: "Save", note: `${memory.id}, of ${scopeText(memory.scope)}`,
   text: memory.text, metadata: memory.metadata,
-  save: (text, metadata) => api.patch(api.path`v1/memories/${memory.id}`, { text, metadata, scope: given(memory.scope) }),
+  save: (text, metadata) => api.patch(api.path`v1/memories/${memory.id}`, {
+    text, metadata: { ...without(memory.metadata), ...metadata }, scope: given(memory.scope),
+  }),
 });
+
+// Metadata is merged into what is there: a key that was taken out of the form is null.
+const without = (metadata) => Object.fromEntries(Object.keys(metadata ?? {}).map((key) => [key, null]));
 
 // A form for a new memory of a scope.
 export const add = (scope) => form({
