@@ -22,11 +22,7 @@ from scrubjay.index.collections import Collections
 from scrubjay.index.documented import documented
 from scrubjay.index.feedback import FeedbackBook
 from scrubjay.index.open_collection import (
-    OpenCollection,
-    asked_identity,
-    file_options,
-    make_root,
-    open_root,
+    OpenCollection, asked_identity, file_options, make_root, open_root,
 )  # fmt: skip
 from scrubjay.index.reader import Reader
 from scrubjay.index.results import Hit, Hits
@@ -38,6 +34,7 @@ from scrubjay.payload import CreatedAt
 from scrubjay.records import Cursor, Page, Record, Scopes, Stamp
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.facets import Value
+from scrubjay.store.objects import Objects
 from scrubjay.store.patching import KEEP, Keep
 from scrubjay.store.protocol import Identity
 
@@ -111,13 +108,23 @@ class Index:
         query_cache: int = 1024, durability: Literal["full", "normal"] = "full", busy_timeout: float = 5.0,
         memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
         encryption: Literal["sealed", "mixed", "strict"] = "sealed", read_only: bool = False,
-        on_embedder_error: OnError = "pending", max_stale: float = 1.0,
+        on_embedder_error: OnError = "pending", max_stale: float = 1.0, objects: str | Objects | None = None,
     ) -> Self:  # fmt: skip
         """Open the index in a file or a database, or create it; what is written survives."""
         given = given_embedder(embedder)
         asked = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(
-            stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only, max_stale
+            stemmer,
+            k1,
+            b,
+            durability,
+            busy_timeout,
+            memory_budget,
+            keys,
+            encryption,
+            read_only,
+            max_stale,
+            objects,
         )
         return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
 
