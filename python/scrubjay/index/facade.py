@@ -22,7 +22,11 @@ from scrubjay.index.collections import Collections
 from scrubjay.index.documented import documented
 from scrubjay.index.feedback import FeedbackBook
 from scrubjay.index.open_collection import (
-    OpenCollection, asked_identity, file_options, make_root, open_root,
+    OpenCollection,
+    asked_identity,
+    file_options,
+    make_root,
+    open_root,
 )  # fmt: skip
 from scrubjay.index.reader import Reader
 from scrubjay.index.results import Hit, Hits
@@ -113,19 +117,8 @@ class Index:
         """Open the index in a file or a database, or create it; what is written survives."""
         given = given_embedder(embedder)
         asked = asked_identity(given, dim, metric, dtype, analyzer)
-        options = file_options(
-            stemmer,
-            k1,
-            b,
-            durability,
-            busy_timeout,
-            memory_budget,
-            keys,
-            encryption,
-            read_only,
-            max_stale,
-            objects,
-        )
+        options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
+                               max_stale, objects)  # fmt: skip
         return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
 
     @classmethod

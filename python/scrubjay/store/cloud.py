@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,9 @@ __all__ = ["Cloud"]
 _CONNECT_SECONDS, _REQUEST_SECONDS, _RETRY_SECONDS, _GET_SECONDS = 3, 15, 10, 30
 _PIECE_BYTES = 32 << 20  # in one request
 _MANY = 1000  # names in one request
+_used_in: int | None = (
+    None  # the process whose threads the library works with: a child has none of them, and would wait
+)
 
 
 class Cloud:
@@ -58,6 +62,19 @@ class Cloud:
             ) from None
 
     @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Ask the place; whatever goes wrong is an OSError."""
+        global _used_in
+        if _used_in not in (None, os.getpid()):
+            raise OSError(
+                f"{self.place}: the process that this one was forked from used the object store already, so this one "
+                "cannot; start processes by spawn, or use objects only after the fork"
+            )
+        _used_in = os.getpid()
+        with self._translated():
+            yield
+
+    @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
@@ -72,7 +89,7 @@ class Cloud:
 
     def put(self, name: str, data: bytes) -> None:
         """Keep a blob, which appears whole or not at all."""
-        with self._translated():
+        with self._asking():
             self._store.put(name, data)
 
     def get(self, name: str, n_bytes: int) -> bytes:
@@ -81,7 +98,7 @@ class Cloud:
         for start in range(0, n_bytes, _PIECE_BYTES):
             if time.monotonic() > latest:
                 raise TimeoutError(f"{self.place}: {name} took longer than {_GET_SECONDS} s")
-            with self._translated():
+            with self._asking():
                 length = min(_PIECE_BYTES, n_bytes - start)
                 pieces.append(self._store.get_range(name, start=start, length=length).to_bytes())
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -91,7 +108,7 @@ class Cloud:
         left = iter(names)
         while page := list(islice(left, _MANY)):
             try:
-                with self._translated():
+                with self._asking():
                     self._store.delete(page)
             except FileNotFoundError:  # some places say so, of one of them
                 for name in page:
@@ -99,7 +116,7 @@ class Cloud:
 
     def _delete_one(self, name: str) -> None:
         try:
-            with self._translated():
+            with self._asking():
                 self._store.delete(name)
         except FileNotFoundError:
             pass
@@ -107,10 +124,10 @@ class Cloud:
     def list(self, prefix: str) -> Iterator[Blob]:
         """Yield the blobs below a folder."""
         now = datetime.now(timezone.utc)
-        with self._translated():
+        with self._asking():
             pages = self._store.list(prefix)
         while True:
-            with self._translated():
+            with self._asking():
                 page = next(pages, None)
             if page is None:
                 return

@@ -574,9 +574,10 @@ class PostgresReader:
         if not key:
             return None
         found = self.ask(
-            "SELECT ordinal, n_chunks, version, data, object, n_bytes FROM sj_image WHERE home = %s AND collection = %s "
-            "AND scope = %s AND (SELECT s.embedding = c.embedding FROM sj_scope s JOIN sj_collection c "
-            "ON c.collection = s.collection WHERE s.home = %s AND s.collection = %s AND s.key = %s) ORDER BY ordinal",
+            "SELECT ordinal, n_chunks, version, data, object, n_bytes FROM sj_image "
+            "WHERE home = %s AND collection = %s AND scope = %s AND (SELECT s.embedding = c.embedding FROM sj_scope s "
+            "JOIN sj_collection c ON c.collection = s.collection "
+            "WHERE s.home = %s AND s.collection = %s AND s.key = %s) ORDER BY ordinal",
             (key.home, self.number, key.number) * 2,
             home=key.home,
         )
