@@ -1,4 +1,4 @@
-"""Large images of an index in PostgreSQL in an object store: what fails there costs a rebuild from the rows, no more."""
+"""Large images of an index in PostgreSQL in an object store: a fault there costs a rebuild from the rows, no more."""
 
 from __future__ import annotations
 
