@@ -477,3 +477,28 @@ def test_objects_over_a_folder_and_a_query_of_another_process(url: str, tmp_path
     made.write_bytes(made.read_bytes()[:-9])
     with Index.open(url, dim=DIM, objects=(tmp_path / "objects").as_uri()) as index:
         assert len(answers(index)) == 20 and stats(index)["objects_lost"] == 1
+
+
+def test_tables_of_version_4_are_migrated_and_their_images_used(url: str, blobs: FaultyBlobs) -> None:
+    with opened(url, None) as index:
+        fill(index)
+        index.admin.compact()
+    asked(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
+    asked(url, "UPDATE sj_schema SET version = 4")
+    with opened(url, blobs) as index:
+        assert len(answers(index)) == 20 and stats(index)["loads_from_image"] == 1
+        # What a process of the older version, which serves on, writes of an image, and finds of one that is an object.
+        asked(
+            url,
+            "CREATE TABLE old AS SELECT home, collection, scope, ordinal, n_chunks, version, data FROM sj_image",
+        )
+        index.upsert("m0", SECRET, scope=JANE, vector=VECTORS[0])
+        index.admin.compact()
+        assert [row[2] for row in rows(url)] == [True] and len(blobs.kept) == 1
+        asked(url, "DELETE FROM sj_image")
+        asked(url, "INSERT INTO sj_image SELECT * FROM old")
+    with opened(url, blobs) as index:
+        assert len(answers(index)) == 20 and stats(index)["loads_from_image"] == 1
+        blobs.grow_old(GRACE_SECONDS + 1)
+        index.admin.compact()
+        assert len(blobs.kept) == 1 and [row[2] for row in rows(url)] == [True]
