@@ -16,6 +16,7 @@ from scrubjay import Objects
 from scrubjay.store import cloud
 from scrubjay.store.blobs import Blobs
 from scrubjay.store.cloud import Cloud
+from scrubjay.store.objects import blobs_of
 from tests.data.fake_s3 import FakeS3, fake_s3
 
 pytest.importorskip("obstore", reason="obstore is not installed (extra objects)")
@@ -109,16 +110,16 @@ def test_a_place_that_fails_is_an_os_error_in_time(
 )
 def test_an_address_that_is_none_is_a_clear_error_without_secrets(url: str) -> None:
     with pytest.raises(ValueError, match="objects: expected"):
-        Objects(url).blobs()
+        blobs_of(Objects(url))
     with pytest.raises(ValueError, match="objects: expected") as raised:
-        Objects("ftp://user:pass@host/path?token=hidden").blobs()
+        blobs_of(Objects("ftp://user:pass@host/path?token=hidden"))
     assert "hidden" not in str(raised.value) and "pass" not in str(raised.value)
 
 
 def test_addresses_of_all_places_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
     for url in ("s3://bucket/path", "gs://bucket/path", "az://container/path"):
-        place = Objects(url).blobs()
+        place = blobs_of(Objects(url))
         assert isinstance(place, Cloud) and place.place == url
 
 
@@ -147,8 +148,9 @@ _CHILD = """
 import os, sys
 from scrubjay import Objects
 from scrubjay.store.cloud import Cloud
+from scrubjay.store.objects import blobs_of
 
-place = Objects({url!r}).blobs()  # made, and not used
+place = blobs_of(Objects({url!r}))  # made, and not used
 if os.fork() == 0:
     Cloud({url!r}).put("a/b", b"of the child")
     os._exit(0 if place.get("a/b", 12) == b"of the child" else 3)

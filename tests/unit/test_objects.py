@@ -16,7 +16,7 @@ from scrubjay import CorruptIndexError, Index, Objects, StoreUnavailableError
 from scrubjay.store import objects as module
 from scrubjay.store.blob_cache import BlobCache
 from scrubjay.store.blobs import Folder
-from scrubjay.store.objects import GRACE_SECONDS, ObjectStore, name_of
+from scrubjay.store.objects import GRACE_SECONDS, ObjectStore, blobs_of, name_of
 from tests.data.blobs import FAULTS, FaultyBlobs
 
 DATA = b"the image of a scope" * 100
@@ -29,7 +29,7 @@ def mode(path: Path) -> int:
 
 def store(blobs: FaultyBlobs, **options: Any) -> ObjectStore:
     given = Objects(blobs, **options)
-    return ObjectStore(given, "index", given.blobs())
+    return ObjectStore(given, "index", blobs_of(given))
 
 
 # ---------------------------------------------------------------------- folders
@@ -48,7 +48,7 @@ def test_a_folder_and_its_files_are_their_owners_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_gives_what_it_was_given(tmp_path: Path) -> None:
-    folder = Objects((tmp_path / "a b").as_uri()).blobs()
+    folder = blobs_of(Objects((tmp_path / "a b").as_uri()))
     assert list(folder.list("index")) == []
     folder.put("index/ab/abcd", DATA)
     folder.put("index/ab/abcd", DATA[:-1])
@@ -254,7 +254,7 @@ def test_options_that_are_none_are_clear_errors(tmp_path: Path) -> None:
             Objects(**options)
     for place in ("file://host/folder", "file:folder"):
         with pytest.raises(ValueError, match="objects: expected file:///folder"):
-            Objects(place).blobs()
+            blobs_of(Objects(place))
     with pytest.raises(ValueError, match="objects: expected None for an index in a file"):
         Index.open(tmp_path / "a.scrubjay", objects=tmp_path.as_uri())
     assert not (tmp_path / "a.scrubjay").exists()

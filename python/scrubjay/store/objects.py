@@ -22,7 +22,7 @@ from scrubjay.store.blob_cache import BlobCache
 from scrubjay.store.blobs import Blobs, Folder
 from scrubjay.store.cloud import Cloud
 
-__all__ = ["GRACE_SECONDS", "ObjectStore", "Objects", "name_of"]
+__all__ = ["GRACE_SECONDS", "ObjectStore", "Objects", "blobs_of", "name_of"]
 
 GRACE_SECONDS = 3600.0
 """How long an object may be there before a row names it; what is older and has no row is removed."""
@@ -80,21 +80,22 @@ class Objects:
         cache = "" if self.cache is None else f" cache={self.cache}"
         return f"<scrubjay.Objects {place}{cache}>"
 
-    def blobs(self) -> Blobs:
-        """Return the place.
 
-        Raises:
-            MissingExtraError: obstore is not installed.
-            ValueError: the address cannot be read.
-        """
-        if not isinstance(self.place, str):
-            return self.place
-        parts = urlsplit(self.place)
-        if parts.scheme != "file":
-            return Cloud(self.place)
-        if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
-            raise ValueError(f"objects: expected file:///folder, got {self.place}")
-        return Folder(Path(unquote(parts.path)))
+def blobs_of(options: Objects) -> Blobs:
+    """Return the place that options name.
+
+    Raises:
+        MissingExtraError: obstore is not installed.
+        ValueError: the address cannot be read.
+    """
+    if not isinstance(options.place, str):
+        return options.place
+    parts = urlsplit(options.place)
+    if parts.scheme != "file":
+        return Cloud(options.place)
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        raise ValueError(f"objects: expected file:///folder, got {options.place}")
+    return Folder(Path(unquote(parts.path)))
 
 
 def name_of(index: str, digest: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from scrubjay.store.encryption import KeyRing
-from scrubjay.store.objects import Objects, ObjectStore
+from scrubjay.store.objects import Objects, ObjectStore, blobs_of
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.server import Server
@@ -44,7 +44,7 @@ class Database:
         if objects is not None and not isinstance(objects, (str, Objects)):
             raise TypeError(f"objects: expected an address or Objects, got {type(objects).__name__}")
         self._objects = Objects(objects) if isinstance(objects, str) else objects
-        self._blobs = None if self._objects is None else self._objects.blobs()
+        self._blobs = None if self._objects is None else blobs_of(self._objects)
         self._store: ObjectStore | None = None
 
     def __str__(self) -> str:
