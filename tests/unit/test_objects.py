@@ -20,6 +20,7 @@ from scrubjay.store.objects import GRACE_SECONDS, ObjectStore, blobs_of, name_of
 from tests.data.blobs import FAULTS, FaultyBlobs
 
 DATA = b"the image of a scope" * 100
+INDEX = "0f" * 16
 NOTHING: Any = lambda digests: ()  # noqa: E731
 
 
@@ -29,7 +30,7 @@ def mode(path: Path) -> int:
 
 def store(blobs: FaultyBlobs, **options: Any) -> ObjectStore:
     given = Objects(blobs, **options)
-    return ObjectStore(given, "index", blobs_of(given))
+    return ObjectStore(given, INDEX, blobs_of(given))
 
 
 # ---------------------------------------------------------------------- folders
@@ -146,7 +147,7 @@ def test_what_is_not_what_was_put_is_lost_and_counted(fault: str) -> None:
     blobs = FaultyBlobs()
     objects = store(blobs)
     digest = objects.put(DATA)
-    assert digest == hashlib.sha256(DATA).digest() and list(blobs.kept) == [name_of("index", digest)]
+    assert digest == hashlib.sha256(DATA).digest() and list(blobs.kept) == [name_of(INDEX, digest)]
     assert objects.get(digest, len(DATA)) == DATA
     blobs.damage(fault)
     if fault == "longer":  # what is behind the end is never read
@@ -170,7 +171,7 @@ def test_a_damaged_copy_is_read_anew_and_the_cache_spares_the_place(tmp_path: Pa
     objects = store(blobs, cache=tmp_path)
     for fault in (None, *FAULTS):
         if fault is not None:
-            copy = tmp_path / "index" / digest.hex()
+            copy = tmp_path / INDEX / digest.hex()
             copy.write_bytes(FAULTS[fault](DATA))
         blobs.calls.clear()
         assert objects.get(digest, len(DATA)) == DATA
@@ -219,7 +220,8 @@ def test_a_sweep_removes_what_no_row_names_and_is_old(tmp_path: Path) -> None:
     blobs = FaultyBlobs()
     objects = store(blobs, cache=tmp_path)
     named, unnamed = objects.put(DATA), objects.put(DATA + b"2")
-    blobs.put("index/ab/.left.partial", b"unfinished")
+    blobs.put(f"{INDEX}/ab/.{'ab' * 32}.x1.partial", b"unfinished")
+    blobs.put(f"{INDEX}/ab/notes.txt", b"of somebody who put it there")
     blobs.put("another-index/ab/abcd", b"of somebody else")
     assert named is not None and unnamed is not None
     assert objects.sweep(lambda digests: {named}) == 0  # a row may still come
@@ -227,14 +229,21 @@ def test_a_sweep_removes_what_no_row_names_and_is_old(tmp_path: Path) -> None:
     young = objects.put(DATA + b"3")
     assert young is not None
     assert objects.sweep(lambda digests: {named}) == 2
-    left = {name_of("index", named), name_of("index", young), "another-index/ab/abcd"}
+    left = {name_of(INDEX, named), name_of(INDEX, young), "another-index/ab/abcd", f"{INDEX}/ab/notes.txt"}
     assert set(blobs.kept) == left
-    assert {path.name for path in (tmp_path / "index").iterdir()} == {named.hex()}
+    assert {path.name for path in (tmp_path / INDEX).iterdir()} == {named.hex()}
     blobs.refuses = {"list"}
     with pytest.raises(StoreUnavailableError, match="memory of a test"):
         objects.sweep(NOTHING)
     with pytest.raises(StoreUnavailableError):
         list(objects.everything())
+
+
+@pytest.mark.parametrize("index", ["..", "", "a/b", "0F" * 16, "0f" * 17])
+def test_a_name_that_is_no_index_leads_nowhere(index: str) -> None:
+    """A sweep deletes what is below it."""
+    with pytest.raises(CorruptIndexError, match="32 hexadecimal digits"):
+        ObjectStore(Objects("file:///folder"), index, FaultyBlobs())
 
 
 # ---------------------------------------------------------------------- options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store import objects as module
 from scrubjay.store.objects import GRACE_SECONDS
-from scrubjay.store.postgres import images
+from scrubjay.store.postgres import images, server
 from tests.data.blobs import FaultyBlobs
 from tests.data.keys import provider
 from tests.data.postgres import new_url
@@ -351,6 +352,18 @@ def test_a_writer_that_is_too_late_for_its_object_does_not_name_it(
         assert rows(url) == []
 
 
+def test_an_upload_may_take_longer_than_a_writer_may_be_silent(
+    url: str, blobs: FaultyBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends a transaction that is silent for a minute."""
+    monkeypatch.setattr(server, "IDLE_SECONDS", 1)
+    blobs.on_put = lambda name: time.sleep(2.5)
+    with opened(url, blobs) as index:
+        fill(index)
+        index.admin.compact()
+    assert [row[2] for row in rows(url)] == [True] and len(blobs.kept) == 1
+
+
 def test_an_erasure_while_an_object_is_on_its_way_wins(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs) as index, opened(url, blobs) as other:
         fill(index)
@@ -459,7 +472,7 @@ def test_forget_removes_the_objects_of_a_memory(url: str, blobs: FaultyBlobs) ->
 def test_the_pause_between_cares_is_kept(monkeypatch: pytest.MonkeyPatch, blobs: FaultyBlobs) -> None:
     now = [0.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
-    objects = module.ObjectStore(Objects(blobs), "index", blobs)
+    objects = module.ObjectStore(Objects(blobs), "0f" * 16, blobs)
     assert [objects.is_due(), objects.is_due()] == [True, False]
     now[0] = 301
     assert objects.is_due()

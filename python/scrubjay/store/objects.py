@@ -7,6 +7,7 @@ something else costs a rebuild from the rows; a place that does not answer is le
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -30,6 +31,9 @@ _AWAY_SECONDS = 15.0  # for which a place that did not answer is not asked again
 _TIDY_SECONDS = 300.0
 _COUNTED = ("read", "cached", "lost", "away", "written")
 _PAGE = 500  # names that the rows are asked about at a time
+_INDEX = re.compile(r"[0-9a-f]{32}")
+_OBJECT = re.compile(r"[0-9a-f]{64}")
+_UNFINISHED = re.compile(r"\.[0-9a-f]{64}\..*\.partial")  # what a killed process left in a folder
 _T = TypeVar("_T")
 
 Named = Callable[[Sequence[bytes]], Collection[bytes]]
@@ -115,9 +119,14 @@ class ObjectStore:
         options: where.
         index: the random name of the index, below which its objects are.
         blobs: the place, as `options` say it.
+
+    Raises:
+        CorruptIndexError: that is no such name; a folder of this name may be anybody's.
     """
 
     def __init__(self, options: Objects, index: str, blobs: Blobs) -> None:
+        if not _INDEX.fullmatch(index):
+            raise CorruptIndexError(f"sj_schema.name: expected 32 hexadecimal digits, got {index!r}")
         self._blobs = blobs
         self._index = index
         self._least_bytes = options.least_bytes
@@ -235,7 +244,7 @@ class ObjectStore:
     def tidy(self, named: Named) -> None:
         """Forget copies of images that are gone, whoever erased them, and remove what could not be removed before."""
         if self._cache is not None:
-            held = [name for name in self._cache.names() if len(name) == 64]
+            held = [name for name in self._cache.names() if _OBJECT.fullmatch(name)]
             for page in _pages(held):
                 living = {digest.hex() for digest in named([bytes.fromhex(name) for name in page])}
                 self._cache.forget(name for name in page if name not in living)
@@ -251,6 +260,7 @@ class ObjectStore:
 
     def sweep(self, named: Named) -> int:
         """Remove the objects that no row names, but for those that are younger than a row may be late; return how many.
+        What else is there is left alone.
 
         Raises:
             StoreUnavailableError: the place does not answer.
@@ -258,10 +268,13 @@ class ObjectStore:
         self.tidy(named)
         n_removed = 0
         try:
-            for page in _pages(blob for blob in self._blobs.list(self._index) if blob.age > GRACE_SECONDS):
-                digests = {blob.name: _digest_in(blob.name) for blob in page}
-                living = named([digest for digest in digests.values() if digest is not None])
-                gone = [name for name, digest in digests.items() if digest not in living]
+            old = (blob.name for blob in self._blobs.list(self._index) if blob.age > GRACE_SECONDS)
+            for page in _pages(name for name in old if _is_ours(name)):
+                objects = {
+                    name: bytes.fromhex(_last(name)) for name in page if _OBJECT.fullmatch(_last(name))
+                }
+                living = named(list(objects.values()))
+                gone = [name for name in page if objects.get(name) not in living]
                 self._blobs.delete(gone)
                 n_removed += len(gone)
         except OSError as error:
@@ -295,9 +308,11 @@ def _pages(found: Iterable[_T]) -> Iterator[list[_T]]:
         yield page
 
 
-def _digest_in(name: str) -> bytes | None:
-    """Return the hash that an object is named after; None: it is named otherwise, as what was left unfinished."""
-    try:
-        return bytes.fromhex(name.rpartition("/")[2])
-    except ValueError:
-        return None
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _is_ours(name: str) -> bool:
+    """Whether an object, or what is left of one, is named as ours are."""
+    last = _last(name)
+    return bool(_OBJECT.fullmatch(last) or _UNFINISHED.fullmatch(last))

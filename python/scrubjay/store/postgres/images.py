@@ -17,6 +17,7 @@ from scrubjay.store.encryption import Box
 from scrubjay.store.objects import GRACE_SECONDS, ObjectStore
 from scrubjay.store.postgres.keys import Key, key_of
 from scrubjay.store.postgres.sealing import table_of
+from scrubjay.store.postgres.server import IDLE_SECONDS
 from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.sealing import sealed_image
@@ -73,7 +74,9 @@ def write_image(
             return
         ahead = None if turns.sealer.ring is None else turns.sealer.opening.box(scope.tenant, None)
         chunks = _sealed(turns, ahead, scope, version, chunks)
+        batch.ask("SET LOCAL idle_in_transaction_session_timeout = 0")  # nothing is locked yet
         digests = [objects.put(chunk) if objects.takes(chunk) else None for chunk in chunks]
+        batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
     box = None
     if turns.sealer.ring is not None:
         turns.begin([scope])  # who writes to the scope meanwhile would not know of the image in its digest
