@@ -44,6 +44,13 @@ def opened(url: str, blobs: FaultyBlobs | None, cache: Path | None = None, **opt
     return Index.open(url, dim=options.pop("dim", DIM), objects=objects, **options)
 
 
+def quiet(index: Index) -> Index:
+    """Let no background thread write an image."""
+    residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
+    residency.housekeeper.stop()
+    return index
+
+
 def fill(index: Index, scope: Scope = JANE, n: int = N) -> None:
     index.upsert_many(
         [{"id": f"m{i}", "text": f"{SECRET} Note {i}.", "vector": VECTORS[i]} for i in range(n)],
@@ -276,9 +283,9 @@ def test_copies_on_other_machines_are_forgotten(filled: str, blobs: FaultyBlobs,
         assert len(kept) == 2
         store: Any = Backend.of(two).engine.store  # type: ignore[union-attr]
         store.objects._tidy_at = 0.0
-        done = threading.Event()
-        while not done.wait(0.05) and len(list((tmp_path / "two").rglob("*/*"))) == 2:
-            pass  # the feed's thread comes to it
+        latest = time.monotonic() + 120
+        while len(list((tmp_path / "two").rglob("*/*"))) == 2 and time.monotonic() < latest:
+            time.sleep(0.05)  # the feed's thread comes to it
         (left,) = (tmp_path / "two").rglob("*/*")
         assert SECRET.encode() in left.read_bytes()
         assert len(answers(two, JOE)) == 20
@@ -317,7 +324,7 @@ def test_a_writer_that_dies_between_object_and_row_leaves_nothing_for_long(
 
     blobs.on_put = die
     with opened(url, blobs) as index:
-        fill(index)
+        fill(quiet(index))
         with pytest.raises(Killed):
             index.admin.compact()
         blobs.refuses, blobs.on_put = {"put"}, lambda name: None
@@ -340,7 +347,7 @@ def test_a_writer_that_is_too_late_for_its_object_does_not_name_it(
     url: str, blobs: FaultyBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(url, blobs) as index:
-        fill(index)
+        fill(quiet(index))
         now = [0.0]
         monkeypatch.setattr(images, "monotonic", lambda: now[0])
 
@@ -359,14 +366,14 @@ def test_an_upload_may_take_longer_than_a_writer_may_be_silent(
     monkeypatch.setattr(server, "IDLE_SECONDS", 1)
     blobs.on_put = lambda name: time.sleep(2.5)
     with opened(url, blobs) as index:
-        fill(index)
+        fill(quiet(index))
         index.admin.compact()
     assert [row[2] for row in rows(url)] == [True] and len(blobs.kept) == 1
 
 
 def test_an_erasure_while_an_object_is_on_its_way_wins(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs) as index, opened(url, blobs) as other:
-        fill(index)
+        fill(quiet(index))
         blobs.on_put = lambda name: other.erase(JANE) and None
         index.admin.compact()
         assert rows(url) == [] and len(other.search("boathouse", scope=JANE)) == 0
@@ -378,22 +385,22 @@ def test_an_erasure_while_an_object_is_on_its_way_wins(url: str, blobs: FaultyBl
 def test_two_that_write_one_image_leave_one_object(filled: str, blobs: FaultyBlobs) -> None:
     blobs.damage("missing")
     with opened(filled, blobs) as one, opened(filled, blobs) as two:
-        indexes = [one, two]
-        for index in indexes:
-            answers(index)
-        turns = threading.Barrier(2)
-        blobs.on_put = lambda name: turns.wait(10) and None
+        for index in (one, two):
+            answers(quiet(index))
+        turns, saved = threading.Barrier(2, timeout=120), []
+        blobs.on_put = lambda name: turns.wait() and None  # both have put it, and neither has its row
 
         def save(index: Index) -> None:
             residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
-            assert residency.save(residency.partition(JANE), wait=True)
+            saved.append(residency.save(residency.partition(JANE), wait=True))
 
-        threads = [threading.Thread(target=save, args=(index,)) for index in indexes]
+        threads = [threading.Thread(target=save, args=(index,)) for index in (one, two)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         blobs.on_put = lambda name: None
+        assert saved == [True, True]
     with opened(filled, blobs) as index:
         assert len(answers(index)) == 20
         assert stats(index)["objects_read"] == 1
@@ -401,7 +408,7 @@ def test_two_that_write_one_image_leave_one_object(filled: str, blobs: FaultyBlo
 
 def test_writers_of_the_scope_do_not_wait_for_the_object_store(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs, keys=provider) as index, opened(url, blobs, keys=provider) as other:
-        fill(index)
+        fill(quiet(index))
 
         def write(name: str) -> None:
             blobs.on_put = lambda name: None
