@@ -1,11 +1,12 @@
 """What does an index in PostgreSQL cost beside one in a file? Prints one line a figure, the file beside it.
 
-    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json]
+    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json] [--cold] [--objects URL]
 
 Without an address a server of Debian's packages is started in a temporary folder, on a socket. 256 dimensions, vectors
 given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured in one process, turn and turn
 about. Cold: an index that was opened just now searches the scope for the first time. Durable writes: durability "full"
-on both sides.
+on both sides. `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by
+default a folder) and in the cache on the local disk, turn and turn about.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.data.postgres import new_cluster, new_url
 
 from benchmarks.corpus import Corpus
 from benchmarks.ingest import clustered_vectors
-from scrubjay import Index, Query, Scope
+from scrubjay import Index, Objects, Query, Scope
 from scrubjay.backend import Backend
 
 DIM = 256
@@ -156,6 +157,45 @@ def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, flo
     return figures
 
 
+def cold_images(urls: tuple[str, str], place: str, folder: Path) -> dict[str, tuple[float, float | None]]:
+    """Return the times of cold searches of 10,000 memories from each place of an image, beside those from a file."""
+    data = Data()
+    path = folder / "cold.scrubjay"
+    plain = Objects(place)
+    cached = Objects(place, cache=folder / "cache")
+    opened: dict[str, Callable[[], Index]] = {
+        "the database": lambda: Index.open(urls[0], dim=DIM),
+        "the object store": lambda: Index.open(urls[1], dim=DIM, objects=plain),
+        "the cache": lambda: Index.open(urls[1], dim=DIM, objects=cached),
+        "rows": lambda: without_image(Index.open(urls[0], dim=DIM)),
+        "file": lambda: Index.open(path, dim=DIM),
+    }
+    for open_index in (opened["the database"], opened["the object store"], opened["file"]):
+        with open_index() as index:
+            index.upsert_many(data.records(10_000, 99), scope=LARGE, progress=False, batch_size=10_000)
+            index.admin.compact()
+    calls = {name: cold(open_index, data, LARGE) for name, open_index in opened.items()}
+    rows = calls.pop("rows")
+    times = dict(zip(calls, alternate(40, *calls.values()), strict=True))
+    times["rows"] = alternate(5, rows)[0]
+    figures: dict[str, tuple[float, float | None]] = {}
+    for name, of_place in times.items():
+        for share, label in ((0.5, "p50"), (0.95, "p95")):
+            figures[f"cold 10,000 from {name} {label}"] = (
+                percentile(of_place, share),
+                percentile(times["file"], share),
+            )
+    return figures
+
+
+def without_image(index: Index) -> Index:
+    """Drop the image of the large scope, which the last cold search left."""
+    store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+    with store.writing("dropping an image") as transaction:
+        transaction.drop_image(store.scope_state(LARGE).key)
+    return index
+
+
 def _warm(indexes: list[Index], data: Data, figures: dict[str, tuple[float, float | None]]) -> None:
     def search(index: Index) -> Callable[[int], float]:
         def call(i: int) -> float:
@@ -281,6 +321,8 @@ def main() -> None:
     parser.add_argument(
         "--writers", action="store_true", help="only the writers with hints beside those without"
     )
+    parser.add_argument("--cold", action="store_true", help="only cold searches, by where the image is")
+    parser.add_argument("--objects", help="the object store for --cold; without it a folder")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     server = None
@@ -293,17 +335,23 @@ def main() -> None:
             print(f"{writers(new_url(arguments.url or server.url)):.2f}")  # type: ignore[union-attr]
             return
         with tempfile.TemporaryDirectory() as folder:
-            figures = measure(new_url(arguments.url or server.url), Path(folder), arguments.scopes)  # type: ignore[union-attr]
+            if arguments.cold:
+                base = arguments.url or server.url  # type: ignore[union-attr]
+                place = arguments.objects or Path(folder, "objects").as_uri()
+                figures = cold_images((new_url(base), new_url(base)), place, Path(folder))
+            else:
+                url = new_url(arguments.url or server.url)  # type: ignore[union-attr]
+                figures = measure(url, Path(folder), arguments.scopes)
     finally:
         if server is not None and not isinstance(server, str):
             server.remove()
     if arguments.json:
         print(json.dumps(figures))
         return
-    print(f"{'':32}{'PostgreSQL':>12}{'file':>12}{'ratio':>8}   accept")
+    print(f"{'':40}{'PostgreSQL':>12}{'file':>12}{'ratio':>8}   accept")
     for name, (served, file) in figures.items():
         ratio = f"{'':>12}{'':>8}" if file is None else f"{file:12,.3f}{served / file:8.2f}"
-        print(f"{name:32}{served:12,.3f}{ratio}   {ACCEPT.get(name, '')}")
+        print(f"{name:40}{served:12,.3f}{ratio}   {ACCEPT.get(name, '')}")
 
 
 if __name__ == "__main__":

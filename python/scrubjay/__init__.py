@@ -68,6 +68,7 @@ from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, 
 from scrubjay.initialised import guard_exports
 from scrubjay.passage_vectors import PassageVectors
 from scrubjay.records import Cursor, Page, Record, Stamp
+from scrubjay.store.objects.objects import Objects
 
 if TYPE_CHECKING:
     from scrubjay.memory import (
@@ -119,6 +120,7 @@ __all__ = [
     "Memory",
     "MissingExtraError",
     "Neighbours",
+    "Objects",
     "OwnedCollectionError",
     "Page",
     "PassageVectors",

@@ -19,8 +19,9 @@ testing = pytest.importorskip("fastapi.testclient")
 psycopg = pytest.importorskip("psycopg")
 yaml = pytest.importorskip("yaml")
 
-from scrubjay import Index, Scope  # noqa: E402
+from scrubjay import Index, Objects, Scope  # noqa: E402
 from scrubjay.adapters.service import Grant, create_app  # noqa: E402
+from scrubjay.adapters.service.metrics import Metrics  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
 from tests.data.postgres import Cluster, as_superuser, new_cluster, new_url  # noqa: E402
 
@@ -36,6 +37,24 @@ def server() -> Iterator[Cluster]:
         pytest.skip(made)
     yield made
     made.remove()
+
+
+def test_metrics_say_what_became_of_large_images(server: Cluster, tmp_path: Path) -> None:
+    url, objects = new_url(server.url), Objects(tmp_path.as_uri(), least_bytes=100)
+    with Index.open(url, objects=objects) as index:
+        index.upsert_many([{"id": i, "text": f"oak {i}"} for i in range(50)], scope=ACME)
+        index.admin.compact()
+    for made in tmp_path.rglob("*/*/*"):
+        made.unlink()
+    with Index.open(url, objects=objects) as index:
+        index.search("oak", scope=ACME)
+        text = Metrics(index).render().decode()
+        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    found = {name: float(value) for name, value in lines.items() if name.startswith("scrubjay_objects_total")}
+    assert found == {
+        f'scrubjay_objects_total{{result="{result}"}}': float(result == "lost")
+        for result in ("read", "cached", "lost", "away", "written")
+    }
 
 
 def test_a_service_whose_database_is_away_stays_ready_for_what_it_has(server: Cluster) -> None:

@@ -76,6 +76,7 @@ PYTHON_HEIGHT = {
 STORE_HEIGHT = {
     "rows": 0,
     "keys": 1,
+    "objects": 1,
     "seam": 2,
     "row_listings": 3,
     "residency": 3,

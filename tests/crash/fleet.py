@@ -141,7 +141,7 @@ class Fleet:
         """Begin anew. SIGKILL takes nothing from the kernel's memory, so the server need not wait for the disk."""
         self.end()
         for old in self._folder.iterdir():
-            old.unlink()
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
         self._url = new_url(self._server.url)
         self._before, self._past, self._superseded = {}, set(), set()
         self._ask("ALTER SYSTEM SET fsync = off")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay import Index, Query, Scope, Stamp, StoreError, StoreUnavailableError
+from scrubjay import Index, Objects, Query, Scope, Stamp, StoreError, StoreUnavailableError
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory
 from scrubjay.store.residency import housekeeping, residency
 from tests.crash.fleet_history import UNREAD, Key
@@ -79,7 +79,14 @@ def scope_of(name: str) -> Scope:
     return Scope(tenant, user=user or None, agent=agent or None)
 
 
-def open_memory(url: str, max_stale: float) -> Memory:
+def objects_in(folder: Path) -> Objects:
+    """Where nearly every image is kept, with a cache that all processes share."""
+    return Objects(
+        (folder / "objects").as_uri(), cache=folder / "cache", cache_bytes=100_000, least_bytes=200
+    )
+
+
+def open_memory(url: str, max_stale: float, folder: Path) -> Memory:
     """Open the memory, and with it the index, as every process does."""
     return Memory.open(
         url,
@@ -87,6 +94,7 @@ def open_memory(url: str, max_stale: float) -> Memory:
         max_stale=max_stale,
         memory_budget=_BUDGET_BYTES,
         busy_timeout=20,
+        objects=objects_in(folder),
     )
 
 
@@ -134,9 +142,10 @@ class Service:
             orders.folder / f"journal-{orders.who}", os.O_WRONLY | os.O_APPEND | os.O_CREAT
         )
         self._number = 0
-        self._memory = open_memory(orders.url, MAX_STALE)
+        self._memory = open_memory(orders.url, MAX_STALE, orders.folder)
         self._index = self._memory.index
-        self._strict = Index.open(orders.url, max_stale=0, memory_budget=_BUDGET_BYTES)
+        objects = objects_in(orders.folder)
+        self._strict = Index.open(orders.url, max_stale=0, memory_budget=_BUDGET_BYTES, objects=objects)
 
     def _note(self, *line: Any) -> None:
         os.write(self._journal, json.dumps(line).encode() + b"\n")  # one write: whole or not there

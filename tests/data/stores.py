@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from scrubjay import Index
+from scrubjay import Index, Objects
 from tests.data.postgres import as_superuser, new_url
 
 __all__ = ["asked", "database_of", "use_postgres"]
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file."""
+    """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file.
+
+    With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder.
+    """
     databases: dict[str, str] = {}
     opened: Any = Index.open.__func__  # type: ignore[attr-defined]
 
@@ -26,6 +29,8 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
                 monkeypatch.setenv(f"SCRUBJAY_TEST_DATABASE {path}", databases[str(path)])
             path = databases[str(path)]
         options.setdefault("max_stale", 0)
+        if folder := os.environ.get("SCRUBJAY_TEST_OBJECTS"):
+            options.setdefault("objects", Objects(Path(folder).absolute().as_uri(), least_bytes=0))
         index: Index = opened(cls, path, *arguments, **options)
         return index
 

@@ -314,6 +314,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "PassageVectors": lambda _: PassageVectors(
         np.ones((2, 3), dtype=np.float32), np.array([[0, 5], [4, 9]], dtype=np.uint32)
     ),
+    "Objects": lambda world: scrubjay.Objects("file:///folder"),
     "Stamp": lambda world: world.index_in_memory().admin.stamp(JANE),
     "Query": lambda _: fusion.Query(),
     "RRF": lambda _: fusion.RRF(),

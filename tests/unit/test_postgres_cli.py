@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from scrubjay import Index, Memory, Scope, UnsupportedError
+from scrubjay import Index, Memory, Objects, Scope, UnsupportedError
 from scrubjay.backend import Backend
 from scrubjay.cli import main
+from scrubjay.cli.arguments import make_parser
+from scrubjay.cli.objects import objects_of
+from scrubjay.cli.reading import InputError
 from scrubjay.progress import open_progress
 from scrubjay.store import copying
 from tests.data.keys import provider
@@ -150,3 +154,44 @@ def test_commands_take_an_address(
         text = said(capsys, *refused, code=2)
         assert "file" in text and "app@" not in text
     assert "once for writing" in said(capsys, "search", "oak", new_url(), *none, "--tenant", "acme", code=2)
+
+
+def test_the_environment_names_an_object_store_for_every_command(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCRUBJAY_OBJECTS", (tmp_path / "objects").as_uri())
+    monkeypatch.setenv("SCRUBJAY_OBJECT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SCRUBJAY_OBJECT_CACHE_MB", "100")
+    with Index.open(tmp_path / "m.scrubjay", dim=256) as index:
+        vectors = np.random.default_rng(1).normal(size=(3000, 256))
+        index.upsert_many(
+            [{"id": i, "text": f"oak number {i}", "vector": vectors[i]} for i in range(3000)], scope=JANE
+        )
+    said(capsys, "copy", str(tmp_path / "m.scrubjay"), url, "--json", "--no-progress")
+    said(capsys, "compact", url)
+    (made,) = (path for path in (tmp_path / "objects").rglob("*") if path.is_file())
+    assert made.stat().st_size > 1 << 20
+    (copy,) = (path for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert copy.read_bytes() == made.read_bytes()
+    assert json.loads(said(capsys, "check", url, "--json"))["problems"] == []
+    found = said(capsys, "search", "oak number 7", url, "--tenant", "acme", "--user", "jane", "-k", "1")
+    assert "oak number 7" in found
+    monkeypatch.setenv("SCRUBJAY_OBJECT_CACHE_MB", "many")
+    assert "SCRUBJAY_OBJECT_CACHE_MB" in said(capsys, "check", url, code=2)
+
+
+def test_objects_of_a_served_index_are_those_of_the_command_line(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCRUBJAY_OBJECTS", "s3://of-the-environment/a")
+    parser = make_parser()
+    served = parser.parse_args(
+        ["serve", url, "--objects", "s3://b/c", "--object-cache", "x", "--object-cache-mb", "7"]
+    )
+    assert objects_of(served.index, served) == Objects("s3://b/c", cache="x", cache_bytes=7 << 20)
+    assert objects_of(url, parser.parse_args(["mcp", url])) == Objects("s3://of-the-environment/a")
+    assert objects_of("a.scrubjay", parser.parse_args(["serve", "a.scrubjay"])) is None
+    with pytest.raises(InputError, match="--objects"):
+        objects_of("a.scrubjay", parser.parse_args(["serve", "a.scrubjay", "--objects", "s3://b/c"]))
+    monkeypatch.delenv("SCRUBJAY_OBJECTS")
+    assert objects_of(url) is None

@@ -298,6 +298,7 @@ def test_the_moment_between_two_models(filled: str, monkeypatch: pytest.MonkeyPa
 
 
 def back_to_version_3(url: str) -> None:
+    asked(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
     asked(url, "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped")
     asked(url, "ALTER TABLE sj_scope DROP digest")
     asked(url, "DROP TABLE sj_digest")

@@ -36,5 +36,5 @@ def test_who_shuts_from_inside_of_a_call_is_told_when_it_returns(connection: Sto
         return 1
 
     connection.create_function("shutting", 0, shutting)
-    assert connection.execute("SELECT shutting()").fetchone is not None
+    connection.execute("SELECT shutting()")
     assert told == ["index"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from scrubjay.backend import Backend
 from scrubjay.cli.functions import named_function
+from scrubjay.cli.objects import objects_of
 from scrubjay.cli.outputs import open_index, shown_place
 from scrubjay.errors import UnsupportedError
 from scrubjay.index import Index
@@ -31,7 +32,8 @@ def run_copy(arguments: argparse.Namespace) -> int:
     keys = None if arguments.keys is None else named_function("--keys", arguments.keys)
     with open_index(arguments.index, keys=keys) as source:
         of_root = _made_of(source)
-        with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, keys=keys, **of_root) as target:
+        of_root |= {"keys": keys, "objects": objects_of(arguments.target)}
+        with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, **of_root) as target:
             memories = (opened(source), opened(target)) if is_prepared(Backend.of(source).rows) else None
             for name in ["", *source.admin.collections()]:
                 one = source if not name else source.collection(name)

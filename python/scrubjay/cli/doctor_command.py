@@ -40,6 +40,7 @@ EXTRAS = {
     "redis": ("redis",),
     "encryption": ("cryptography",),
     "postgres": ("psycopg",),
+    "objects": ("obstore",),
     "opentelemetry": ("opentelemetry",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "mcp": ("mcp",),

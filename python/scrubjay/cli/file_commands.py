@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
     check_output,
@@ -84,7 +85,8 @@ def run_import(arguments: argparse.Namespace) -> int:
         if source.exists() and target.exists() and source.samefile(target):
             raise InputError(f"{source}: expected another file than the index that is written")
     if is_address(arguments.index):
-        with Index.open(arguments.index, arguments.embedder, collection=arguments.collection) as index:
+        name, objects = arguments.index, objects_of(arguments.index)
+        with Index.open(name, arguments.embedder, collection=arguments.collection, objects=objects) as index:
             n_written = _fill(index, arguments)
     elif target.exists():
         with open_index(

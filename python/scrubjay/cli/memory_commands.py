@@ -16,6 +16,7 @@ from typing import Any
 from scrubjay.cli.memory_output import print_json
 from scrubjay.cli.memory_record_commands import COMMANDS as RECORD_COMMANDS
 from scrubjay.cli.memory_record_commands import asked_for, times_of
+from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import check_output, open_index
 from scrubjay.cli.reading import InputError
@@ -321,7 +322,7 @@ def _is_markdown(arguments: argparse.Namespace, name: str) -> bool:
 
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
-        return Memory.open(arguments.file, _embedder(arguments, {}))
+        return Memory.open(arguments.file, _embedder(arguments, {}), objects=objects_of(arguments.file))
     with open_index(arguments.file) as index:  # opening a memory would make its tables
         has_memory = COLLECTION in index.admin.collections()
         if not new and not has_memory:
@@ -331,7 +332,8 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
         if stats["embedder"] is None and stats["dim"] is None:
             stats = index.admin.stats()
     writes = arguments.memory_command in _WRITE
-    return Memory.open(arguments.file, _embedder(arguments, stats), read_only=not writes)
+    objects = objects_of(arguments.file)
+    return Memory.open(arguments.file, _embedder(arguments, stats), read_only=not writes, objects=objects)
 
 
 def _embedder(arguments: argparse.Namespace, stored: Mapping[str, Any]) -> Embedder | None:

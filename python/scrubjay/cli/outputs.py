@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from scrubjay.cli.objects import objects_of
 from scrubjay.cli.reading import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
@@ -67,7 +68,10 @@ def open_index(
     """
     path = Path(name)
     if is_address(name):
-        return Index.open(name, embedder, collection=collection, read_only=not writes, keys=keys)
+        objects = objects_of(name)
+        return Index.open(
+            name, embedder, collection=collection, read_only=not writes, keys=keys, objects=objects
+        )
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):

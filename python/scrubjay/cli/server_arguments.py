@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from scrubjay.cli.objects import add_objects
 from scrubjay.cli.options import add_served, command_of, count, positive, seconds, staleness
 
 __all__ = ["add_server_commands"]
@@ -30,6 +31,7 @@ def _add_mcp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="offer legal holds and imports, which ask no gate, to the client, too",
     )
     mcp.add_argument("index", metavar="INDEX")
+    add_objects(mcp)
     add_served(mcp, tenant="local")
 
 
@@ -84,6 +86,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="over a database: how old a view of what others wrote may be; 0: ask before each search (default: 1)",
     )
     _add_limits(serve)
+    add_objects(serve)
     add_served(serve, tenant=None)
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.reading import InputError
 from scrubjay.demo import load_questions, make_file
@@ -105,6 +106,7 @@ def _index(arguments: argparse.Namespace) -> Iterator[Index]:
                     collection=arguments.collection or None,
                     memory_budget=None if budget is None else budget << 20,
                     max_stale=getattr(arguments, "max_stale", 1.0),
+                    objects=objects_of(arguments.index, arguments),
                 )
         with index:
             yield index

@@ -72,7 +72,10 @@ class Admin:
 
         `loads_from_image`, `loads_from_rows` and `loads_of_changes` say how often this process read a partition of this
         collection, `load_seconds` how long that took in all, `evictions` how many partitions of all collections made
-        room (`memory_budget`), and `feed_lag_seconds`, over a database, how long ago the feed was heard.
+        room (`memory_budget`), and `feed_lag_seconds`, over a database, how long ago the feed was heard. With an object
+        store `objects_read` and `objects_cached` say how often this process took a large image from there and from its
+        copies on the local disk, `objects_lost` (missing, or not what was put there) and `objects_away` (no answer) how
+        often it read the rows instead, `objects_written` how many it put there.
 
         `pending` memories were written while the embedder did not answer (:meth:`backfill`).
         """
@@ -149,7 +152,8 @@ class Admin:
         names: Iterable[str] = (),
     ) -> ErasureReport:
         """Search the index's own files, or the tables of its database, for what should be gone: texts, vectors, any
-        bytes, or names. The report's `proof` says what it shows: that no byte has it, or that no row has.
+        bytes, or names. The report's `proof` says what it shows: that no byte has it, or that no row has; with an
+        object store that no object has, either, for which every one is read.
 
         Names are looked for in UTF-8 and UTF-16, in upper and lower case, as hexadecimal digits and in base64; one of
         fewer than four letters may be found by chance.
@@ -242,13 +246,14 @@ class Admin:
         Images are written for partitions that have none, so the next opening is fast. A file is compacted in steps,
         between which others write; what is interrupted goes on when it is called again. The first compaction of
         a file that an older version made rewrites it as a whole: other writers wait, and for a moment it takes twice
-        the space.
+        the space. In an object store what no row names any more is removed, once it is an hour old.
 
         Args:
             progress: whether progress is shown on standard error; None: if that is a terminal.
 
         Raises:
             StoreBusyError: another process reads a snapshot, or writes, for longer than `busy_timeout`; call it again.
+            StoreUnavailableError: the object store does not answer; everything else is done.
         """
         if not isinstance(self._collection.engine, DurableEngine):
             return self._collection.engine.compact()

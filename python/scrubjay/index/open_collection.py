@@ -23,6 +23,7 @@ from scrubjay.initialised import Unusable, unset
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.postgres.address import is_address
 from scrubjay.store.residency.residency import Residency
@@ -271,6 +272,9 @@ def open_root(
         on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
         max_stale: of a database: seconds for which a search may not know what other processes wrote (its own writes it
             always knows); 0: it asks each time. A file is always up to date.
+        objects: of a database: where images of more than 1 MB are kept, an address ("s3://bucket/scrubjay",
+            "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which has a cache on the local
+            disk, too; the same place for every process. None: in the database.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -292,8 +296,10 @@ def open_root(
     >>> folder.cleanup()
     """
     options = dict(options)
-    max_stale = options.pop("max_stale", 1.0)
-    place: Path | Database = Path(path) if not is_address(path) else _database(str(path), max_stale)
+    max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
+    if objects is not None and not is_address(path):
+        raise ValueError(f"objects: expected None for an index in a file, got {objects!r}")
+    place: Path | Database = Path(path) if not is_address(path) else _database(str(path), max_stale, objects)
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
     if embedder == AUTO:
@@ -310,10 +316,10 @@ def open_root(
     return opened
 
 
-def _database(address: str, max_stale: float) -> Database:
+def _database(address: str, max_stale: float, objects: str | Objects | None) -> Database:
     from scrubjay.store.postgres.database import Database  # a tenth of the time of `import scrubjay`
 
-    return Database(address, max_stale=max_stale)
+    return Database(address, max_stale=max_stale, objects=objects)
 
 
 def make_root(
@@ -363,6 +369,7 @@ def file_options(
     encryption: str = "sealed",
     read_only: bool = False,
     max_stale: float = 1.0,
+    objects: str | Objects | None = None,
     any_analyzer: bool = False,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
@@ -377,6 +384,7 @@ def file_options(
         "read_only": read_only,
         "max_stale": max_stale,
         "any_analyzer": any_analyzer,
+        "objects": objects,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")

@@ -445,6 +445,7 @@ class DurableEngine(WritingEngine):
         stats["partitions"] = len(self.store.scopes())
         stats["file_bytes"] = self.store.size_bytes()
         stats |= self.residency.loads.stats()
+        stats |= self.store.stats()
         stats["evictions"] = self.residency.budget.n_evictions
         if self.residency.may_be_stale:
             stats["feed_lag_seconds"], _ = self.residency.freshness(())

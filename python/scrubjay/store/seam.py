@@ -400,6 +400,10 @@ class Store(Protocol):
         """Give back the space of what was deleted, where the store has to be told to."""
         ...
 
+    def stats(self) -> dict[str, int]:
+        """Return counts that only this store has, by the names that statistics give them."""
+        ...
+
     def size_bytes(self) -> int:
         """Return how many bytes the rows and images take where they are kept."""
         ...

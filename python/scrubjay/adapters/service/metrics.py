@@ -98,6 +98,8 @@ class _IndexCollector:
         "changes": "loads_of_changes",
     }
 
+    _RESULTS: ClassVar = ("read", "cached", "lost", "away", "written")
+
     def __init__(self, index: Index) -> None:
         self._index = index
 
@@ -119,6 +121,16 @@ class _IndexCollector:
         for source, name in self._SOURCES.items():
             loads.add_metric([source], float(stats[name] or 0))
         yield loads
+        if "objects_read" in stats:
+            objects = CounterMetricFamily(
+                "scrubjay_objects",
+                "Large images: read from the object store, or cached on this machine; lost there, or it was away (both "
+                "cost a load from rows); written.",
+                labels=["result"],
+            )
+            for result in self._RESULTS:
+                objects.add_metric([result], float(stats[f"objects_{result}"] or 0))
+            yield objects
         took, room = float(stats["load_seconds"] or 0), float(stats["evictions"] or 0)
         yield CounterMetricFamily("scrubjay_load_seconds", "What those took in all.", value=took)
         yield CounterMetricFamily("scrubjay_evictions", "Partitions that made room for others.", value=room)

@@ -1,53 +1,17 @@
-"""The care of what a database keeps beside the documents of a transaction: images, tombstones, collections."""
+"""The care of what a database keeps beside the documents of a transaction: tombstones, collections, dead rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.postgres import schema
-from scrubjay.store.postgres.keys import key_of
-from scrubjay.store.postgres.sealing import table_of
-from scrubjay.store.postgres.turns import PLACE, Turns
+from scrubjay.store.postgres.turns import Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.rows.decoding import marked, scope_of
+from scrubjay.store.rows.decoding import scope_of
 
-__all__ = ["drop_collection", "forget_deleted", "vacuum", "write_image"]
-
-
-def write_image(turns: Turns, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool) -> None:
-    """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one."""
-    batch, key = turns.batch, key_of(scope)
-    place = (key.home, turns.collection, key.number)
-    box = None
-    if turns.sealer.ring is not None:
-        turns.begin([scope])  # who writes to the scope meanwhile would not know of the image in its digest
-        box = turns.sealer.current(scope.tenant, make=False)
-    found = batch.ask(
-        "SELECT horizon, version, embedding = (SELECT c.embedding FROM sj_collection c WHERE c.collection = "
-        "s.collection) FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s "
-        "FOR NO KEY UPDATE",  # two processes write one image after the other
-        place,
-        home=key.home,
-    )
-    newest = batch.ask(f"SELECT max(version) FROM sj_image WHERE {PLACE}", place, home=key.home)[0][0]
-    if not found or not found[0][0] <= version <= found[0][1] or not found[0][2]:
-        return
-    if newest is not None and newest + (not replace) > version:
-        return
-    batch.add(f"DELETE FROM sj_image WHERE {PLACE}", place, home=key.home)
-    chunks = marked(scope, version, chunks)
-    if box is not None:
-        chunks = sealed_image(box, table_of(turns.collection, "sj_image"), scope, version, chunks)
-        turns.picture(box, key, version)
-    for i, data in enumerate(chunks):
-        batch.add(
-            "INSERT INTO sj_image VALUES (%s, %s, %s, %s, %s, %s, %b)",
-            (*place, i, len(chunks), version, data),
-            home=key.home,
-        )
+__all__ = ["drop_collection", "forget_deleted", "vacuum"]
 
 
 def forget_deleted(turns: Turns) -> None:
@@ -75,11 +39,10 @@ def forget_deleted(turns: Turns) -> None:
             home=home,
         )
         batch.add("DELETE FROM sj_tombstone WHERE home = %s", (home,), home=home)
-        batch.add(
-            "DELETE FROM sj_image i USING sj_scope s WHERE i.home = %s AND s.home = %s "
-            "AND s.collection = i.collection AND s.key = i.scope "
-            "AND i.version < CASE WHEN i.collection = %s THEN s.horizon ELSE s.version END",
-            (home, home, turns.collection),
+        turns.drop_images(
+            "home = %s AND version < (SELECT CASE WHEN sj_image.collection = %s THEN s.horizon ELSE s.version END "
+            "FROM sj_scope s WHERE s.home = %s AND s.collection = sj_image.collection AND s.key = sj_image.scope)",
+            (home, turns.collection, home),
             home=home,
         )
 
@@ -108,6 +71,7 @@ def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, in
         if n_documents:
             add_event(scope_of(*names), f"drop_collection {name}", n_documents)
     for home in homes:
+        turns.drop_images("home = %s AND collection = %s", (home, number), home=home)
         for table in schema.TABLES:
             batch.add(f"DELETE FROM {table} WHERE home = %s AND collection = %s", (home, number), home=home)
     batch.add("DELETE FROM sj_collection WHERE collection = %s", (number,))

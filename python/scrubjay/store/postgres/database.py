@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from scrubjay.store.keys.encryption import KeyRing
+from scrubjay.store.objects.objects import Objects, ObjectStore, blobs_of
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.server import Server
@@ -21,12 +22,15 @@ class Database:
         url: postgresql://...
         max_stale: seconds for which a search may rely on what was last heard of other processes; 0: it asks each time.
 
+        objects: where large images are kept; None: in their rows.
+
     Raises:
-        MissingExtraError: psycopg is not installed.
+        MissingExtraError: psycopg, or what objects need, is not installed.
         StoreFormatError: the address cannot be read.
+        TypeError, ValueError: an option is not what is expected.
     """
 
-    def __init__(self, url: str, *, max_stale: float = 1.0) -> None:
+    def __init__(self, url: str, *, max_stale: float = 1.0, objects: str | Objects | None = None) -> None:
         if (
             isinstance(max_stale, bool)
             or not isinstance(max_stale, (int, float))
@@ -37,6 +41,11 @@ class Database:
         self.max_stale = float(max_stale)
         self._lock = threading.Lock()
         self._shared: tuple[Server, Feed] | None = None
+        if objects is not None and not isinstance(objects, (str, Objects)):
+            raise TypeError(f"objects: expected an address or Objects, got {type(objects).__name__}")
+        self._objects = Objects(objects) if isinstance(objects, str) else objects
+        self._blobs = None if self._objects is None else blobs_of(self._objects)
+        self._store: ObjectStore | None = None
 
     def __str__(self) -> str:
         return self.address.place
@@ -60,5 +69,17 @@ class Database:
                 self._shared = server, Feed(server, self.max_stale)
             server, feed = self._shared
         return PostgresStore(
-            server, feed, identity, collection=collection, max_stale=self.max_stale, ring=ring
+            server,
+            feed,
+            identity,
+            collection=collection,
+            max_stale=self.max_stale,
+            ring=ring,
+            objects=self._object_store,
         )
+
+    def _object_store(self, index: str) -> ObjectStore | None:
+        with self._lock:
+            if self._store is None and self._objects is not None and self._blobs is not None:
+                self._store = ObjectStore(self._objects, index, self._blobs)
+            return self._store

@@ -56,6 +56,10 @@ class Listener(Protocol):
         """Return the generation that was noted last."""
         ...
 
+    def tidy(self) -> None:
+        """Begin what is due from time to time; without waiting for it."""
+        ...
+
 
 class Feed:
     """Polls one database. Thread-safe.
@@ -176,6 +180,11 @@ class Feed:
             for hint in hints
         )
 
+    def tidy(self) -> None:
+        """Have every collection begin what is due."""
+        for listener in list(self._listeners):
+            listener.tidy()
+
     def stop(self) -> None:
         """End the thread."""
         self.hints.stop()
@@ -207,6 +216,7 @@ def _run(feed: weakref.ref[Feed], hints: Hints, pause: float) -> None:
                     continue
             with suppress(Error, Exception):  # is_away says it; the next round asks again
                 one.poll()
+                one.tidy()
             del one
             ended = time.monotonic()
             earliest = ended + max(_LEAST_PAUSE, _REST * (ended - started))

@@ -16,10 +16,12 @@ from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.keys.digest import ScopeDigest, mismatch, row_blocks
 from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.keys.opening import DataKey
+from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Parameters
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.errors import is_away, translated
+from scrubjay.store.postgres.images import image_chunks
 from scrubjay.store.postgres.keys import Key, Unreadable, can_hold, home_of, id_of, key_of, stored_id
 from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.server import Server
@@ -51,6 +53,8 @@ class PostgresReader:
         self._local = threading.local()  # .batch: of this thread's snapshot or transaction
 
     path = None
+    objects: ObjectStore | None = None
+    """Where large images are kept; None: in their rows."""
 
     @property
     def place(self) -> str:
@@ -553,8 +557,11 @@ class PostgresReader:
         return [Event(row[0], row[1].decode(), scope_of(*row[2:5]), row[5]) for row in found]
 
     def image(self, key: Any) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's image; None if there is none, or a part is missing."""
-        found = self._image(key)
+        """Return (version, chunks) of a scope's image; None if there is none, or a part is missing.
+
+        Of objects not the copies of this machine are read.
+        """
+        found = self._image(key, past_cache=True)
         return None if found is None else (found[0], [bytes(chunk) for chunk in found[1]])
 
     @contextmanager
@@ -562,20 +569,26 @@ class PostgresReader:
         """Give what :meth:`image` returns, without a copy."""
         yield self._image(key)
 
-    def _image(self, key: Any) -> tuple[int, Sequence[bytes | memoryview]] | None:
+    def _image(
+        self, key: Any, *, past_cache: bool = False
+    ) -> tuple[int, Sequence[bytes | memoryview]] | None:
         if not key:
             return None
         found = self.ask(
-            "SELECT ordinal, n_chunks, version, data FROM sj_image WHERE home = %s AND collection = %s AND scope = %s "
-            "AND (SELECT s.embedding = c.embedding FROM sj_scope s JOIN sj_collection c "
-            "ON c.collection = s.collection WHERE s.home = %s AND s.collection = %s AND s.key = %s) ORDER BY ordinal",
+            "SELECT ordinal, n_chunks, version, data, object, n_bytes FROM sj_image "
+            "WHERE home = %s AND collection = %s AND scope = %s AND (SELECT s.embedding = c.embedding FROM sj_scope s "
+            "JOIN sj_collection c ON c.collection = s.collection "
+            "WHERE s.home = %s AND s.collection = %s AND s.key = %s) ORDER BY ordinal",
             (key.home, self.number, key.number) * 2,
             home=key.home,
         )
         if not found or any(row[:3] != (i, len(found), found[0][2]) for i, row in enumerate(found)):
             return None
         version: int = found[0][2]
-        chunks: Sequence[bytes | memoryview] = [row[3] for row in found]
+        chunks: Sequence[bytes | memoryview] | None
+        chunks = image_chunks([row[3:] for row in found], self.objects, past_cache=past_cache)
+        if chunks is None:
+            return None
         if self.cipher.ring is not None:
             chunks = self.cipher.open_image(table_of(self.number, "sj_image"), key.scope, version, chunks)
         return version, unmarked(key.scope, version, chunks)

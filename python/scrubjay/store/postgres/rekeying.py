@@ -53,11 +53,10 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
             if batch.ask(f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1", (tenant,), home=tenant):
                 continue  # an index that was open before there were keys wrote meanwhile
             transaction.seal_notes(tenant, box)
-            batch.add(
-                "DELETE FROM sj_image i WHERE home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = i.home "
-                f"AND p.collection = i.collection AND p.scope = i.scope AND NOT {is_sealed_sql('p.data')})",
-                (tenant,),
-                home=tenant,
+            transaction.drop_images(
+                "home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = sj_image.home AND p.collection = "
+                f"sj_image.collection AND p.scope = sj_image.scope AND NOT {is_sealed_sql('p.data')})",
+                tenant,
             )
             if accept:
                 _accept(transaction, tenant)
@@ -183,7 +182,7 @@ def _accept(transaction: PostgresTransaction, tenant: str) -> None:
     batch = transaction.batch
     own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key"
     number = transaction.number()
-    batch.add("DELETE FROM sj_image WHERE home = %s", (tenant,), home=tenant)
+    transaction.drop_images("home = %s", tenant)
     batch.add(
         "UPDATE sj_scope s SET version = %s, horizon = %s, "
         f"documents = (SELECT count(*) FROM sj_document d WHERE {own}), "

@@ -32,7 +32,7 @@ __all__ = [
     "read_identity",
 ]
 
-VERSION = 4
+VERSION = 5
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
 _LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
@@ -127,10 +127,17 @@ CREATE TABLE sj_digest(
   PRIMARY KEY (home, collection, name));
 """
 
+_OBJECTS = """
+-- An image in an object store: its hash there, its length; `data` has its first bytes, which say whether it is sealed.
+ALTER TABLE sj_image ADD object bytea, ADD n_bytes bigint;
+CREATE INDEX sj_image_object ON sj_image(object) WHERE object IS NOT NULL;
+"""
+
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (),  # the walls
     3: (_STAGED,),
     4: (_SEALED,),
+    5: (_OBJECTS,),
 }
 """Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
 
@@ -181,7 +188,7 @@ def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _version(connection)  # another process may have been first
         if found is None:
-            connection.execute(_SCRIPT + _STAGED + _SEALED)
+            connection.execute(_SCRIPT + _STAGED + _SEALED + _OBJECTS)
             connection.execute(
                 "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
             )

@@ -6,18 +6,20 @@ its copies and its backups are not rows: the report names them as not covered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay.errors import StoreError
+from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.beside import as_kept
+from scrubjay.store.postgres.images import has_objects
 from scrubjay.store.postgres.walls import ACROSS, EVERY_HOME
-from scrubjay.store.rows.erased import ErasureReport, Sought, sought_for
+from scrubjay.store.rows.erased import ErasureReport, Sought, first_hits, sought_for
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.reading import PostgresReader
 
-__all__ = ["NOT_COVERED", "search_rows"]
+__all__ = ["NOT_COVERED", "NOT_COVERED_OF_OBJECTS", "search_rows"]
 
 NOT_COVERED = (
     "dead versions of rows, until the server has vacuumed them and written over their pages",
@@ -26,6 +28,11 @@ NOT_COVERED = (
     "what the server's own logs may quote",
 )
 """Where copies may be that no row shows."""
+NOT_COVERED_OF_OBJECTS = (
+    "earlier versions and replicas of objects, where their place keeps them",
+    "copies of objects on the disks of other machines, which forget them within minutes while they run",
+)
+"""Where more may be with an object store."""
 
 # Numbers, booleans and times cannot hold a text. A role behind the walls needs the policy that shows all tenants' rows.
 _TABLES = f"""
@@ -42,15 +49,23 @@ GROUP BY c.oid, c.relname ORDER BY c.relname
 def search_rows(store: PostgresReader, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
     """Search all tables of the index, of every collection and every layer above, for byte sequences and for names.
 
-    As in files, of a sequence longer than 32 bytes every 32 bytes are looked for.
+    As in files, of a sequence longer than 32 bytes every 32 bytes are looked for. With an object store every object of
+    the index is read, and every copy on this machine.
 
     Raises:
-        StoreError: a table has rows that this role may not see, so nothing would be proved.
+        StoreError: a table has rows that this role may not see, or images are in an object store that the index was
+            opened without, so nothing would be proved.
+        StoreUnavailableError: the object store does not answer.
     """
     sought = sought_for(needles, names)
     found: list[tuple[str, int, int]] = []
     n_bytes = 0
+    objects = store.objects
     with store.snapshot():
+        if objects is None and has_objects(store.ask):
+            raise StoreError(
+                f"verify_erased: images are in an object store; open the index with objects=...: {store.place}"
+            )
         tables = store.ask(_TABLES, doing="verify_erased")
         for table, columns, are_bytes, is_seen in tables:
             if not is_seen:
@@ -61,15 +76,28 @@ def search_rows(store: PostgresReader, needles: Sequence[bytes], names: Sequence
             n_of_table, of_table = _search(store, table, list(zip(columns, are_bytes, strict=True)), sought)
             n_bytes += n_of_table
             found += of_table
+    n_objects = 0
+    for name, size, hits in () if objects is None else _search_objects(objects, sought):
+        n_objects, n_bytes = n_objects + 1, n_bytes + size
+        found += [(name, at, number) for number, at in hits]
     return ErasureReport(
         (),
         n_bytes,
         len(needles) + len(names),
         tuple(found),
-        proof="rows",
-        not_covered=NOT_COVERED,
+        proof="rows" if objects is None else "rows and objects",
+        not_covered=NOT_COVERED if objects is None else NOT_COVERED + NOT_COVERED_OF_OBJECTS,
         tables=tuple(row[0] for row in tables),
+        n_objects=n_objects,
     )
+
+
+def _search_objects(objects: ObjectStore, sought: Sought) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+    """Yield name, size and what is there (which, where) of each object."""
+    for name, data in objects.everything():
+        hits: dict[int, int] = {}
+        first_hits(data, 0, sought, hits)
+        yield name, len(data), sorted(hits.items())
 
 
 def _search(

@@ -19,12 +19,13 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
 
-__all__ = ["Server"]
+__all__ = ["IDLE_SECONDS", "Server"]
 
 _LEAST_VERSION = 130_000
 _MOST_RESTING = 16
 _CONNECT_SECONDS = 5
-_IDLE_SECONDS = 60  # that a writer may be silent within a transaction before the server ends it
+IDLE_SECONDS = 60
+"""That a writer may be silent within a transaction before the server ends it."""
 
 _LINEAGE = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
@@ -136,7 +137,7 @@ class Server:
             (
                 "on" if self._durability == "full" else "off",
                 str(milliseconds),
-                str(_IDLE_SECONDS * 1000),
+                str(IDLE_SECONDS * 1000),
                 "on" if self.read_only else "off",
             ),
         )

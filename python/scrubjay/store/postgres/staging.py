@@ -81,8 +81,7 @@ def put_in_place(batch: Batch, collection: int, key: Key) -> None:
     """Let a scope's staged vectors take the place of the old ones; its home is locked. What has none is pending."""
     place = (key.home, collection, key.number)
     batch.add(f"UPDATE sj_document d SET vector = {_STAGED} WHERE {_PLACE}", place, home=key.home)
-    for table in ("sj_staged", "sj_image"):
-        batch.add(f"DELETE FROM {table} WHERE {_PLACE}", place, home=key.home)
+    batch.add(f"DELETE FROM sj_staged WHERE {_PLACE}", place, home=key.home)
 
 
 def ends_of(collection: int, key: Key) -> Statement:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, StoreError, UnsupportedError
+from scrubjay.errors import ClosedError, Error, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
 from scrubjay.store.keys.encryption import KeyRing
+from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.beside import Beside
@@ -19,6 +20,7 @@ from scrubjay.store.postgres.care import vacuum
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import can_hold, id_of, key_of
 from scrubjay.store.postgres.notes import read_notes
@@ -52,6 +54,7 @@ class PostgresStore(PostgresReader):
         collection: its name; "" for the collection that every index has.
         max_stale: seconds for which a search may rely on what the feed said last; 0: it asks each time.
         ring: the keys of encrypted tenants; None: nothing is sealed or opened.
+        objects: the random name of the index -> where it keeps large images; None: in its rows.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class PostgresStore(PostgresReader):
         collection: str = "",
         max_stale: float = 1.0,
         ring: KeyRing | None = None,
+        objects: Callable[[str], ObjectStore | None] = lambda name: None,
     ) -> None:
         connection = server.take()
         try:
@@ -75,6 +79,7 @@ class PostgresStore(PostgresReader):
         finally:
             server.give(connection)
         super().__init__(server, number, stored, ring)
+        self.objects = objects(name)
         self.collection = collection
         self.max_stale = max_stale
         self._name = name
@@ -254,6 +259,8 @@ class PostgresStore(PostgresReader):
                 if not transaction.committed:
                     transaction.roll_back()
                 self.server.give(connection)
+                if transaction.committed and self.objects is not None:
+                    self.objects.discard(transaction.dropped)
         if transaction.released and self.cipher.ring is not None:  # without a connection: it may take long
             self.cipher.ring.destroy(transaction.released)
 
@@ -267,7 +274,7 @@ class PostgresStore(PostgresReader):
                 connection, self.number, self.place, self.server.lineage, self._stored_id, self.cipher
             )
             transaction.images_belong = self._history == self.server.lineage
-            transaction.beside = self._beside
+            transaction.beside, transaction.objects = self._beside, self.objects
             try:
                 transaction.start(scopes, wait=wait, ids=ids)
                 return connection, transaction
@@ -419,7 +426,11 @@ class PostgresStore(PostgresReader):
 
     def rewrite(self) -> None:
         """Have dead versions of rows removed now from those tables that this role may vacuum; the server does the
-        others by itself in time (autovacuum)."""
+        others by itself in time (autovacuum). Remove objects that no row names.
+
+        Raises:
+            StoreUnavailableError: the object store does not answer; the rest is done.
+        """
         self.settle()
         connection = self.server.take()
         try:
@@ -427,6 +438,22 @@ class PostgresStore(PostgresReader):
                 vacuum(connection)
         finally:
             self.server.give(connection)
+        if self.objects is not None and not self.server.read_only:
+            self.objects.sweep(named_of(self.ask))
+
+    def tidy(self) -> None:
+        """Begin what is due: copies on this machine of images that are gone, whoever erased them, go as well."""
+        if self.objects is not None and not self._closed and self.objects.is_due():
+            threading.Thread(target=self._tidy, name="scrubjay-objects", daemon=True).start()
+
+    def _tidy(self) -> None:
+        if self.objects is not None:
+            with suppress(Error):  # the database is away, or was closed: the next time is soon enough
+                self.objects.tidy(named_of(self.ask))
+
+    def stats(self) -> dict[str, int]:
+        """Return counts of this process, of all collections together."""
+        return {} if self.objects is None else self.objects.stats()
 
     def size_bytes(self) -> int:
         """Return how many bytes the tables and their indexes take, of all collections together."""

@@ -26,12 +26,14 @@ from scrubjay.payload import is_pending
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.keys.sealing import RowBox
+from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
-from scrubjay.store.postgres.care import drop_collection, forget_deleted, write_image
+from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
+from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
 from scrubjay.store.postgres.notes import write_note
@@ -97,8 +99,15 @@ class PostgresTransaction:
             None  # ids that were asked for, rows
         )
         self._changed_beside: dict[tuple[str, str, str], None] = {}
+        self.objects: ObjectStore | None = None
+        """Where large images are kept; None: in their rows."""
         self.beside: Any = None
         """What a layer above writes its rows by."""
+
+    @property
+    def dropped(self) -> list[bytes]:
+        """The hashes of objects that no image is any more once this is committed."""
+        return self._turns.dropped
 
     @property
     def sealer(self) -> Sealer:
@@ -527,6 +536,13 @@ class PostgresTransaction:
         )
         scopes = [scope_of(*row) for row in found]
         self._turns.begin(scopes)
+        if scopes:
+            numbers = [key_of(one).number for one in scopes]
+            self._turns.drop_images(
+                "home = %s AND collection = %s AND scope = ANY(%s)",
+                (home, self._turns.collection, numbers),
+                home=home,
+            )
         asked, asked_names = agreeing(scope, exact=exact)
         self._delete_notes(f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home)
         if scope.user is None and scope.agent is None:
@@ -537,7 +553,7 @@ class PostgresTransaction:
         key, state = key_of(scope), self._turns.state(scope)
         before = replace(state)
         place = (key.home, self._turns.collection, key.number)
-        for table in ("sj_document", "sj_image", "sj_tombstone", "sj_staged"):
+        for table in ("sj_document", "sj_tombstone", "sj_staged"):
             self.batch.add(f"DELETE FROM {table} WHERE {PLACE}", place, home=key.home)
         self._delete_notes(PLACE, place, key.home)
         state.version = state.horizon = self._turns.next(key.home)
@@ -604,12 +620,16 @@ class PostgresTransaction:
     ) -> None:
         """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one."""
         if self.images_belong and can_hold(scope):
-            write_image(self._turns, scope, version, chunks, replace=replace)
+            write_image(self._turns, scope, version, chunks, replace=replace, objects=self.objects)
 
     def drop_image(self, key: Any) -> None:
         """Delete the image of the scope with this key."""
         place = (key.home, self._turns.collection, key.number)
-        self.batch.add(f"DELETE FROM sj_image WHERE {PLACE}", place, home=key.home)
+        self._turns.drop_images(PLACE, place, home=key.home)
+
+    def drop_images(self, condition: str, tenant: str) -> None:
+        """Delete the images of a locked tenant, of all collections, that a condition with its name admits."""
+        self._turns.drop_images(condition, (tenant,), home=tenant)
 
     def forget_deleted(self) -> None:
         """Drop the ids of deleted documents of all collections, and every image that needs them."""

@@ -75,6 +75,8 @@ class Turns:
         self._keys: dict[str, DataKey | None] = {}  # home -> its data key; its row is locked
         self.sealer = Sealer(opening, batch, self._keys, self.lock, self._begin)
         self._all = [self]  # of all collections that the transaction writes to
+        self.dropped: list[bytes] = []
+        """The hashes of objects that no image is any more once the transaction is committed."""
         self.notes = Notes(batch, self.sealer)
 
     def beside(self, collection: int) -> Turns:
@@ -82,7 +84,7 @@ class Turns:
         other = Turns(self.batch, collection, self._lineage, self.sealer.opening)
         other._last, other._taken, other._dropped = self._last, self._taken, self._dropped
         other._keys, other.sealer, other.notes = self._keys, self.sealer, self.notes
-        other._all = self._all
+        other._all, other.dropped = self._all, self.dropped
         self._all.append(other)
         call, parameters = holding_model(collection)
         self.batch.add(f"SELECT {call}", parameters)
@@ -186,6 +188,7 @@ class Turns:
                 for row in self.batch.ask(*ends_of(self.collection, key_of(scope)), home=home):
                     touched.counted.exchange(*row)
             put_in_place(self.batch, self.collection, key_of(scope))
+            self.drop_images(PLACE, (home, self.collection, key_of(scope).number), home=home)
             ((touched.vectors,),) = self.batch.ask(*vectors_of(self.collection, key_of(scope)), home=home)
             touched.version = touched.horizon = self.next(home)
             touched.is_changed = True
@@ -236,6 +239,16 @@ class Turns:
         for key, state in self.changed():
             self.batch.add(*self._statement_of(key, state), home=key.home)
             state.is_new = False
+
+    def drop_images(
+        self, condition: str, parameters: Sequence[Any], *, home: str, but: Sequence[bytes] = ()
+    ) -> None:
+        """Delete the images of a home that a condition admits; those of their objects that are not among `but` are left
+        to be removed."""
+        found = self.batch.ask(
+            f"DELETE FROM sj_image WHERE {condition} RETURNING object", parameters, home=home
+        )
+        self.dropped += [bytes(digest) for (digest,) in found if digest is not None and digest not in but]
 
     def drop_home(self, home: str) -> None:
         """Leave no row of a locked home, whose tenant's name is erased. A writer that waits for it makes one anew."""

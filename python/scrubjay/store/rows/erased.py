@@ -19,6 +19,7 @@ __all__ = [
     "ErasureReport",
     "Sought",
     "byte_needles",
+    "first_hits",
     "name_needles",
     "search_files",
     "sought_for",
@@ -40,11 +41,13 @@ class ErasureReport:
         n_bytes: how many bytes were searched: of the files, or of the values in a database.
         n_sequences: how many byte sequences were looked for.
         found: for each that is there: the file, the position, and which sequence (its index among those given). In a
-            database: the table and column ("sj_document.text"), in how many rows, and which sequence.
+            database: the table and column ("sj_document.text"), in how many rows, and which sequence; of an object or
+            its copy its address, the position, and which sequence.
         proof: what is proved where nothing was found: "bytes", that no byte of the files has it; "rows", that no row of
-            the database does.
+            the database does; "rows and objects", that no object of its object store does, either.
         not_covered: where copies may be that this does not show, in words.
         tables: of a database, the tables that were searched.
+        n_objects: how many objects, and copies of them on this machine, were searched.
     """
 
     files: tuple[Path, ...]
@@ -54,6 +57,7 @@ class ErasureReport:
     proof: str = "bytes"
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
+    n_objects: int = 0
 
     @property
     def clean(self) -> bool:
@@ -160,8 +164,8 @@ def search_files(
     found: list[tuple[Path, int, int]] = []
     n_bytes = 0
     searched = []
-    pieces, folded = sought_for(needles, names)
-    longest = max((len(piece) for piece, _ in pieces + folded), default=1)
+    sought = sought_for(needles, names)
+    longest = max((len(piece) for piece, _ in sought.exact + sought.folded), default=1)
     for path in paths:
         if not path.exists():
             continue
@@ -170,13 +174,18 @@ def search_files(
         n_bytes += os.fstat(descriptor).st_size
         first: dict[int, int] = {}
         for start, data in _windows(descriptor, longest):
-            lower = data.lower() if folded else b""
-            for where, some in ((data, pieces), (lower, folded)):
-                for piece, number in some:
-                    if number not in first and (at := where.find(piece)) >= 0:
-                        first[number] = start + at
+            first_hits(data, start, sought, first)
         found.extend((path, at, number) for number, at in sorted(first.items()))
     return ErasureReport(tuple(searched), n_bytes, len(needles) + len(names), tuple(found))
+
+
+def first_hits(data: bytes, start: int, sought: Sought, first: dict[int, int]) -> None:
+    """Note in `first` (which -> where) what is in data that begins at `start` and was not found before."""
+    lower = data.lower() if sought.folded else b""
+    for where, some in ((data, sought.exact), (lower, sought.folded)):
+        for piece, number in some:
+            if number not in first and (at := where.find(piece)) >= 0:
+                first[number] = start + at
 
 
 def _pieces(needle: bytes) -> list[bytes]:

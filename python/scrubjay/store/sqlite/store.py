@@ -423,6 +423,10 @@ class SqliteStore(ReadingStore):
             )
             return found.fetchone() is not None
 
+    def stats(self) -> dict[str, int]:
+        """Return nothing: a file has no counts beside those that every store has."""
+        return {}
+
     def size_bytes(self) -> int:
         """Return how many bytes the files have together."""
         return sum(size_of(path) for path in self.files())

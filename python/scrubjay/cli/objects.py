@@ -1,0 +1,59 @@
+"""Where an index in a database keeps large images: what the command line or the environment says of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from scrubjay.cli.options import positive
+from scrubjay.cli.reading import InputError
+from scrubjay.store.objects.objects import Objects
+from scrubjay.store.postgres.address import is_address
+
+__all__ = ["add_objects", "objects_of"]
+
+_URL, _CACHE, _CACHE_MB = "SCRUBJAY_OBJECTS", "SCRUBJAY_OBJECT_CACHE", "SCRUBJAY_OBJECT_CACHE_MB"
+
+
+def add_objects(parser: argparse.ArgumentParser) -> None:
+    """Add --objects, --object-cache and --object-cache-mb."""
+    group = parser.add_argument_group(
+        "object store: of an index in a database, the same for every process (every command takes it from "
+        f"{_URL}, {_CACHE} and {_CACHE_MB}, too)"
+    )
+    group.add_argument(
+        "--objects",
+        metavar="URL",
+        help="where images of more than 1 MB are kept: s3://bucket/path, gs://, az://, file:///folder (default: in the "
+        "database)",
+    )
+    group.add_argument("--object-cache", metavar="FOLDER", help="of copies on this machine (default: none)")
+    group.add_argument(
+        "--object-cache-mb", type=positive, metavar="MB", help="that they may take (default: 1024)"
+    )
+
+
+def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Objects | None:
+    """Return the object store of an index by its name; None: it is a file, or nothing names a place.
+
+    Raises:
+        InputError: the environment gives a size that is no number, or the command line a place for a file's images.
+    """
+    if not is_address(index):
+        if getattr(arguments, "objects", None):
+            raise InputError(f"--objects: expected an index in a database beside it, got {index}")
+        return None
+
+    def given(name: str, variable: str) -> str | None:
+        return getattr(arguments, name, None) or os.environ.get(variable) or None
+
+    url, cache = given("objects", _URL), given("object_cache", _CACHE)
+    size = getattr(arguments, "object_cache_mb", None)
+    if size is None and (text := os.environ.get(_CACHE_MB)):
+        try:
+            size = positive(text)
+        except argparse.ArgumentTypeError as error:
+            raise InputError(f"{_CACHE_MB}: {error}") from None
+    if url is None:
+        return None
+    return Objects(url, cache=cache) if size is None else Objects(url, cache=cache, cache_bytes=size << 20)

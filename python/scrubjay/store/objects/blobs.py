@@ -1,0 +1,105 @@
+"""A place for blobs: what an object store is asked for, and the local folder that is one.
+
+Nothing that is kept in such a place is the truth. Whoever reads a blob knows its length and its hash, so a place may
+lose blobs, cut them short or mix them up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from scrubjay.whole_files import beside
+
+__all__ = ["Blob", "Blobs", "Folder"]
+
+
+class Blob(NamedTuple):
+    """One blob of a listing: its name, its length, and for how many seconds it has been there."""
+
+    name: str
+    n_bytes: int
+    age: float
+
+
+class Blobs(Protocol):
+    """A place for blobs. Names are paths of letters, digits, dots and dashes. Any thread may use it.
+
+    Raises (all methods):
+        FileNotFoundError: there is no such blob.
+        OSError: the place does not answer, or refuses.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages: without secrets."""
+        ...
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a blob, which appears whole or not at all; one of this name is replaced."""
+        ...
+
+    def get(self, name: str, n_bytes: int) -> bytes:
+        """Return the first `n_bytes` of a blob, fewer if it is shorter."""
+        ...
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete those of these blobs that are there."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[Blob]:
+        """Yield the blobs below a folder, in any order."""
+        ...
+
+
+class Folder:
+    """A folder of files, for their owner's eyes (mode 0600). It is made with the first blob.
+
+    Args:
+        path: of the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def place(self) -> str:
+        """The folder as an address."""
+        return self._path.absolute().as_uri()
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a blob; after a loss of power it may be a file of the right length with other bytes."""
+        path = self._path / name
+        if not path.parent.is_dir():
+            self._make(path.parent)
+        with beside(path, replace=True) as fresh:
+            fresh.write_bytes(data)
+
+    def _make(self, folder: Path) -> None:
+        for one in reversed([folder, *folder.parents]):
+            if not one.is_dir():
+                one.mkdir(mode=0o700, exist_ok=True)
+
+    def get(self, name: str, n_bytes: int) -> bytes:
+        """Return the first `n_bytes` of a blob, fewer if it is shorter."""
+        with (self._path / name).open("rb", buffering=0) as file:
+            return file.read(n_bytes)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete those of these blobs that are there."""
+        for name in names:
+            (self._path / name).unlink(missing_ok=True)
+
+    def list(self, prefix: str) -> Iterator[Blob]:
+        """Yield the blobs below a folder, also what a process left unfinished that was killed."""
+        now = time.time()
+        for path in (self._path / prefix).rglob("*"):
+            try:
+                status = path.stat()
+                if path.is_file():
+                    name = path.relative_to(self._path).as_posix()
+                    yield Blob(name, status.st_size, now - status.st_mtime)
+            except FileNotFoundError:  # deleted meanwhile
+                continue

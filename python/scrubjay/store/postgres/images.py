@@ -1,0 +1,161 @@
+"""Images in a database: in its rows, or, if they are large, in an object store that its rows name.
+
+An object is put there before anything is locked, and named by the transaction that makes it the scope's image. What no
+row names any more is removed once that is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from time import monotonic
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.keys.encryption import Box
+from scrubjay.store.keys.sealing import sealed_image
+from scrubjay.store.objects.objects import GRACE_SECONDS, ObjectStore
+from scrubjay.store.postgres.keys import Key, key_of
+from scrubjay.store.postgres.sealing import table_of
+from scrubjay.store.postgres.server import IDLE_SECONDS
+from scrubjay.store.postgres.turns import PLACE, Turns
+from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.rows.decoding import marked
+
+__all__ = ["has_objects", "image_chunks", "named_of", "write_image"]
+
+_MAX_BYTES = 1 << 30  # of one chunk, whatever a row says
+_HEAD_BYTES = 2  # of an object, which its row has: whether it is sealed
+
+
+def image_chunks(
+    rows: Sequence[Sequence[Any]], objects: ObjectStore | None, *, past_cache: bool
+) -> list[bytes | memoryview] | None:
+    """Return the chunks of an image, of its rows (data, object, n_bytes); None: an object cannot be had now.
+
+    Raises:
+        CorruptIndexError: an object is missing, or is not what was put there.
+    """
+    chunks: list[bytes | memoryview] = []
+    for data, digest, n_bytes in rows:
+        if digest is not None:
+            if not isinstance(n_bytes, int) or not _HEAD_BYTES <= n_bytes <= _MAX_BYTES or len(digest) != 32:
+                raise CorruptIndexError("an image names an object that cannot be one")
+            if objects is None:
+                return None
+            data = objects.get(bytes(digest), n_bytes, past_cache=past_cache)
+            if data is None:
+                return None
+        chunks.append(data)
+    return chunks
+
+
+def write_image(
+    turns: Turns,
+    scope: Scope,
+    version: int,
+    chunks: Sequence[bytes],
+    *,
+    replace: bool,
+    objects: ObjectStore | None,
+) -> None:
+    """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one.
+
+    What the object store does not take now goes into the rows; an image of the same version that it has stays.
+    """
+    batch, key, started = turns.batch, key_of(scope), monotonic()
+    place = (key.home, turns.collection, key.number)
+    chunks = marked(scope, version, chunks)
+    digests: list[bytes | None] = [None] * len(chunks)
+    ahead: Box | None = None
+    large = objects is not None and any(map(objects.takes, chunks))
+    if objects is not None and large:
+        if not _is_wanted(turns, key, version, replace):
+            return
+        ahead = None if turns.sealer.ring is None else turns.sealer.opening.box(scope.tenant, None)
+        chunks = _sealed(turns, ahead, scope, version, chunks)
+        batch.ask("SET LOCAL idle_in_transaction_session_timeout = 0")  # nothing is locked yet
+        digests = [objects.put(chunk) if objects.takes(chunk) else None for chunk in chunks]
+        batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
+    box = None
+    if turns.sealer.ring is not None:
+        turns.begin([scope])  # who writes to the scope meanwhile would not know of the image in its digest
+        box = turns.sealer.current(scope.tenant, make=False)
+    is_short = objects is None or any(
+        digest is None and objects.takes(chunk) for digest, chunk in zip(digests, chunks, strict=True)
+    )
+    if not _is_wanted(turns, key, version, replace, lock=True, keep_objects=is_short):
+        return
+    if large and (_id(box) != _id(ahead) or monotonic() - started > GRACE_SECONDS / 2):
+        return  # the tenant got another key, or somebody may sweep what was put there
+    if not large:
+        chunks = _sealed(turns, box, scope, version, chunks)
+    turns.drop_images(PLACE, place, home=key.home, but=[one for one in digests if one is not None])
+    if box is not None:
+        turns.picture(box, key, version)
+    for i, (data, digest) in enumerate(zip(chunks, digests, strict=True)):
+        n_bytes = None if digest is None else len(data)
+        kept = data if digest is None else data[:_HEAD_BYTES]
+        batch.add(
+            "INSERT INTO sj_image(home, collection, scope, ordinal, n_chunks, version, data, object, n_bytes) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %b, %s, %s)",
+            (*place, i, len(chunks), version, kept, digest, n_bytes),
+            home=key.home,
+        )
+
+
+def _sealed(
+    turns: Turns, box: Box | None, scope: Scope, version: int, chunks: Sequence[bytes]
+) -> Sequence[bytes]:
+    if box is None:
+        return chunks
+    return sealed_image(box, table_of(turns.collection, "sj_image"), scope, version, chunks)
+
+
+def _id(box: Box | None) -> bytes | None:
+    return None if box is None else box.id
+
+
+def _is_wanted(
+    turns: Turns, key: Key, version: int, replace: bool, *, lock: bool = False, keep_objects: bool = False
+) -> bool:
+    """Whether an image of a version would be of use; with `lock` nobody else writes one before the transaction ends.
+
+    With `keep_objects` one of the same version that is in the object store is good enough.
+    """
+    place = (key.home, turns.collection, key.number)
+    found = turns.batch.ask(
+        "SELECT horizon, version, embedding = (SELECT c.embedding FROM sj_collection c WHERE c.collection = "
+        "s.collection) FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s"
+        + (" FOR NO KEY UPDATE" if lock else ""),  # two processes write one image after the other
+        place,
+        home=key.home,
+    )
+    if not found or not found[0][0] <= version <= found[0][1] or not found[0][2]:
+        return False
+    newest, is_object = turns.batch.ask(
+        f"SELECT max(version), bool_or(object IS NOT NULL) FROM sj_image WHERE {PLACE}", place, home=key.home
+    )[0]
+    if newest is None:
+        return True
+    replaces_equal = replace and not (is_object and keep_objects)
+    return bool(newest + (not replaces_equal) <= version)
+
+
+def named_of(ask: Callable[..., list[tuple[Any, ...]]]) -> Callable[[Sequence[bytes]], Collection[bytes]]:
+    """Return what says which hashes of objects the rows of any collection name.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows.
+    """
+
+    def named(digests: Sequence[bytes]) -> Collection[bytes]:
+        found = ask("SELECT object FROM sj_image WHERE object = ANY(%s)", (list(digests),), home=EVERY_HOME)
+        return {bytes(digest) for (digest,) in found}
+
+    return named
+
+
+def has_objects(ask: Callable[..., list[tuple[Any, ...]]]) -> bool:
+    """Whether any image is in an object store."""
+    return bool(ask("SELECT 1 FROM sj_image WHERE object IS NOT NULL LIMIT 1", home=EVERY_HOME))
