@@ -34,6 +34,7 @@ ROUNDS_A_FILE = 30
 ROUNDS_IN_THE_CLEAR = 6  # of a file, before there are keys
 THOROUGH_EVERY = 5
 LONGEST_SECONDS = 0.1  # that a child works
+_TIMES = {"statement": 2, "commit": 2, "zeroing": 10}  # as long, for a child that kills itself
 GIVE_UP_SECONDS = 120.0  # that a child may take to open and to judge, on a busy machine
 
 
@@ -120,7 +121,9 @@ class Rounds:
             if judged and rng.random() < 0.15:
                 beside.append(self._compactor(orders))
             if judged:
-                child.listen(orders.delay if orders.kill == "timer" else 2 * LONGEST_SECONDS)
+                child.listen(
+                    orders.delay if orders.kill == "timer" else LONGEST_SECONDS * _TIMES[orders.kill]
+                )
         lines = child.kill()
         for other in beside:
             other.listen(0.005)

@@ -17,7 +17,7 @@ from scrubjay.store.engine import DurableEngine
 from tests.crash import workload
 from tests.crash.both_workload import EMBEDDERS, World, status_of
 from tests.data.keys import provider
-from tests.memory.model import Entry, key_of, seen_from
+from tests.memory.model import key_of, seen_from
 from tests.memory.setting import EVERYWHERE, ONE_AT_A_TIME, Clock
 
 ALL = 1000  # more than there is
@@ -109,20 +109,23 @@ def _records(memory: Memory) -> list[tuple[Any, ...]]:
     """Return every record by what does not depend on its id."""
     found = []
     for scope in EVERYWHERE:
-        for record in memory.list(scope, hidden=True, exact=True):
-            found.append(
-                (record.kind, key_of(record.scope), record.text, status_of(record.kind, record.status))
+        for one in memory.list(scope, hidden=True, exact=True):
+            about = (
+                (one.subject.lower(), one.predicate) if one.kind == "fact" else (getattr(one, "key", ""), "")
             )
+            end = getattr(one, "expires_at", None)
+            until = None if end is None else round(end.timestamp() * 1_000_000)
+            status = status_of(one.kind, one.status)
+            found.append((one.kind, key_of(one.scope), one.text, status, about, str(until)))
     return sorted(found)
 
 
 def _expected_records(world: World) -> list[tuple[Any, ...]]:
     found = []
-    for one in [*world.model.entries, *world.model.rules]:
-        if isinstance(one, Entry):
-            found.append((one.kind, one.key, one.text, one.status))
-        else:
-            found.append(("policy", (one.tenant, "", ""), one.text, one.status))
+    for one in world.model.entries:
+        found.append((one.kind, one.key, one.text, one.status, one.topic, str(one.until)))
+    for rule in world.model.rules:
+        found.append(("policy", (rule.tenant, "", ""), rule.text, rule.status, (rule.key, ""), "None"))
     return sorted(found)
 
 

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from scrubjay import Scope
+from scrubjay.memory import FactCandidate
 from tests.crash.both import _states
-from tests.crash.both_workload import Step, World, now, step
+from tests.crash.both_judge import judge, open_memory
+from tests.crash.both_workload import Step, World, _fact_in, now, step
+from tests.memory.setting import Clock
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "60"))
@@ -114,6 +118,22 @@ def test_of_what_was_done_at_once_any_part_may_be_there() -> None:
     one = Step("together", lambda memory: None, lambda world: None, tuple(map(part, "abc")))
     found = ["".join(run for _, run in world.runs) for world in _states(World(), one, {1})]
     assert found == ["b", "ba", "bc", "bac"]
+
+
+def test_the_judge_tells_worlds_apart_by_what_a_fact_is_about(tmp_path: Path) -> None:
+    """Said again with a subject, a fact that had none belongs to a slot, and holds and reads as before."""
+    scope, worlds, clock = Scope("acme", user="jane"), [World(), World()], Clock(now(0))
+    memory = open_memory(tmp_path / "both.scrubjay", clock, "normal", False, worlds)
+    for number, topic in enumerate([("", ""), ("Ann", "sails")]):
+        candidate = FactCandidate("oak f1", *topic)
+        clock.now = now(number)
+        memory.propose(candidate, scope=scope, source="r1")
+        for world in worlds[number:]:
+            world.model.now = now(number)
+            _fact_in(world, candidate, scope, "r1", number)
+    worlds[0].model.now = now(1)
+    assert judge(memory, worlds, thorough=False) == 1
+    memory.close()
 
 
 KEY = ("acme", "", "")
