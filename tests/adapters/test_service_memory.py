@@ -102,6 +102,22 @@ def caller(index: Index) -> Caller:
 # ---------------------------------------------------------------------- the same records as Python's
 
 
+def test_a_note_under_a_legal_hold_is_neither_deleted_nor_rewritten(index: Index, caller: Caller) -> None:
+    index.upsert("n1", "evidence", scope=JANE)
+    with Memory(index) as memory:
+        memory.admin.hold(JANE, reason="case 17", by="legal")
+    place = "/v1/memories/n1?tenant=acme&user=jane"
+    for answer in (
+        caller.client.delete(place),
+        caller.client.put("/v1/memories/n1", json={"text": "rewritten", "scope": J}),
+        caller.client.patch("/v1/memories/n1", json={"scope": J, "metadata": {"a": 1}}),
+        caller.client.post("/v1/erase", json={"scope": J}),
+        caller.client.post("/v1/memory/forget", json={"scope": J}),
+    ):
+        assert answer.status_code == 409 and answer.json()["error"]["code"] == "held", answer.text
+    assert [record.text for record in index.list(JANE)] == ["evidence"]
+
+
 def test_what_is_proposed_is_what_python_sees(index: Index, caller: Caller) -> None:
     (first,) = caller.propose(OSLO, source={"run": "chat-7", "turn": 3, "author": "jane"})
     assert (first["status"], first["kind"], first["active"]) == ("written", "fact", True)

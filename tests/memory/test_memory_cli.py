@@ -225,4 +225,9 @@ def test_what_is_decided_of_records_and_scopes(run) -> None:
     assert "case 17" in run("holds", "--tenant", "acme")
     assert "case 17" in run("forget", "--yes", *JANE, code=2)
     assert "released" in run("release", *JANE)
-    assert "no hold" in run("release", *JANE, code=2)
+    assert "no such hold" in run("release", *JANE, code=2)
+    run("hold", "--reason", "tax", "--name", "18", *JANE)
+    run("hold", "--reason", "case 17", *JANE)
+    assert "name: expected that of one of the holds" in run("release", *JANE, code=2)
+    run("release", "--name", "18", *JANE)
+    assert [one["name"] for one in run("holds", *JANE, "--json")] == ["case 17"]

@@ -168,9 +168,11 @@ def _add_care(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     revoke = _command(below, "revoke", "take a record out of force; it stays in histories", ("id", "of it"))
     hold = _command(below, "hold", "keep everything of a scope from being forgotten, deleted or changed")
-    release = _command(below, "release", "release the hold on exactly this scope")
+    release = _command(below, "release", "release a hold on exactly this scope")
     _command(below, "holds", "show the holds on the scopes of a tenant")
     for one in (revoke, hold):
         one.add_argument("--reason", required=True, help="kept with it, and shown")
+    hold.add_argument("--name", help="of the hold, by which it is released; else the reason is its name")
+    release.add_argument("--name", help="of the hold, if there are several on the scope")
     for one in (confirm, revoke, hold, release):
         one.add_argument("--by", default="command line", help="who decided it")
