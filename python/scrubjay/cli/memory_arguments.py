@@ -47,6 +47,7 @@ def _command(
 def _add_add(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add = _command(below, "add", "remember something; the file is made if there is none")
     add.add_argument("text", metavar="TEXT", nargs="?", default="", help="what to remember")
+    add.set_defaults(late="text")  # it may stand behind options, too, which argparse does not see
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
     add.add_argument(
