@@ -41,12 +41,12 @@ class MemoryAdmin:
     >>> from scrubjay.memory import Memory
     >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
     >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
-    ...     memory.admin.hold(jane, reason="case 17", by="legal")
+    ...     name = memory.admin.hold(jane, reason="case 17", by="legal")
     ...     try:
     ...         memory.forget(jane)
     ...     except HeldError as error:
     ...         print(error.reason)
-    ...     print(memory.admin.release(jane, by="legal"), memory.forget(jane).total)
+    ...     print(memory.admin.release(jane, by="legal", name=name), memory.forget(jane).total)
     case 17
     True 0
     >>> folder.cleanup()
