@@ -7,16 +7,43 @@ import sqlite3
 from scrubjay._native import Scope
 from scrubjay.store.rows.holds import TABLE, Held, check_held, is_held
 
-__all__ = ["Holds"]
+__all__ = ["HoldTable", "Holds"]
+
+
+class HoldTable:
+    """Whether a file has the table of holds. One for all transactions of a store, in the writer's turn.
+
+    A file without a memory has none: then the number that SQLite gives its schema is all that a write looks at.
+    """
+
+    def __init__(self) -> None:
+        self._is_there = False
+        self._schema: int | None = None  # when it was looked for last
+
+    def is_there(self, connection: sqlite3.Connection) -> bool:
+        """Whether it is there now. It is never dropped."""
+        if not self._is_there:
+            (schema,) = connection.execute("PRAGMA schema_version").fetchone()
+            if schema != self._schema:
+                found = connection.execute(
+                    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (TABLE,)
+                ).fetchone()
+                self._is_there, self._schema = found is not None, schema
+        return self._is_there
 
 
 class Holds:
-    """What is held. For one transaction, which nobody else's hold can come into."""
+    """What is held. For one transaction, which nobody else's hold can come into.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    Args:
+        connection: of the transaction.
+        table: what the store knows of the table; None: nothing.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, table: HoldTable | None = None) -> None:
         self._connection = connection
+        self._table = HoldTable() if table is None else table
         self._known: dict[str, list[Held]] = {}
-        self._has_table: bool | None = None
 
     def of(self, tenant: str) -> list[Held]:
         """Return the holds of a tenant, in the order in which they were set."""
@@ -26,12 +53,7 @@ class Holds:
         return found
 
     def _read(self, tenant: str) -> list[Held]:
-        if self._has_table is None:
-            table = self._connection.execute(
-                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (TABLE,)
-            ).fetchone()
-            self._has_table = table is not None
-        if not self._has_table:
+        if not self._table.is_there(self._connection):
             return []
         rows = self._connection.execute(
             f"SELECT user, agent, reason FROM {TABLE} WHERE tenant = ? ORDER BY at, user, agent, reason",

@@ -41,7 +41,7 @@ from scrubjay.store.sqlite.connections import (
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.feedback import read_notes, write_note
 from scrubjay.store.sqlite.foreign import check_place, recognised
-from scrubjay.store.sqlite.holds import Holds
+from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.migration import migrate
@@ -87,6 +87,7 @@ class SqliteStore(ReadingStore):
         self.cipher = Cipher(ring, self.reading_connection)
         self.path = path
         self.collection = collection
+        self._holds = HoldTable()
         self._busy_seconds = busy_seconds
         self.write_lock = threading.RLock()
         """The writer's turn."""
@@ -237,7 +238,7 @@ class SqliteStore(ReadingStore):
                     if not wait:
                         self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
                 self.cipher.begin(self._writer)
-                holds = None if self.collection == OWNED else Holds(self._writer)
+                holds = None if self.collection == OWNED else Holds(self._writer, self._holds)
                 transaction = Transaction(self._writer, self.tables, self.cipher, holds=holds)
                 yield transaction
                 if not transaction.committed:
