@@ -122,13 +122,20 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
         assert GET in client.instructions and await offered(client) == NEW
         assert await ask(client, GET) == {
             "policies": [
-                {"id": ids["refunds"], "key": "refunds", "version": 1, "text": "Never promise refunds."}
+                {
+                    "id": ids["refunds"],
+                    "key": "refunds",
+                    "version": 1,
+                    "text": "Never promise refunds.",
+                    "value": "Never promise refunds.",
+                }
             ],
             "preferences": [
                 {
                     "id": ids["guess"],
                     "key": "guess",
                     "text": LIKES,
+                    "value": LIKES,
                     "source": "inferred",
                     "confidence": 0.6,
                 },
@@ -136,6 +143,7 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
                     "id": ids["tone"],
                     "key": "tone",
                     "text": "Answer briefly.",
+                    "value": "Answer briefly.",
                     "source": "admin_set",
                     "confidence": 1.0,
                 },
@@ -145,6 +153,14 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
         assert (made["key"], made["source"], made["confidence"]) == ("language", "user_stated", 1.0)
         again = await ask(client, "set_preference", key="language", text="german, please")
         assert again == made  # the same is known
+        valued = await ask(client, "set_preference", key="page", value={"size": 25})
+        assert (valued["value"], valued["text"]) == ({"size": 25}, '{"size": 25}')
+        both = await ask(client, "set_preference", key="page", text="Short pages.", value=10)
+        known = await ask(client, GET)
+        assert [(one["text"], one["value"]) for one in known["preferences"] if one["id"] == both["id"]] == [
+            ("Short pages.", 10)
+        ]
+        await ask(client, "delete_preference", key="page")
         new = await ask(client, "set_preference", key="language", text="Danish, please.")
         assert new["id"] != made["id"]
         assert await ask(client, "delete_preference", key="guess") == {"deleted": 1}
@@ -236,7 +252,9 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("set_preference", {"key": "tone", "text": "x" * 20_001}, "text"),
     ("set_preference", {"key": 7, "text": "x"}, "key"),
     ("set_preference", {"key": "tone", "text": ["x"]}, "text"),
-    ("set_preference", {"key": None, "text": None}, "text"),
+    ("set_preference", {"key": None, "text": None}, "key"),
+    ("set_preference", {"key": "tone", "value": None}, "text, value"),
+    ("set_preference", {"key": "tone", "value": "x" * 20_001}, "value"),
     ("delete_preference", {}, "key"),
     ("delete_preference", {"key": ""}, "key"),
     ("delete_preference", {"key": "k" * 501}, "key"),

@@ -196,6 +196,19 @@ def test_what_an_administrator_does_is_off_by_default(index: Index, server: Memo
         MemoryServer(Index(), JANE, admin=True)
 
 
+def test_times_of_found_facts_are_iso_8601(index: Index) -> None:
+    server = MemoryServer(index, Scope("acme", user="jane"))
+    with Memory(index) as memory:
+        fact = FactCandidate(
+            "Jane lived in Oslo", "Jane", "lives in", valid_from="2025-01-01", valid_until="2090-01-01"
+        )
+        memory.propose(fact, scope=JANE, source="r")
+        memory.index.upsert("n", "Oslo notes", scope=JANE, metadata={"valid_from": 5})
+    found = {one["kind"]: one["metadata"] for one in ask(server, "search_memories", query="Oslo")["memories"]}
+    assert found["fact"]["valid_from"] == "2025-01-01T00:00:00+00:00"
+    assert found["fact"]["valid_until"] == "2090-01-01T00:00:00+00:00" and found["note"]["valid_from"] == 5
+
+
 def test_a_hold_keeps_memories_until_it_is_released(index: Index) -> None:
     server = MemoryServer(index, JANE, admin=True)
     id = ask(server, "remember", content="Jane sails")["id"]

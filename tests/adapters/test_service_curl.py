@@ -20,7 +20,14 @@ from tests.adapters.serving import Serving
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "service.md"
 ADDRESS = "http://127.0.0.1:8421"
-VERBS = ["propose", "recall", "assemble", "forget", "recall"]
+VERBS = [
+    "propose",
+    "recall",
+    "assemble",
+    *(f"sessions/{verb}" for verb in ("record", "assemble", "distil", "close")),
+    "forget",
+    "recall",
+]
 
 
 def commands() -> list[tuple[str, str]]:
@@ -33,7 +40,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 def test_the_page_stores_recalls_assembles_and_forgets() -> None:
-    assert [re.findall(r"/v1/memory/(\w+)", command) for command, _ in commands()] == [
+    assert [re.findall(r"/v1/memory/([\w/]+)", command) for command, _ in commands()] == [
         [verb] for verb in VERBS
     ]
     assert all(ADDRESS in command for command, _ in commands())

@@ -7,6 +7,7 @@ import dataclasses
 import http.client
 import json
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -100,6 +101,28 @@ def caller(index: Index) -> Caller:
 
 
 # ---------------------------------------------------------------------- the same records as Python's
+
+
+def test_times_of_hits_are_iso_8601(caller: Caller) -> None:
+    caller.propose({**OSLO, "valid_from": "2025-01-01"})
+    (hit,) = caller.post("/recall", text="Oslo")["hits"]
+    assert hit["metadata"]["valid_from"] == "2025-01-01T00:00:00+00:00"
+
+
+def test_a_note_under_a_legal_hold_is_neither_deleted_nor_rewritten(index: Index, caller: Caller) -> None:
+    index.upsert("n1", "evidence", scope=JANE)
+    with Memory(index) as memory:
+        memory.admin.hold(JANE, reason="case 17", by="legal")
+    place = "/v1/memories/n1?tenant=acme&user=jane"
+    for answer in (
+        caller.client.delete(place),
+        caller.client.put("/v1/memories/n1", json={"text": "rewritten", "scope": J}),
+        caller.client.patch("/v1/memories/n1", json={"scope": J, "metadata": {"a": 1}}),
+        caller.client.post("/v1/erase", json={"scope": J}),
+        caller.client.post("/v1/memory/forget", json={"scope": J}),
+    ):
+        assert answer.status_code == 409 and answer.json()["error"]["code"] == "held", answer.text
+    assert [record.text for record in index.list(JANE)] == ["evidence"]
 
 
 def test_what_is_proposed_is_what_python_sees(index: Index, caller: Caller) -> None:
@@ -629,7 +652,11 @@ def test_records_are_listed_by_status(caller: Caller) -> None:
     assert [one["kind"] for one in waiting] == ["policy"]
     past = caller.post("/list", hidden=True, statuses=["superseded", "revoked"])["records"]
     assert [one["content"] for one in past] == ["Jane lives in Oslo"]
-    assert caller.post("/list", statuses=["superseded"])["records"] == []  # not in force
+    assert (
+        caller.post("/list", statuses=["superseded", "revoked"])["records"] == past
+    )  # whoever names them is given them
+    now = datetime.now(timezone.utc).isoformat()
+    assert caller.post("/list", statuses=["superseded"], as_of=now)["records"] == []  # none was in force then
     first = caller.post("/list", hidden=True, statuses=["active"], limit=2)
     second = caller.post("/list", hidden=True, statuses=["active"], limit=2, cursor=first["next_cursor"])
     texts = [one["content"] for one in (*first["records"], *second["records"])]

@@ -56,6 +56,7 @@ ABOUT_FILES = {
     "test_a_backup_has_them": "a backup is a copy of the file",
     "test_numbers_of_policies_go_on_after_an_upgrade": "no database is of an older format",
     "test_the_log_of_a_memory_of_format_1_is_its_feed": "no database is of an older format",
+    "test_a_memory_of_format_2_is_held_on": "is about golden files",
     "test_a_memory_of_format_1_is_migrated_with_its_history": "no database is of an older format",
 }
 """Tests, and why."""

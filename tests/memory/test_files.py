@@ -307,6 +307,20 @@ def test_what_changed_meanwhile_is_left_alone(memory: Memory, tmp_path: Path) ->
     assert memory.get(new, scope=JANE) is not None
 
 
+def test_a_line_that_is_no_item_is_named(memory: Memory, tmp_path: Path) -> None:
+    memory.add("Jane skis", scope=JANE)
+    text = written(memory, tmp_path)
+    assert taken(memory, tmp_path, text).left_alone == []
+    edited = text.replace("## Facts\n", "## Facts\n\nJane has a boat\n1. Jane has a car\n-Jane has a bike\n")
+    done = taken(memory, tmp_path, edited)
+    place = edited.split("\n").index("Jane has a boat") + 1
+    assert done.left_alone == [
+        f"line {place + n}: expected an item, which begins with '- ', got '{line}'"
+        for n, line in enumerate(["Jane has a boat", "1. Jane has a car", "-Jane has a bike"])
+    ]
+    assert done.proposed == [] and done.unchanged == 1
+
+
 def test_policies_of_a_tenant_get_versions(memory: Memory, tmp_path: Path) -> None:
     memory.policy("refunds", "never", tenant="acme", by="legal")
     memory.policy("hours", "nine to five", tenant="acme", by="legal")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import pytest
 
 from scrubjay import HeldError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
+from tests.data.keys import provider
+from tests.data.stores import asked, database_of
 from tests.memory.setting import ACME, CODER, GLOBEX, JANE, JANES_CODER, JOE, Clock, lives, open_memory
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -119,8 +123,8 @@ def test_what_expired_makes_room_and_stays(memory: Memory, clock: Clock, candida
 def test_holds_are_listed_and_told(memory: Memory, tmp_path: Path) -> None:
     seen: list[Any] = []
     memory.admin.on_change(seen.append)
-    memory.admin.hold(JANE, reason="old", by="legal")
-    memory.admin.hold(JANE, reason="case 17", by="legal")
+    memory.admin.hold(JANE, reason="old", by="legal", name="17")
+    memory.admin.hold(JANE, reason="case 17", by="legal", name="17")
     memory.admin.hold(GLOBEX, reason="case 18", by="legal")
     assert [(one.scope, one.reason, one.by) for one in memory.admin.holds()] == [
         (JANE, "case 17", "legal"),
@@ -148,3 +152,71 @@ def test_a_memory_of_format_1_can_be_held(tmp_path: Path) -> None:
         memory.admin.hold(ACME, reason="case 17", by="legal")
         with pytest.raises(HeldError):
             memory.forget(JANE)
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_memory_of_format_2_is_held_on(tmp_path: Path, encrypted: bool) -> None:
+    shutil.copy(GOLDEN / f"memory-2{'-encrypted' if encrypted else ''}.scrubjay", tmp_path / "m.scrubjay")
+    with Memory.open(tmp_path / "m.scrubjay", keys=provider if encrypted else None) as memory:
+        assert [(one.scope, one.name, one.by) for one in memory.admin.holds()] == [
+            (GLOBEX, "case 17", "legal")
+        ]
+        assert memory.admin.check() == [] and memory.index.admin.check().clean
+        with pytest.raises(HeldError):
+            memory.forget(GLOBEX)
+        assert len(memory.history("Jane", "lives in", JANE)) == 2
+
+
+def test_holds_stack_and_are_released_one_by_one(memory: Memory, clock: Clock) -> None:
+    lives(memory, "Oslo")
+    assert memory.admin.hold(JANE, reason="case 1", by="legal") == "case 1"
+    clock.now += 1
+    assert memory.admin.hold(JANE, reason="tax", by="audit", name="case 2") == "case 2"
+    assert [(one.name, one.reason, one.by) for one in memory.admin.holds()] == [
+        ("case 1", "case 1", "legal"),
+        ("case 2", "tax", "audit"),
+    ]
+    with pytest.raises(
+        ValueError, match="name: expected that of one of the holds, 'case 1', 'case 2', got None"
+    ):
+        memory.admin.release(JANE, by="legal")
+    assert not memory.admin.release(JANE, by="legal", name="case 3")
+    assert memory.admin.release(JANE, by="legal", name="case 1")
+    with pytest.raises(HeldError, match="tax"):
+        memory.forget(JANE)
+    assert memory.admin.release(JANE, by="legal") and memory.admin.holds() == []
+    memory.forget(JANE)
+
+
+def test_a_hold_of_format_2_is_named_by_its_reason(tmp_path: Path, store: str) -> None:
+    path = tmp_path / "m.scrubjay"
+    with open_memory(path) as memory:
+        memory.admin.hold(JANE, reason="case 17", by="legal")
+    if store == "postgres":
+        database = database_of(path) or ""
+        asked(
+            database,
+            "ALTER TABLE sj_memory_hold DROP name, ADD CONSTRAINT sj_memory_hold_pkey PRIMARY KEY "
+            "(home, tenant, usr, agent)",
+        )
+        asked(database, "UPDATE sj_memory_schema SET format = 2")
+    else:
+        with closing(sqlite3.connect(path)) as file:
+            file.executescript(
+                "CREATE TABLE old(tenant TEXT, user TEXT, agent TEXT, reason TEXT, by TEXT, at INTEGER, "
+                "PRIMARY KEY (tenant, user, agent)) WITHOUT ROWID; "
+                "INSERT INTO old SELECT tenant, user, agent, reason, by, at FROM memory_hold; "
+                "DROP TABLE memory_hold; ALTER TABLE old RENAME TO memory_hold; "
+                "UPDATE memory_meta SET value = 2 WHERE name = 'format'"
+            )
+    for _ in range(2):
+        with open_memory(path) as memory:
+            assert [(one.scope, one.name, one.reason) for one in memory.admin.holds()] == [
+                (JANE, "case 17", "case 17")
+            ]
+            with pytest.raises(HeldError):
+                memory.forget(JANE)
+            assert memory.admin.check() == []
+    with open_memory(path) as memory:
+        memory.admin.hold(JANE, reason="tax", by="audit")
+        assert len(memory.admin.holds()) == 2

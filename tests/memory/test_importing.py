@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Scope
-from scrubjay.memory import Memory
+from scrubjay.memory import Fact, FactCandidate, Memory
 from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
 
 MEM0 = {
@@ -152,8 +152,101 @@ def test_notes_pass_no_gate(memory: Memory, tmp_path: Path) -> None:
         '{"mood": "glad"}',
     )
     assert (
-        taken(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True).notes == 1 and len(memory.index) == 1
+        taken(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True).written == 0 and len(memory.index) == 1
     )
+
+
+def test_a_changed_note_is_written_again(memory: Memory, tmp_path: Path) -> None:
+    for text, written in (("Jane sings", 1), ("Jane sings", 0), ("Jane hums", 1)):
+        dump = [{"namespace": ["m"], "key": "k", "value": {"text": text}}]
+        assert taken(memory, tmp_path, dump, "langgraph", as_notes=True).written == written
+    assert [one.text for one in memory.index.list(JANE)] == ["Jane hums"]
+
+
+def test_what_langmem_writes_has_its_text_within(memory: Memory, tmp_path: Path) -> None:
+    dump = [
+        {"namespace": ["memories", "jane"], "key": "k",
+         "value": {"kind": "Memory", "content": {"content": "Jane plays the oud.", "mood": "glad"}},
+         "created_at": "2025-01-01T00:00:00+00:00", "updated_at": "2025-01-01T00:00:00+00:00"},
+        {"namespace": ["profile"], "key": "p", "value": {"kind": "Profile", "content": {"name": "Jane"}}},
+    ]  # fmt: skip
+    done = taken(memory, tmp_path, dump, "langgraph")
+    assert facts(memory) == ["Jane plays the oud."] and done.left_out == {"no text in the value": 1}
+    (fact,) = memory.list(JANE)
+    assert isinstance(fact, Fact) and json.loads(fact.metadata["item"]) == {"kind": "Memory", "mood": "glad"}
+
+
+def test_edges_of_zep_are_of_a_slot_and_nodes_are_summed_up(memory: Memory, tmp_path: Path) -> None:
+    nodes = [
+        {"uuid": "n1", "name": "Jane", "summary": "Jane is a nurse", "created_at": "2024-01-01T00:00:00Z"},
+        {"uuid": "n2", "name": "Ghent", "summary": ""},
+    ]
+    edge = {"uuid": "e", "fact": "She lives in Ghent", "name": "LIVES_IN", "created_at": "2024-01-01T00:00:00Z",
+            "valid_at": "2024-01-01T00:00:00Z", "source_node_uuid": "n1", "target_node_uuid": "n2"}  # fmt: skip
+    bare = {
+        "uuid": "f",
+        "fact": "Jane works at Sol Bakery",
+        "name": "WORKS_AT",
+        "created_at": "2024-01-01T00:00:00Z",
+    }
+    odd = {"uuid": "g", "fact": "It rained", "name": "HAD_WEATHER", "created_at": "2024-01-01T00:00:00Z"}
+    done = taken(memory, tmp_path, {"edges": [edge, bare, odd], "nodes": nodes}, "zep")
+    assert done.left_out == {"a node without a summary": 1} and done.refused == {}
+    said = {
+        one.text: (one.subject, one.predicate, one.value)
+        for one in memory.list(JANE)
+        if isinstance(one, Fact)
+    }
+    assert said == {
+        "She lives in Ghent": ("Jane", "lives in", "Ghent"),
+        "Jane works at Sol Bakery": ("Jane", "works at", None),
+        "It rained": ("", "", None),
+        "Jane is a nurse": ("Jane", "", None),
+    }
+    memory.propose(FactCandidate("Jane lives in Bergen", "Jane", "lives in"), scope=JANE, source="r")
+    assert "She lives in Ghent" not in facts(memory) and "Jane lives in Bergen" in facts(memory)
+    assert taken(memory, tmp_path, {"nodes": nodes}, "zep").found == 1
+
+
+def test_what_letta_deleted_or_says_of_the_agent_is_left_out(memory: Memory, tmp_path: Path) -> None:
+    blocks = [
+        {"label": "persona", "value": "I am a careful travel agent."},
+        {"label": "human", "value": "Likes trains.", "created_at": "2025-01-01T00:00:00+00:00"},
+        {"label": "old", "value": "Likes ships.", "is_deleted": True},
+    ]
+    done = taken(memory, tmp_path, {"agent_type": "memgpt_agent", "core_memory": blocks}, "letta")
+    assert facts(memory) == ["Likes trains."] and done.left_out == {
+        "the persona of the agent, which says nothing of the user": 1,
+        "deleted there": 1,
+    }
+    (fact,) = memory.list(JANE)
+    assert isinstance(fact, Fact) and fact.said_at == datetime(2025, 1, 1, tzinfo=timezone.utc)
+    passages = [{"id": "p", "text": "Jane prefers the aisle.", "is_deleted": True}]
+    assert taken(memory, tmp_path, passages, "letta").left_out == {"deleted there": 1}
+
+
+def test_headings_of_claude_are_no_statements(memory: Memory, tmp_path: Path) -> None:
+    text = (
+        "# Personal\nJane swims.\n- Jane bakes\n**Brief history**\n\n*Recent months*\n\nJane planned a trip."
+    )
+    taken(memory, tmp_path, {"conversations_memory": text}, "claude")
+    assert {one.text: one.metadata["heading"] for one in memory.list(JANE) if isinstance(one, Fact)} == {
+        "Jane swims.": "Personal",
+        "Jane bakes": "Personal",
+        "Jane planned a trip.": "Recent months",
+    }
+
+
+@pytest.mark.parametrize("kind", ["mem0", "letta", "zep", "langgraph", "chatgpt", "claude"])
+@pytest.mark.parametrize("dump", [{"foo": 1}, {}, {"results": "x"}])
+def test_an_object_of_another_kind_is_refused(memory: Memory, tmp_path: Path, kind: str, dump: Any) -> None:
+    with pytest.raises(ValueError, match="path: expected a list, or an object with"):
+        taken(memory, tmp_path, dump, kind)
+
+
+def test_what_the_gate_refused_is_counted(memory: Memory, tmp_path: Path) -> None:
+    done = taken(memory, tmp_path, {"results": [{"id": "1", "memory": "x" * 70_000}]}, "mem0")
+    assert done.written == 0 and list(done.refused.values()) == [1] and done.left_out == {}
 
 
 def test_lines_of_json_and_other_files(memory: Memory, tmp_path: Path) -> None:

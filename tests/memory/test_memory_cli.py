@@ -210,6 +210,16 @@ def test_lists_histories_and_other_times(run) -> None:
     assert "--known-at: expected" in run("history", "Jane", "lives in", *JANE, "--known-at", "then", code=2)
 
 
+def test_the_text_may_stand_behind_options(run) -> None:
+    run("add", "--kind", "preference", "--key", "units", *JANE, "Celsius")
+    assert [one["text"] for one in run("list", *JANE, "--json")] == ["Celsius"]
+    assert "unrecognized arguments: b" in run(
+        "add", "a", "--kind", "preference", "--key", "k", *JANE, "b", code=2
+    )
+    assert "unrecognized arguments: a b" in run("add", "--key", "k", *JANE, "a", "b", code=2)
+    assert "unrecognized arguments: b" in run("list", *JANE, "b", code=2)
+
+
 def test_what_is_decided_of_records_and_scopes(run) -> None:
     rule = run("add", "acme closes", "--subject", "acme", "--tenant", "acme", "--json")
     assert not rule["active"]
@@ -225,4 +235,9 @@ def test_what_is_decided_of_records_and_scopes(run) -> None:
     assert "case 17" in run("holds", "--tenant", "acme")
     assert "case 17" in run("forget", "--yes", *JANE, code=2)
     assert "released" in run("release", *JANE)
-    assert "no hold" in run("release", *JANE, code=2)
+    assert "no such hold" in run("release", *JANE, code=2)
+    run("hold", "--reason", "tax", "--name", "18", *JANE)
+    run("hold", "--reason", "case 17", *JANE)
+    assert "name: expected that of one of the holds" in run("release", *JANE, code=2)
+    run("release", "--name", "18", *JANE)
+    assert [one["name"] for one in run("holds", *JANE, "--json")] == ["case 17"]

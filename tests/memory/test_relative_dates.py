@@ -57,6 +57,9 @@ MEANT: dict[str, list[tuple[str, str, str]]] = {
         ("aujourd’hui", "aujourd’hui", "2023-05-08"),
     ],
     "es": [
+        ("el mes que viene", "mes que viene", "2023-06"),
+        ("Viene la semana que viene", "semana que viene", NEXT_WEEK),
+        ("el año que viene me caso", "año que viene", "2024"),
         ("Lo vi ayer", "ayer", "2023-05-07"),
         ("Hace dos semanas", "Hace dos semanas", "2023-04-24"),
         ("el viernes pasado", "viernes pasado", "2023-05-05"),
@@ -95,6 +98,8 @@ MEANT: dict[str, list[tuple[str, str, str]]] = {
         ("há 3 dias", "há 3 dias", "2023-05-05"),
     ],
     "nl": [
+        ("Ik vertrek over drie dagen", "over drie dagen", "2023-05-11"),
+        ("over een maand", "over een maand", "2023-06"),
         ("Ik zag hem gisteren", "gisteren", "2023-05-07"),
         ("Twee weken geleden", "Twee weken geleden", "2023-04-24"),
         ("afgelopen vrijdag", "afgelopen vrijdag", "2023-05-05"),
@@ -143,14 +148,32 @@ UNCHANGED: dict[str, list[str]] = {
         "um dia", "mar e sol",
     ],
     "nl": [
-        "Ik heb 3 katten", "Goede morgen", "'s morgens", "3 dagen", "over 3 dagen", "de morgen", "vandaag of morgen",
-        "de volgende keer", "zo is het", "ma en pa", "vorige keer", "mei",
+        "Ik heb 3 katten", "Goede morgen", "'s morgens", "3 dagen", "Het gaat over 3 dagen", "de morgen",
+        "vandaag of morgen", "de volgende keer", "zo is het", "ma en pa", "vorige keer", "mei",
     ],
     "ru": [
         "У меня 3 кота", "3 дня", "через 3 дня", "завтрак", "неделя", "в прошлом", "следующий раз", "ср и чт", "май",
         "два кота",
     ],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "languages"),
+    [
+        ("Ich wohne hier seit Jahren", ["de", "fr"]),
+        ("Hier ist es schön.", ["fr"]),
+        ("Wij wonen hier al lang.", ["nl", "fr"]),
+        ("Non so, ma è vero", ["it", "hu"]),
+    ],
+)
+def test_a_word_of_another_language_is_no_date(said: str, languages: builtins.list[str]) -> None:
+    assert with_dates(said, DAY, languages) == said
+
+
+def test_a_sentence_decides_for_itself() -> None:
+    said = "Ich war hier. Hier, nous étions malades."
+    assert with_dates(said, DAY, ["de", "fr"]) == "Ich war hier. Hier (2023-05-07), nous étions malades."
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,42 @@ def event(seq: int, kind: str, content: str, author: str | None = None, **data: 
         ("yesterday (2023-05-07)", "yesterday (2023-05-07)"),
         ("todayish, yesterdays, the last yearbook", "todayish, yesterdays, the last yearbook"),
         ("999 weeks ago", "999 weeks ago (2004-03-15)"),
+        ("a fortnight ago", "a fortnight ago (2023-04-24)"),
+        ("two fortnights ago", "two fortnights ago (2023-04-10)"),
+        ("a couple of days ago", "a couple of days ago (2023-05-06)"),
+        ("a couple of years ago", "a couple of years ago (2021)"),
+        ("ten days ago", "ten days ago (2023-04-28)"),
+        ("last February", "last February (2023-02)"),
+        ("last June, last May", "last June (2022-06), last May (2022-05)"),
+        ("next June, next May", "next June (2023-06), next May (2024-05)"),
+        ("this Sept", "this Sept (2023-09)"),
+        ("last May 3, last marches", "last May 3, last marches"),
+        ("We met on Friday.", "We met on Friday (2023-05-05)."),
+        ("I bought it on Tuesday evening", "I bought it on Tuesday (2023-05-02) evening"),
+        ("On Sunday we went to the sea", "On Sunday (2023-05-07) we went to the sea"),
+        ("I will call on Friday", "I will call on Friday (2023-05-12)"),
+        ("She\u2019ll be there on Sunday", "She\u2019ll be there on Sunday (2023-05-14)"),
+        ("We're going to swim on Tuesday", "We're going to swim on Tuesday (2023-05-09)"),
+        ("I met Ada, and on Friday I will call", "I met Ada, and on Friday (2023-05-12) I will call"),
     ],
 )
 def test_times_get_their_date(said: str, meant: str) -> None:
     assert with_dates(said, DAY) == meant
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We met on Monday.",  # said on one
+        "I work on Friday", "The shop is closed on Sunday", "It was often closed on Sunday", "We swam on Fridays",
+        "He told me to call on Friday", "She said she would come on Friday", "I booked a table on Friday",
+        "I have to be there on Friday", "Let's meet on Friday", "We met on Friday the 13th", "We met on Friday, 5 May",
+        "I met him on Friday last week", "He asked whether on Friday it rained", "I wanted a day off on Friday",
+        "They planned to leave on Friday", "We flew to meet him on Friday", "the meeting on Friday", "on Friday",
+    ],
+)  # fmt: skip
+def test_a_weekday_that_may_be_another_gets_no_date(said: str) -> None:
+    assert with_dates(said, DAY).replace(" (week of 2023-05-01)", "") == said
 
 
 @given(st.text(max_size=60), st.dates())

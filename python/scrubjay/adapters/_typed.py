@@ -16,10 +16,12 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory import Memory
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.ledger.schema import KINDS, is_prepared
+from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.read.lookup import Place, created_at
+from scrubjay.memory.read.recalled import RecalledHit
 
-__all__ = ["LazyMemory", "UnknownRecordError", "known_record", "page"]
+__all__ = ["LazyMemory", "UnknownRecordError", "known_record", "page", "shown_metadata"]
 
 T = TypeVar("T")
 
@@ -100,12 +102,15 @@ def page(
     """Return `limit` records of :meth:`Memory.list`, and the cursor of the next page (None: it was the last one).
 
     A page begins behind the last record of the page before, whether that is still there or not, and costs what is read
-    for it. `statuses` leaves out records of other statuses; None: none.
+    for it. `statuses` leaves out records of other statuses; None: none. Whoever names statuses, and no time, is given
+    records that are not in force as well.
 
     Raises:
         CursorError: the cursor was made for other kinds, or is damaged.
     """
     kinds = tuple(dict.fromkeys(kinds))
+    if statuses is not None and options.get("as_of") is None and options.get("known_at") is None:
+        options["hidden"] = True
     at = None if cursor is None else _position(cursor, kinds)
     found: list[Record] = []
     while True:
@@ -118,6 +123,17 @@ def page(
         if len(records) < wanted:
             return found, None
         at = Place(records[-1].kind, created_at(records[-1]), records[-1].id)
+
+
+def shown_metadata(hit: RecalledHit) -> dict[str, Any]:
+    """Return the metadata of a hit as JSON that a reader understands: the times of a record as ISO 8601, as all others
+    are, not in the microseconds by which they are filtered."""
+    given = dict(hit.metadata)
+    if hit.kind != "note":
+        for name in ("valid_from", "valid_until"):
+            if type(given.get(name)) is int:
+                given[name] = as_moment(given[name]).isoformat()
+    return given
 
 
 def _cursor(at: Place) -> str:

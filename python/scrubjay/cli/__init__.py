@@ -3,6 +3,7 @@ compact, backup; serve, mcp; demo, index, tune, bench, doctor, completion. `scru
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -45,6 +46,17 @@ _COMMANDS = {  # imported when they are called: none needs what all others need
 }
 
 
+def _parsed(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line. An optional argument that a command calls `late` may be the last word of it."""
+    arguments, left = parser.parse_known_args(given)
+    late = getattr(arguments, "late", None)
+    if late is not None and len(left) == 1 and left[0][:1] != "-" and not getattr(arguments, late):
+        setattr(arguments, late, left[0])
+    elif left:
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    return arguments
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (by default that of the process) and return the exit code.
 
@@ -60,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
-            arguments = parser.parse_args(given)
+            arguments = _parsed(parser, given)
     except SystemExit as stop:  # argparse printed why; 0 after --help
         if as_json and stop.code:
             _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), 2, as_json)

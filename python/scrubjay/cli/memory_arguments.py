@@ -47,6 +47,7 @@ def _command(
 def _add_add(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add = _command(below, "add", "remember something; the file is made if there is none")
     add.add_argument("text", metavar="TEXT", nargs="?", default="", help="what to remember")
+    add.set_defaults(late="text")  # it may stand behind options, too, which argparse does not see
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
     add.add_argument(
@@ -168,9 +169,11 @@ def _add_care(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     revoke = _command(below, "revoke", "take a record out of force; it stays in histories", ("id", "of it"))
     hold = _command(below, "hold", "keep everything of a scope from being forgotten, deleted or changed")
-    release = _command(below, "release", "release the hold on exactly this scope")
+    release = _command(below, "release", "release a hold on exactly this scope")
     _command(below, "holds", "show the holds on the scopes of a tenant")
     for one in (revoke, hold):
         one.add_argument("--reason", required=True, help="kept with it, and shown")
+    hold.add_argument("--name", help="of the hold, by which it is released; else the reason is its name")
+    release.add_argument("--name", help="of the hold, if there are several on the scope")
     for one in (confirm, revoke, hold, release):
         one.add_argument("--by", default="command line", help="who decided it")

@@ -95,16 +95,16 @@ def revoke(memory: Memory, arguments: argparse.Namespace) -> int:
 def hold(memory: Memory, arguments: argparse.Namespace) -> int:
     """Set a legal hold on a scope and everything within it."""
     with asked_for():
-        memory.admin.hold(scope_of(arguments), reason=arguments.reason, by=arguments.by)
+        memory.admin.hold(scope_of(arguments), reason=arguments.reason, by=arguments.by, name=arguments.name)
     return _done(arguments, {"held": scope_of(arguments)})
 
 
 def release(memory: Memory, arguments: argparse.Namespace) -> int:
-    """Release the hold on exactly a scope."""
+    """Release a hold on exactly a scope."""
     with asked_for():
-        released = memory.admin.release(scope_of(arguments), by=arguments.by)
+        released = memory.admin.release(scope_of(arguments), by=arguments.by, name=arguments.name)
     if not released:
-        raise InputError("there is no hold on exactly this scope; `scrubjay memory holds` shows all")
+        raise InputError("there is no such hold on exactly this scope; `scrubjay memory holds` shows all")
     return _done(arguments, {"released": scope_of(arguments)})
 
 
@@ -115,10 +115,17 @@ def holds(memory: Memory, arguments: argparse.Namespace) -> int:
         print_json(found)
     elif found:
         table = [
-            [one.scope.user or "all", one.scope.agent or "all", f"{one.at:%Y-%m-%d}", one.by, one.reason]
+            [
+                one.scope.user or "all",
+                one.scope.agent or "all",
+                f"{one.at:%Y-%m-%d}",
+                one.by,
+                one.name,
+                one.reason if one.reason != one.name else "",
+            ]
             for one in found
         ]
-        print(render_table(["user", "agent", "since", "by", "reason"], table, stretch=4))
+        print(render_table(["user", "agent", "since", "by", "name", "reason"], table, stretch=4))
     else:
         print("nothing is held")
     return 0 if found else 1

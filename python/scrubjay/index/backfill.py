@@ -16,6 +16,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from scrubjay import payload
@@ -204,8 +205,12 @@ class Backfill:
 
     def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[DocumentVector | None]) -> int:
         """Fill in vectors; return how many documents were still as they had been read."""
+        engine = self._engine
+        write: Any = engine.upsert_versioned
+        if isinstance(engine, DurableEngine):
+            write = partial(engine.upsert_versioned, fills=True)  # a legal hold is on what is said
         try:
-            self._engine.upsert_versioned(
+            write(
                 [document.id for document in batch],
                 [document.text for document in batch],
                 scope=[document.scope for document in batch],

@@ -9,10 +9,11 @@ from __future__ import annotations
 from scrubjay.errors import OwnedCollectionError
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.rows.holds import OWNED
 
-__all__ = ["MEMORY", "check_unowned", "is_owned"]
+__all__ = ["MEMORY", "check_nothing_owned", "check_unowned", "is_owned"]
 
-MEMORY = "memory"
+MEMORY = OWNED
 """The collection of the facts and episodes of a :class:`scrubjay.Memory` in force."""
 
 _TABLES = {MEMORY: "memory_fact"}
@@ -37,3 +38,19 @@ def check_unowned(collection: OpenCollection, doing: str) -> None:
     """
     if collection.name in _TABLES and is_owned(collection):
         raise OwnedCollectionError(collection.name, doing)
+
+
+def check_nothing_owned(collection: OpenCollection, doing: str) -> None:
+    """Refuse what changes all collections of a file or database where one of them has an owner, whose records would
+    lose their documents.
+
+    Raises:
+        OwnedCollectionError: one has; nothing was written.
+    """
+    engine = collection.engine
+    if not isinstance(engine, DurableEngine):
+        return
+    engine.check_open()
+    for name, table in _TABLES.items():
+        if engine.store.has_layer(table):
+            raise OwnedCollectionError(name, doing)

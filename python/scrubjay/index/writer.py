@@ -13,7 +13,7 @@ from scrubjay.errors import VersionConflictError
 from scrubjay.filters import FilterLike
 from scrubjay.index.feedback import has_document
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.owners import check_unowned
+from scrubjay.index.owners import check_nothing_owned, check_unowned
 from scrubjay.initialised import guarded
 from scrubjay.payload import CreatedAt, checked_context, with_pending
 from scrubjay.progress import open_progress
@@ -96,6 +96,8 @@ class Writer:
             VersionConflictError: the memory is at another version; `found` says which (0: it is absent).
             OwnedCollectionError: the records of this collection are written by :class:`scrubjay.Memory` only; so
                 raises every method that writes.
+            HeldError: the memory that it would replace is under a legal hold (`Memory.admin.hold`); so raises every
+                method that would change or delete one. New memories are written.
             EmbedderError: the embedder returned something else than a vector of its dimension, or it raised and the
                 index was made with `on_embedder_error="raise"`.
             StoreError, StoreBusyError: the file could not be written.
@@ -345,8 +347,9 @@ class Writer:
             exact: of this scope only.
             reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see
                 :meth:`Admin.events`).
-            everywhere: in all collections of the file, not in this one only. What a :class:`scrubjay.Memory` keeps in
-                the file has rows of its own beside its documents: `Memory.forget` erases those as well.
+            everywhere: in all collections of the file, not in this one only. Where a :class:`scrubjay.Memory` keeps its
+                records, which documents mirror, this is refused: `Memory.forget` erases both, and those of all other
+                collections.
             names: the names of the erased user, agent or tenant (and its users) go from the file as well, in all
                 collections. Random pseudonyms, drawn for this erasure, take their place in the rows of scopes and so in
                 :meth:`Admin.events`; texts of others and reasons are not looked at. Every process that has the file
@@ -355,10 +358,16 @@ class Writer:
 
         Of an encrypted tenant whose key cannot be had now whole scopes can be erased, but not with questions that
         other scopes asked (EncryptionError).
+
+        Raises:
+            OwnedCollectionError: `everywhere` or `names`, and there is a Memory; nothing was erased.
+            HeldError: some of it is under a legal hold (`Memory.admin.hold`); nothing was erased.
         """
         collection = self._collection
         scope = as_scope(scope)
         check_unowned(collection, "erase")
+        if everywhere or names:
+            check_nothing_owned(collection, "erase of all collections (Memory.forget does it)")
         engine = collection.engine
         if isinstance(engine, DurableEngine):
             return engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere, names=names)

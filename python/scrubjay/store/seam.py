@@ -104,20 +104,22 @@ class Transaction(Protocol):
         """Whether any vector is stored."""
         ...
 
-    def upsert(self, rows: Sequence[NewRow], *, now: int) -> list[Written]:
-        """Write rows with distinct keys; raises VersionConflictError where a row's condition does not hold."""
+    def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
+        """Write rows with distinct keys; raises VersionConflictError where a row's condition does not hold, HeldError
+        where a row would be replaced that is under a legal hold; with `fills` the rows that are there only get the
+        vectors that were to come."""
         ...
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; None: it has none of them."""
+        """Delete documents of exactly this scope; None: it has none of them. Raises HeldError as `upsert`."""
         ...
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the documents that have expired, but for those of the tenants in `leaving`."""
+        """Delete the documents that have expired, but for those of the tenants in `leaving` and those that are held."""
         ...
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`, and all traces of them."""
+        """Delete every document whose scope agrees with `scope`, and all traces of them; HeldError if any is held."""
         ...
 
     def erase_elsewhere(
@@ -389,7 +391,8 @@ class Store(Protocol):
         ...
 
     def drop_collection(self, name: str, *, now: int) -> int:
-        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
+        """Drop a collection, and leave an event for each scope that had documents; how many those were. Raises
+        HeldError if any of them is under a legal hold."""
         ...
 
     def forget_deleted(self) -> None:

@@ -99,13 +99,16 @@ class WritingEngine:
         versions: Sequence[int | None],
         vectors: Any = None,
         payloads: Sequence[bytes | None] | None = None,
+        fills: bool = False,
     ) -> list[int]:
         """:meth:`upsert_many` under conditions: `versions` has for each document the version that it must have now, 0
         if there must be none, None for no condition (of equal ids in a scope the last one's counts). Return the
-        versions of the distinct documents that were written.
+        versions of the distinct documents that were written. With `fills` these are as they were, and get the vectors
+        that were to come: legal holds are not in the way.
 
         Raises:
             VersionConflictError: a condition does not hold; nothing is written.
+            HeldError: a document that would be replaced is under a legal hold; nothing is written.
         """
         n = len(ids)
         scopes = [scope] * n if isinstance(scope, Scope) else list(scope)
@@ -121,6 +124,7 @@ class WritingEngine:
                 payloads or nothing,
                 many=n != 1,
                 versions=versions,
+                fills=fills,
             )
         )
 
@@ -179,6 +183,7 @@ class WritingEngine:
         payloads: Sequence[bytes | None],
         many: bool = False,
         versions: Sequence[int | None] | None = None,
+        fills: bool = False,
     ) -> range:
         """Write documents; return the versions of the distinct ones."""
         self.check_open()
@@ -195,7 +200,7 @@ class WritingEngine:
         ids = [row.id for row in rows] if len(at_once) == 1 and len(rows) <= _FEW else []
         with self.store.writing("writing", scopes=at_once, ids=ids) as transaction:
             self._settle(transaction, rows, many)
-            written = transaction.upsert(rows, now=now)
+            written = transaction.upsert(rows, now=now, fills=fills)
             by_scope: dict[Scope, list[NewRow]] = {}
             for row in rows:
                 by_scope.setdefault(row.scope, []).append(row)

@@ -58,6 +58,7 @@ def main(target: Path, *, encrypted: bool) -> None:
             session.user("Where should the parcel go?")
             session.assemble(budget_tokens=500)
             session.model("To Oslo.")
+        memory.admin.hold(Scope("globex"), reason="case 17", by="legal")
 
 
 if __name__ == "__main__":

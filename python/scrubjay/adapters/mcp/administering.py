@@ -33,10 +33,21 @@ class HoldMemories(Arguments):
     """Arguments of hold_memories."""
 
     reason: Annotated[str, Field(min_length=1, max_length=1000, description="shown to who is refused")]
+    name: Annotated[
+        str | None,
+        Field(
+            min_length=1, max_length=1000, description="of the hold, by which it is released; else its reason"
+        ),
+    ] = None
 
 
 class ReleaseMemories(Arguments):
-    """The (empty) arguments of release_memories."""
+    """Arguments of release_memories."""
+
+    name: Annotated[
+        str | None,
+        Field(min_length=1, max_length=1000, description="of the hold; not needed if there is only one"),
+    ] = None
 
 
 class ListHolds(Arguments):
@@ -60,6 +71,7 @@ class OneHold(BaseModel):
     """A legal hold."""
 
     scope: Annotated[dict[str, str | None], Field(description="what is held, with everything within it")]
+    name: str
     reason: str
     by: str
     at: str
@@ -99,13 +111,18 @@ class AdminTools:
 
     def hold(self, given: HoldMemories) -> dict[str, Any]:
         """Hold everything of the scope and within it until it is released."""
-        self._memory.make().admin.hold(self._scope, reason=given.reason, by=_BY)
+        self._memory.make().admin.hold(self._scope, reason=given.reason, by=_BY, name=given.name)
         return self.holds(ListHolds())
 
     def release(self, given: ReleaseMemories) -> dict[str, Any]:
-        """Release the hold on exactly the scope; those on wider ones stay."""
+        """Release a hold on exactly the scope; others, on it and on wider ones, stay.
+
+        Raises:
+            ValueError: no name is given, and there are several.
+        """
         memory = self._memory.find()
-        return {"released": memory is not None and memory.admin.release(self._scope, by=_BY)}
+        done = memory is not None and memory.admin.release(self._scope, by=_BY, name=given.name)
+        return {"released": done}
 
     def holds(self, given: ListHolds) -> dict[str, Any]:
         """Give the holds on the scope and on what it is part of, not those on others of the tenant."""
@@ -136,6 +153,7 @@ def _shown(hold: Hold) -> dict[str, Any]:
     scope = hold.scope
     return {
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
+        "name": hold.name,
         "reason": hold.reason,
         "by": hold.by,
         "at": hold.at.isoformat(),

@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field
 
 from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
-from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, AsOf, KnownAt
+from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, AsOf, KnownAt, bounded
 from scrubjay.memory import Preference, Provenance
+from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
 __all__ = ["DeletePreference", "GetKnown", "Known", "KnownTools", "OnePreference", "SetPreference"]
@@ -23,6 +24,8 @@ _Key = Annotated[
     ),
 ]
 
+_Value = Annotated[Any, Field(description="for programs: any JSON value, or the text")]
+
 
 class GetKnown(Arguments):
     """Arguments of get_policies_and_preferences."""
@@ -35,7 +38,15 @@ class SetPreference(Arguments):
     """Arguments of set_preference."""
 
     key: _Key
-    text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="the wish, in a sentence")]
+    text: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_TEXT, description="the wish, in a sentence")
+    ] = None
+    value: Annotated[
+        Any,
+        Field(
+            description="for programs, any JSON value such as 25 or true; the text shows it if there is none"
+        ),
+    ] = None
 
 
 class DeletePreference(Arguments):
@@ -51,6 +62,7 @@ class OnePolicy(BaseModel):
     key: str
     version: int
     text: str
+    value: _Value
 
 
 class OnePreference(BaseModel):
@@ -59,6 +71,7 @@ class OnePreference(BaseModel):
     id: str
     key: str
     text: str
+    value: _Value
     source: Annotated[str, Field(description="user_stated, inferred or admin_set")]
     confidence: float
 
@@ -91,7 +104,13 @@ class KnownTools:
         known = memory.known(self._scope, as_of=given.as_of, known_at=given.known_at)
         return {
             "policies": [
-                {"id": one.id, "key": one.key, "version": one.version, "text": one.text}
+                {
+                    "id": one.id,
+                    "key": one.key,
+                    "version": one.version,
+                    "text": one.text,
+                    "value": plain(one.value),
+                }
                 for one in known.policies
             ],
             "preferences": [_shown(one) for one in known.preferences],
@@ -101,13 +120,19 @@ class KnownTools:
         """Set what the user wants of a key, in the place of what was wanted before.
 
         Raises:
-            ValueError: the key or the text is empty but for spaces.
+            ValueError: the key or the text is empty but for spaces, there is neither a text nor a value, or the value
+                is too long.
         """
         for name, text in (("key", given.key), ("text", given.text)):
-            if not checked_str(text, name):  # refused before anything, even a rejection, is written
+            if text is not None and not checked_str(text, name):  # refused before anything is written
                 raise ValueError(f"{name}: expected some text, got only spaces")
+        if given.text is None and given.value is None:
+            raise ValueError("text, value: expected at least one of them")
+        bounded("value", given.value)
         memory = self._memory.make()
-        outcome = memory.prefer(given.key, given.text, scope=self._scope, provenance=Provenance("mcp"))
+        outcome = memory.prefer(
+            given.key, given.text or "", value=given.value, scope=self._scope, provenance=Provenance("mcp")
+        )
         if outcome.id is None:
             raise ValueError(outcome.reason)
         record = memory.get(outcome.id, scope=self._scope, hidden=True)
@@ -133,6 +158,7 @@ def _shown(one: Preference) -> dict[str, Any]:
         "id": one.id,
         "key": one.key,
         "text": one.text,
+        "value": plain(one.value),
         "source": one.source,
         "confidence": one.confidence,
     }

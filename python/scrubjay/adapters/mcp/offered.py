@@ -168,13 +168,18 @@ _RECORD_TOOLS = {
 _ADMIN_TOOLS = {
     "hold_memories": Tool(
         "Set a legal hold",
-        "Keep all of these memories from being forgotten, deleted or changed, until they are released.",
+        "Keep all of these memories, notes included, from being forgotten, deleted or changed, until every hold on "
+        "them is released.",
         HoldMemories,
         Holds,
         ADDS,
     ),
     "release_memories": Tool(
-        "Release a legal hold", "Release the hold on these memories.", ReleaseMemories, Released, CHANGES
+        "Release a legal hold",
+        "Release one of the legal holds on these memories.",
+        ReleaseMemories,
+        Released,
+        CHANGES,
     ),
     "list_holds": Tool(
         "List legal holds", "List the legal holds that these memories are under.", ListHolds, Holds, READS

@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from scrubjay._native import Scope, show_config_dict
-from scrubjay.adapters._typed import LazyMemory, known_record
+from scrubjay.adapters._typed import LazyMemory, known_record, shown_metadata
 from scrubjay.adapters.mcp.administering import AdminTools
 from scrubjay.adapters.mcp.known import KnownTools
 from scrubjay.adapters.mcp.offered import instructions, offered
@@ -284,7 +284,7 @@ class MemoryServer:
             "passage": None if hit.passage is None else list(hit.passage),
             "snippet": hit.snippet().text if len(text) > SHOWN_TEXT else None,
             "score": hit.score,
-            "metadata": hit.metadata,
+            "metadata": shown_metadata(hit) if isinstance(hit, RecalledHit) else hit.metadata,
             "created_at": _iso(created_at),
             "shared": hit.scope != self.scope,
         }

@@ -196,7 +196,7 @@ class Deleted(BaseModel):
     deleted: int
 
 
-def bounded(name: str, value: dict[str, Any] | None) -> dict[str, Any] | None:
+def bounded(name: str, value: Any) -> Any:
     """Return `value`.
 
     Raises:

@@ -220,7 +220,9 @@ REQUESTS: dict[str, Any] = {
             Annotated[
                 list[_Status] | None,
                 Field(
-                    min_length=1, max_length=6, description="only these; most are not in force (see hidden)"
+                    min_length=1,
+                    max_length=6,
+                    description="only these, in force or not; with a time only those that were in force",
                 ),
             ],
             None,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page
+from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page, shown_metadata
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
 from scrubjay.adapters.service.exporting import Exports
@@ -411,7 +411,7 @@ def _hit(hit: RecalledHit) -> dict[str, Any]:
         "tier": hit.tier,
         "identifier": hit.identifier,
         "passage": plain(hit.passage),
-        "metadata": hit.metadata,
+        "metadata": shown_metadata(hit),
         "created_at": plain(hit.hit.created_at),
         "scope": plain(hit.scope),
     }

@@ -3,9 +3,13 @@
 Readers know the documented shapes and leave out what is none, with a reason; they write nothing.
 
     mem0       `get_all()`: {"results": [{"id", "memory", "user_id", "agent_id", "created_at", "metadata"}]}
-    letta      an agent file (.af): {"agents": [..], "blocks": [{"label", "value"}]}; or archival passages: [{"text"}]
-    zep        edges of a graph: {"edges": [{"uuid", "fact", "name", "created_at", "valid_at", "invalid_at", ..}]}
-    langgraph  items of a store: [{"namespace", "key", "value", "created_at", "updated_at"}]
+    letta      an agent file (.af): {"agents": [..], "blocks": [{"label", "value"}]}; or archival passages: [{"text"}].
+               What is deleted is left out, and so is the block `persona`, which is about the agent
+    zep        a graph: {"edges": [{"uuid", "fact", "name", "source_node_uuid", "created_at", "valid_at", ..}], "nodes":
+               [{"uuid", "name", "summary"}]}. The name of an edge (LIVES_IN) becomes the predicate, its nodes, where
+               they are there, subject and value; a summary becomes a statement about its node
+    langgraph  items of a store: [{"namespace", "key", "value", "created_at", "updated_at"}]; LangMem's have the text in
+               {"kind": "Memory", "content": {"content"}}
     chatgpt    conversations.json (what the tool `bio` was told), or a list of texts
     claude     memories.json: [{"conversations_memory", "project_memories"}], Markdown, paragraph by paragraph
 """
@@ -14,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -36,6 +40,9 @@ class Said(NamedTuple):
     valid_from: Any = None
     valid_until: Any = None
     metadata: Mapping[str, Any] | None = None
+    subject: str = ""
+    predicate: str = ""
+    value: str | None = None
 
 
 @dataclass
@@ -51,7 +58,7 @@ class Foreign:
 
 
 def _mem0(dump: Any, found: Foreign) -> None:
-    for one in _items(dump, "results", "memories"):
+    for one in _items(dump, "results", "memories", texts=("memory", "text")):
         text = _text_in(one, "memory", "text")
         if text is None:
             found.leave("no text")
@@ -78,49 +85,95 @@ def _letta(dump: Any, found: Foreign) -> None:
                 found.leave("an empty block")
                 continue
             label = str(block.get("label") or "block")
+            if label == "persona":
+                found.leave("the persona of the agent, which says nothing of the user")
+                continue
+            if block.get("is_deleted"):
+                found.leave("deleted there")
+                continue
+            at = block.get("updated_at") or block.get("created_at")
             for i, part in enumerate(_paragraphs(str(block["value"]))):
                 found.said.append(
-                    Said(part, f"{_id_in(block, 'id') or label}.{i}", metadata={"label": label})
+                    Said(part, f"{_id_in(block, 'id') or label}.{i}", at, metadata={"label": label})
                 )
         for agent in agents:
             for _ in agent.get("messages") or []:
                 found.leave("a message, which is no memory")
         return
-    for one in _items(dump, "passages", "archival_memory"):
+    for one in _items(dump, "passages", "archival_memory", texts=("text", "content")):
         text = _text_in(one, "text", "content")
         if text is None:
             found.leave("no text")
+        elif one.get("is_deleted"):
+            found.leave("deleted there")
         else:
             found.said.append(Said(text, _id_in(one, "id"), one.get("created_at") or one.get("timestamp")))
 
 
 def _zep(dump: Any, found: Foreign) -> None:
-    for one in _items(dump, "edges", "facts"):
-        text = _text_in(one, "fact")
-        if text is None:
-            found.leave("no fact")
-            continue
-        # What Zep holds to be superseded (`expired_at`) it knows not to be so any more since then.
-        until = one.get("invalid_at") or one.get("expired_at")
-        name = one.get("name")
-        found.said.append(
-            Said(
-                text,
-                _id_in(one, "uuid", "uuid_"),
-                one.get("created_at"),
-                valid_from=one.get("valid_at"),
-                valid_until=until,
-                metadata={"relation_name": name} if isinstance(name, str) else None,
+    nodes = _nodes_in(dump)
+    names = {_id_in(one, "uuid", "uuid_"): _text_in(one, "name") for one in nodes}
+    if not nodes or any(isinstance(dump.get(name), list) for name in ("edges", "facts")):
+        for one in _items(dump, "edges", "facts", texts=("fact",)):
+            text = _text_in(one, "fact")
+            if text is None:
+                found.leave("no fact")
+                continue
+            # What Zep holds to be superseded (`expired_at`) it knows not to be so any more since then.
+            until = one.get("invalid_at") or one.get("expired_at")
+            name = _text_in(one, "name")
+            predicate = "" if name is None else " ".join(name.replace("_", " ").split()).lower()
+            subject = names.get(str(one.get("source_node_uuid"))) or _subject_in(text, predicate)
+            found.said.append(
+                Said(
+                    text,
+                    _id_in(one, "uuid", "uuid_"),
+                    one.get("created_at"),
+                    valid_from=one.get("valid_at"),
+                    valid_until=until,
+                    metadata=None if name is None else {"relation_name": name},
+                    subject=subject if predicate else "",
+                    predicate=predicate if subject else "",  # without a subject it is of no slot
+                    value=names.get(str(one.get("target_node_uuid"))) if predicate and subject else None,
+                )
             )
-        )
+    for one in nodes:
+        text = _text_in(one, "summary")
+        if text is None:
+            found.leave("a node without a summary")
+        else:
+            subject = _text_in(one, "name") or ""
+            found.said.append(
+                Said(text, _id_in(one, "uuid", "uuid_"), one.get("created_at"), subject=subject)
+            )
+
+
+def _nodes_in(dump: Any) -> list[Mapping[str, Any]]:
+    nodes = dump.get("nodes") if isinstance(dump, Mapping) else None
+    return [one for one in nodes if isinstance(one, Mapping)] if isinstance(nodes, list) else []
+
+
+def _subject_in(fact: str, predicate: str) -> str:
+    """What stands before the words of the predicate: "Jane" of "Jane lives in Oslo"; "" if they are not in the fact."""
+    said = (
+        re.match(rf"(\S+(?: \S+){{0,3}}) {re.escape(predicate)}\b", fact, re.IGNORECASE)
+        if predicate
+        else None
+    )
+    return said[1] if said else ""
 
 
 def _langgraph(dump: Any, found: Foreign) -> None:
-    for one in _items(dump, "items", "results"):
+    for one in _items(dump, "items", "results", texts=("value",)):
         value = one.get("value")
         text = value if isinstance(value, str) else None
         if isinstance(value, Mapping):
             text = _text_in(value, *_TEXT_FIELDS)
+            inner = value.get("content")
+            if text is None and isinstance(inner, Mapping):  # LangMem's
+                text = _text_in(inner, *_TEXT_FIELDS)
+                if text is not None:
+                    value = {**{name: said for name, said in value.items() if name != "content"}, **inner}
         if not text:
             found.leave("no text in the value")
             continue
@@ -137,7 +190,9 @@ def _langgraph(dump: Any, found: Foreign) -> None:
 
 
 def _chatgpt(dump: Any, found: Foreign) -> None:
-    for n, one in enumerate(_items(dump, "memories", "conversations")):
+    for n, one in enumerate(
+        _items(dump, "memories", "conversations", texts=("content", "text", "memory", "mapping"))
+    ):
         if isinstance(one.get("mapping"), Mapping):
             for node in one["mapping"].values():
                 message = node.get("message") if isinstance(node, Mapping) else None
@@ -158,7 +213,7 @@ def _chatgpt(dump: Any, found: Foreign) -> None:
 
 
 def _claude(dump: Any, found: Foreign) -> None:
-    for one in _items(dump, "memories"):
+    for one in _items(dump, "memories", texts=("conversations_memory", "project_memories")):
         projects = one.get("project_memories") or {}
         given = [("conversations", one.get("conversations_memory"))]
         given += list(projects.items()) if isinstance(projects, Mapping) else []
@@ -191,14 +246,21 @@ READERS: dict[str, Callable[[Any, Foreign], None]] = {
 # ---------------------------------------------------------------------- parts
 
 
-def _items(dump: Any, *names: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list, or of the list under one of these names; texts become objects with a text."""
+def _items(dump: Any, *names: str, texts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list, or of the list under one of these names; texts become objects with a text.
+
+    An object with a field of `texts` is an item itself.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    given = type(dump).__name__
     if isinstance(dump, Mapping):
-        dump = next((dump[name] for name in names if isinstance(dump.get(name), list)), [dump])
+        given = f"one with {', '.join(map(repr, list(dump)[:5]))}" if dump else "an empty one"
+        alone = [dump] if any(name in dump for name in texts) else None
+        dump = next((dump[name] for name in names if isinstance(dump.get(name), list)), alone)
     if not isinstance(dump, list):
-        raise ValueError(
-            f"path: expected a list, or an object with {' or '.join(names)}, got {type(dump).__name__}"
-        )
+        raise ValueError(f"path: expected a list, or an object with {' or '.join(names)}, got {given}")
     for one in dump:
         if isinstance(one, str):
             yield {"text": one}
@@ -234,11 +296,16 @@ def _paragraphs(text: str) -> list[str]:
     return [re.sub(r"^[-*] ", "", part.strip()) for part in parts if part.strip()]
 
 
+_HEADING = re.compile(r"(?:#+\s*(.+?)|\*\*(.+?)\*\*:?|\*(.+?)\*:?)")
+
+
 def _under_headings(text: str) -> Iterator[tuple[str, str]]:
+    """The paragraphs and items of a Markdown text, each with the heading above it. A heading is a line of its own."""
     heading = ""
-    for part in _paragraphs(text):
-        marked = re.fullmatch(r"(?:#+\s*(.+?)|\*\*(.+?)\*\*:?)", part)
+    lines = [f"\n{line}\n" if _HEADING.fullmatch(line.strip()) else line for line in text.split("\n")]
+    for part in _paragraphs("\n".join(lines)):
+        marked = _HEADING.fullmatch(part)
         if marked:
-            heading = marked[1] or marked[2]
+            heading = marked[1] or marked[2] or marked[3]
         else:
             yield heading, part

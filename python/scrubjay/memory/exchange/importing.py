@@ -30,11 +30,17 @@ class TakenOver:
     notes: int = 0
     """How many were written as notes."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Reason -> how many parts of the dump were not taken; what the gate refused is in `outcomes`."""
+    """Reason -> how many parts of the dump were not taken; what the gate refused is in `refused`."""
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Reason -> how many the gate rejected."""
+        reasons = [one.reason for one in self.outcomes if one.status == "rejected"]
+        return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
     @property
     def written(self) -> int:
-        """How many were written."""
+        """How many were written; what was there already is not written again."""
         return self.notes + sum(one.status in ("written", "superseded") for one in self.outcomes)
 
 
@@ -106,7 +112,15 @@ def _proposal(
     given = one.metadata or {}
     metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in given.items()}
     metadata |= {"imported_from": kind, "imported_id": one.id}
-    candidate = FactCandidate(one.text, valid_from=begin, valid_until=end, metadata=metadata)
+    candidate = FactCandidate(
+        one.text,
+        one.subject,
+        one.predicate,
+        value=one.value,
+        valid_from=begin,
+        valid_until=end,
+        metadata=metadata,
+    )
     place = f"{kind}:{one.id}"[:500] if one.id else None
     return candidate, scope, Provenance(f"import from {kind}", place=place, at=at)
 
@@ -121,7 +135,7 @@ def _time(given: Any) -> Any:
 
 
 def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenance]], kind: str) -> int:
-    records = []
+    records: list[dict[str, Any]] = []
     for n, (candidate, scope, source) in enumerate(proposals):
         id = (candidate.metadata or {}).get("imported_id") or str(n)
         records.append(
@@ -133,5 +147,17 @@ def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenan
                 "created_at": source.at,
             }
         )
-    index.upsert_many(records, progress=False)
-    return len(records)
+    fresh = [one for one in records if not _is_there(index, one)]
+    if fresh:
+        index.upsert_many(fresh, progress=False)
+    return len(fresh)
+
+
+def _is_there(index: Index, record: dict[str, Any]) -> bool:
+    """Whether exactly this was written before."""
+    found = index.get(record["id"], scope=record["scope"])
+    return (
+        found is not None
+        and found.scope == record["scope"]
+        and (found.text, dict(found.metadata or {})) == (record["text"], record["metadata"])
+    )

@@ -38,6 +38,7 @@ __all__ = ["Edited", "Verbs", "as_markdown", "take_edits"]
 
 _HEADINGS = {"policy": "Policies", "preference": "Preferences", "fact": "Facts", "episode": "Episodes"}
 _KINDS = {heading: kind for kind, heading in _HEADINGS.items()}
+_INTRODUCTION = "Edit, delete or add items; the comments say which record an item is."
 _MARK = re.compile(r" ?<!-- ([a-z]+_[0-9a-f]{32}) ([0-9a-f]{16}) -->$", re.M)
 _KEY = re.compile(r"\*\*((?:[^*\\]|\\.)+)\*\*: ?", re.S)
 _END = re.compile(r"^<!-- scrubjay memory (\{.*\}) -->$")
@@ -56,7 +57,7 @@ class Edited:
     proposed: list[Outcome] = field(default_factory=list)
     """What the gate said of each new line."""
     left_alone: list[str] = field(default_factory=list)
-    """What was not done, and why."""
+    """What was not done, and why; also lines that are no item of a list."""
 
 
 class Verbs(NamedTuple):
@@ -84,7 +85,7 @@ def as_markdown(memory: Verbs, scope: Scope) -> tuple[str, int]:
     """Return what is in force of exactly a scope, and of how many records."""
     records = [one for one in memory.list(scope, exact=True) if one.status == "active"]
     lines = [f"# Memory of {', '.join(name for name in names_of(scope) if name)}", ""]
-    lines += ["Edit, delete or add items; the comments say which record an item is.", ""]
+    lines += [_INTRODUCTION, ""]
     for kind, heading in _HEADINGS.items():
         lines += [f"## {heading}", ""]
         lines += [_marked(one) for one in records if one.kind == kind]
@@ -126,8 +127,8 @@ def take_edits(
     memory: Verbs, text: str, scope: Scope, by: str | None = None, *, dry_run: bool = False
 ) -> Edited:
     """Do what a person changed in the text that :func:`as_markdown` returned."""
-    items, ids = _read(text, scope)
-    done = Edited()
+    items, ids, others = _read(text, scope)
+    done = Edited(left_alone=others)
     there = {one.id: one for one in memory.list(scope, exact=True)}
     source = Provenance("edited by hand", author=by)
     seen = set()
@@ -161,8 +162,9 @@ def take_edits(
     return done
 
 
-def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str]]:
-    """The items in their order (the digest None of those that are unchanged), and all ids that were written."""
+def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str], list[str]]:
+    """The items in their order (the digest None of those that are unchanged), all ids that were written, and the lines
+    that are none of an item, with what was expected there."""
     lines = text.replace("\r\n", "\n").split("\n")
     ends = [found for line in lines if (found := _END.match(line))]
     if len(ends) != 1:
@@ -180,8 +182,8 @@ def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str]]:
     if whose != list(names_of(scope)):
         raise ValueError(f"scope: expected that of the file, {whose}, got {list(names_of(scope))}")
     items: list[_Item] = []
-    kind, block = "fact", list[str]()
-    for line in [*lines, "# "]:
+    kind, block, others = "fact", list[str](), list[str]()
+    for n, line in enumerate([*lines, "# "], 1):
         if block and line.startswith("  "):
             block.append(line)
             continue
@@ -195,7 +197,9 @@ def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str]]:
             kind = _KINDS.get(line.lstrip("# ").strip(), kind)
         elif line.startswith(("- ", "* ")):
             block = [line]
-    return items, ids
+        elif line.strip() and line.strip() != _INTRODUCTION and not _END.match(line):
+            others.append(f"line {n}: expected an item, which begins with '- ', got {line.strip()[:80]!r}")
+    return items, ids, others
 
 
 def _item(kind: str, written: str) -> _Item:

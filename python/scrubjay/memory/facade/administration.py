@@ -41,12 +41,12 @@ class MemoryAdmin:
     >>> from scrubjay.memory import Memory
     >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
     >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
-    ...     memory.admin.hold(jane, reason="case 17", by="legal")
+    ...     name = memory.admin.hold(jane, reason="case 17", by="legal")
     ...     try:
     ...         memory.forget(jane)
     ...     except HeldError as error:
     ...         print(error.reason)
-    ...     print(memory.admin.release(jane, by="legal"), memory.forget(jane).total)
+    ...     print(memory.admin.release(jane, by="legal", name=name), memory.forget(jane).total)
     case 17
     True 0
     >>> folder.cleanup()
@@ -168,48 +168,69 @@ class MemoryAdmin:
 
     # ------------------------------------------------------------------ legal holds
 
-    def hold(self, scope: Scope, *, reason: str, by: str) -> None:
+    def hold(self, scope: Scope, *, reason: str, by: str, name: str | None = None) -> str:
         """Hold everything of a scope and within it, what is written later included, until it is released.
 
-        `forget`, `delete` and `update` raise :class:`scrubjay.HeldError` for it, and a sweep leaves it. What expires or
-        is revoked is out of force all the same. A hold that is there gets the new reason. Notes, which are documents of
-        the index, are not held against what is done to it directly.
+        Records: `forget`, `delete` and `update` raise :class:`scrubjay.HeldError` for them, and a sweep leaves them.
+        Notes, which are documents of the index and its collections: so does every way of writing that would replace,
+        change or delete one, by any caller, and a collection that has some cannot be dropped. New documents and records
+        may be written. What expires, is revoked or superseded is out of force all the same, and stays.
 
         Args:
             scope: of any tenant.
             reason: shown to who is refused.
             by: the name of who sets it.
+            name: of the hold. A scope may have several, and each is released by its name; one of this name that is
+                there gets the new reason. None: the reason is the name.
+
+        Returns:
+            The name.
         """
         checked_scope(scope)
         reason, by = named(reason, "reason"), named(by, "by")
+        name = reason if name is None else named(name, "name")
         with self._context.changing("setting a legal hold", of=[scope.tenant]) as change:
             change.connection.execute(
-                "INSERT INTO memory_hold(tenant, user, agent, reason, by, at) VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (tenant, user, agent) "
-                "DO UPDATE SET reason = excluded.reason, by = excluded.by, at = excluded.at",
-                (*names_of(scope), reason, by, change.now),
+                "INSERT INTO memory_hold(tenant, user, agent, reason, by, at, name) VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (tenant, user, agent, name) DO UPDATE SET reason = excluded.reason, by = excluded.by",
+                (*names_of(scope), reason, by, change.now, name),
             )
             log_gone(change, "", names_of(scope), "held", by)
+        return name
 
-    def release(self, scope: Scope, *, by: str) -> bool:
-        """Release the hold on exactly this scope; False if there is none. Holds on wider scopes stay.
+    def release(self, scope: Scope, *, by: str, name: str | None = None) -> bool:
+        """Release a hold on exactly this scope; False if there is none. Other holds, on it and on wider scopes, stay.
 
         Args:
             scope: what was held.
             by: who decided it.
+            name: of the hold; None: of the only one.
+
+        Raises:
+            ValueError: no name is given, and the scope has several holds; nothing was released.
         """
         checked_scope(scope)
         by = named(by, "by")
+        if name is not None:
+            name = named(name, "name")
         with self._context.changing("releasing a legal hold", of=[scope.tenant]) as change:
-            gone = change.connection.execute(
-                "DELETE FROM memory_hold WHERE tenant = ? AND user = ? AND agent = ?", names_of(scope)
-            ).rowcount
-            if gone:
+            there = [one.name for one in held_scopes(change.connection, scope.tenant) if one.scope == scope]
+            if name is None and len(there) > 1:
+                raise ValueError(
+                    f"name: expected that of one of the holds, {', '.join(map(repr, there))}, got None"
+                )
+            released = [one for one in there if name in (None, one)]
+            for one in released:
+                change.connection.execute(
+                    "DELETE FROM memory_hold WHERE tenant = ? AND user = ? AND agent = ? AND name = ?",
+                    (*names_of(scope), one),
+                )
                 log_gone(change, "", names_of(scope), "released", by)
-        return bool(gone)
+        return bool(released)
 
     def holds(self, tenant: str | None = None) -> list[Hold]:
-        """Return the holds on the scopes of a tenant (None: of all tenants), in the order of the scopes."""
+        """Return the holds on the scopes of a tenant (None: of all tenants), in the order of the scopes, those of one
+        scope in that of time."""
         if tenant is not None:
             tenant = Scope(tenant).tenant
         with self._context.reading() as connection:

@@ -17,6 +17,7 @@ from scrubjay.index.documented import documented
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
+from scrubjay.memory.facade.proposals import checked_proposals
 from scrubjay.memory.gate.gate import Gate, Proposed
 from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.intake.distil import Distilled
@@ -69,8 +70,7 @@ class Memory:
     >>> from scrubjay import FactCandidate, Scope
     >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
     >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
-    ...     said = FactCandidate("Jane lives in Berlin", "Jane", "lives in")
-    ...     berlin = memory.propose(said, scope=jane, source="run-1")
+    ...     berlin = memory.propose(FactCandidate("Jane lives in Berlin", "Jane", "lives in"), jane, source="run-1")
     ...     said = FactCandidate("Jane lives in Oslo", "Jane", "lives in")
     ...     oslo = memory.propose(said, scope=jane, source="run-2")
     ...     answer = memory.prefer("tone", "Answer briefly.", scope=jane)
@@ -154,7 +154,7 @@ class Memory:
         revoke: Iterable[tuple[str, Scope, str]] = (), raise_if_rejected: bool = False,
     ) -> builtins.list[Outcome]:  # fmt: skip
         """Propose several things in one transaction, in their order; each sees those before it."""
-        return self._parts.gate.propose_all(proposals, also, revoke, raise_if_rejected)
+        return self._parts.gate.propose_all(checked_proposals(proposals), also, revoke, raise_if_rejected)
 
     @documented(Gate.add)
     def add(

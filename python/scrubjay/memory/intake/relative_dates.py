@@ -4,7 +4,7 @@ The library `dateparser` (extra `dates`) says what a phrase means: its locales t
 Nothing else of it is used. What it would take for a date in running text is mostly none ("je", which is short for
 jeudi, "im Mai", numbers), so a phrase counts only if its translation is, as a whole, a number of days, weeks, months or
 years ago, or the next one of them; or a weekday's whole name beside a word for "last" or "next". What is said of the
-future with a number ("in 3 Tagen") is left alone: it means "within 3 days" as often.
+future with a number ("in 3 Tagen") is left alone, as it means "within 3 days" as often, but for Dutch "over 3 dagen".
 
 The tables below hold what the library's locales lack, and what would mislead it.
 """
@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scrubjay.errors import MissingExtraError
+from scrubjay.memory.intake.false_friends import is_of_another_language
 
 __all__ = ["LANGUAGES", "WEEKDAYS", "Phrase", "checked_languages", "language_of", "phrases_of", "usable"]
 
@@ -63,6 +64,10 @@ class _Words:
     """Words that are nouns, and no dates, where they have a capital in the middle of a sentence."""
     idioms: str = ""
     """Phrases with such words that mean no date, divided by a slash."""
+    ahead: str = ""
+    """A word before a number of days and the like that are to pass."""
+    about: str = ""
+    """Words behind which that word means "about"."""
 
 
 _WORDS: Mapping[str, _Words] = {
@@ -90,6 +95,10 @@ _WORDS: Mapping[str, _Words] = {
             "pasado mañana": "in 2 day",
             "antes de ayer": "2 day ago",
             "antier": "2 day ago",
+            "mes que viene": "in 1 month",
+            "semana que viene": "in 1 week",
+            "año que viene": "in 1 year",
+            "semana próxima": "in 1 week",
         },
         "la una cada buena esta misma",
         idioms="hoy en día",
@@ -129,6 +138,8 @@ _WORDS: Mapping[str, _Words] = {
         {"gisteravond": "1 day ago", "vannacht": "0 day ago", "vanavond": "0 day ago"},
         "goede goeden de elke s deze",
         idioms="vandaag de dag/vandaag of morgen",
+        ahead="over",
+        about="gaat ging praat praten praatten spreek spreekt spreken sprak spraken verdeeld gespreid vertelde",
     ),
     "ru": _Words(
         "один/одну/одна два/две три четыре пять шесть семь восемь девять десять",
@@ -226,17 +237,22 @@ def _read(
         first = at
         while first < last and meaning(first + 1, last) == meant:
             first += 1
-        if first == last and _misleads(language, text, words, first):
+        if (first == last or meant[0] > 0) and _misleads(language, text, words, first, last):
             continue
         found.append(Phrase(words[first][0], words[last][1], *meant))
         return last - at + 1
     return 1
 
 
-def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: int) -> bool:
-    """Whether a single word is something else here."""
+def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: int, last: int) -> bool:
+    """Whether a single word, or one before a number, is something else here."""
     known = _WORDS.get(language, _NO_WORDS)
     start, end = words[at]
+    if last > at:
+        before = text[words[at - 1][0] : words[at - 1][1]].casefold() if at > 0 else ""
+        return text[start:end].casefold() == known.ahead and before in known.about.split()
+    if is_of_another_language(language, text, start, end):
+        return True
     if at > 0:
         a, b = words[at - 1]
         stands_alone = text[b:start].isspace() and text[a - 1 : a] != "-"  # unlike the "o" of "vi-o ontem"
@@ -260,7 +276,7 @@ def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
         is_past = meant["future"] is None
         if not translated.startswith("0 ") and is_past != translated.endswith("ago"):
             return None  # "3 Tage", which is no date
-        if is_counted and not is_past:
+        if is_counted and not is_past and said.split(" ")[0] != known.ahead:
             return None
         return (-1 if is_past else 1) * int(meant["n"]), meant["unit"], is_counted
     return _of_weekday(known, language, said)

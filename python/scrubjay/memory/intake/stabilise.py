@@ -10,10 +10,11 @@ extractor may refine what is left, but retracted turns never reach it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from scrubjay.memory.intake.bare_weekdays import bare_weekdays
 from scrubjay.memory.intake.relative_dates import WEEKDAYS, Phrase, phrases_of
 from scrubjay.memory.ledger.trace import CONVERSATION, TraceEvent
 from scrubjay.memory.read.turns import N_TURNS
@@ -31,11 +32,20 @@ _TAKES_BACK = re.compile(
 )
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = "(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+    "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
+)
+_NUMBERS = {
+    "a": 1, "an": 1, "one": 1, "a couple of": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
+    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
 _RELATIVE = re.compile(
     r"\b(?:(?P<day>the day before yesterday|yesterday|last night|today|tonight|tomorrow)"
-    r"|(?P<which>last|this|next) (?:(?P<unit>week|weekend|month|year)|(?P<weekday>" + _DAY + r"))"
-    r"|(?P<n>\d{1,3}|" + "|".join(_NUMBERS) + r") (?P<units>day|week|month|year)s? ago)\b(?! \()",
+    r"|(?P<which>last|this|next) (?:(?P<unit>week|weekend|month|year)|(?P<weekday>" + _DAY + r")"
+    r"|(?P<month>" + _MONTH + r")(?! \d))"
+    r"|(?P<n>\d{1,3}|" + "|".join(_NUMBERS) + r") (?P<units>day|week|fortnight|month|year)s? ago)\b(?! \()",
     re.IGNORECASE,
 )
 _SHIFT = {
@@ -147,7 +157,18 @@ def with_dates(text: str, day: date, languages: Sequence[str] = ()) -> str:
         for phrase in reversed(phrases_of(text, language)):
             if not text.startswith(" (", phrase.end):
                 text = f"{text[: phrase.end]} ({_meant(phrase, day)}){text[phrase.end :]}"
+    for end, name, step in reversed(bare_weekdays(text)):
+        weekday = _DAYS.index(name)
+        if weekday != day.weekday():
+            text = f"{text[:end]} ({_safely(_weekday, day, weekday, step)}){text[end:]}"
     return _RELATIVE.sub(lambda found: f"{found[0]} ({_resolved(found, day)})", text)
+
+
+def _safely(weekday_of: Callable[[date, int, int], date], day: date, weekday: int, step: int) -> str:
+    try:
+        return weekday_of(day, weekday, step).isoformat()
+    except OverflowError:  # a date before the year 1 or after 9999
+        return "long ago"
 
 
 def _without_last_turn(kept: Sequence[Utterance], author: str) -> list[Utterance]:
@@ -168,6 +189,8 @@ def _resolved(found: re.Match[str], day: date) -> str:
         step = {"last": -1, "this": 0, "next": 1}[found["which"].lower()]
         if found["weekday"]:
             return _weekday(day, _DAYS.index(found["weekday"][:3].lower()), step).isoformat()
+        if found["month"]:
+            return _named_month(day, _MONTHS.index(found["month"][:3].lower()) + 1, step)
         unit = found["unit"].lower()
         if unit == "year":
             return str(day.year + step)
@@ -200,14 +223,24 @@ def _week(day: date, step: int) -> str:
 def _ago(day: date, n: int, unit: str) -> str:
     if unit == "day":
         return (day - timedelta(days=n)).isoformat()
-    if unit == "week":
-        return (day - timedelta(weeks=n)).isoformat()
+    if unit in ("week", "fortnight"):
+        return (day - timedelta(weeks=n if unit == "week" else 2 * n)).isoformat()
     return _month(day, -n) if unit == "month" else str(day.year - n)
 
 
 def _month(day: date, step: int) -> str:
     months = day.year * 12 + day.month - 1 + step
     return f"{months // 12:04d}-{months % 12 + 1:02d}"
+
+
+def _named_month(day: date, month: int, step: int) -> str:
+    """The last month of a name that is over, the one of this year, or the next one that has not begun."""
+    year = day.year
+    if step < 0:
+        year -= month >= day.month
+    elif step > 0:
+        year += month <= day.month
+    return f"{year:04d}-{month:02d}"
 
 
 def _weekday(day: date, weekday: int, step: int) -> date:

@@ -1,7 +1,9 @@
 """Legal holds: what is held is not forgotten, deleted, rewritten or swept until an administrator releases it.
 
-A hold is on a scope and everything within it. Setting and releasing are calls of whoever runs the service
-(:attr:`scrubjay.memory.Memory.admin`); no scope allows them, and both leave their event in the feed.
+A hold is on a scope and everything within it, and a scope may have several. Setting and releasing are calls of whoever
+runs the service (:attr:`scrubjay.memory.Memory.admin`); no scope allows them, and both leave their event in the feed.
+Records are held here; documents that are none of memory's (notes) where every store writes them, by the same table
+(:mod:`scrubjay.store.rows.holds`).
 """
 
 from __future__ import annotations
@@ -10,21 +12,24 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from scrubjay._native import Scope
-from scrubjay.errors import HeldError
 from scrubjay.memory.model.decoding import as_moment
+from scrubjay.store.rows import holds
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["HELD", "TABLE", "Hold", "check_hold", "held_scopes", "is_held"]
+__all__ = ["HELD", "NAME_OF_OLD", "TABLE", "Hold", "check_hold", "held_scopes", "is_held"]
 
 TABLE = """CREATE TABLE memory_hold(
   tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,
-  reason TEXT NOT NULL CHECK (reason <> ''), by TEXT NOT NULL CHECK (by <> ''), at INTEGER NOT NULL,
-  PRIMARY KEY (tenant, user, agent)) WITHOUT ROWID"""
-"""What the file needs for holds. Reasons stay readable in it, as those of deletion events."""
+  name TEXT NOT NULL CHECK (name <> ''), reason TEXT NOT NULL CHECK (reason <> ''),
+  by TEXT NOT NULL CHECK (by <> ''), at INTEGER NOT NULL, PRIMARY KEY (tenant, user, agent, name)) WITHOUT ROWID"""
+"""What the file needs for holds. Names and reasons stay readable in it, as the reasons of deletion events."""
+
+NAME_OF_OLD = "reason"
+"""The column that names a hold of a format before 3, when a scope had one."""
 
 HELD = (
     "EXISTS (SELECT 1 FROM memory_hold h WHERE h.tenant = {row}.tenant AND h.user IN ('', {user}) "
@@ -41,12 +46,14 @@ class Hold:
         scope: what is held, with everything within it.
         reason, by: why, and who ordered it.
         at: since when.
+        name: which of the holds on the scope it is.
     """
 
     scope: Scope
     reason: str
     by: str
     at: datetime
+    name: str
 
 
 class _Owned(Protocol):
@@ -59,24 +66,25 @@ class _Owned(Protocol):
 
 
 def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> list[Hold]:
-    """Return the holds on a tenant's scopes (None: on those of all), in the order of their scopes."""
+    """Return the holds on a tenant's scopes (None: on those of all), by scope, of one scope in the order of time."""
     condition, values = ("WHERE tenant = ? ", (tenant,)) if tenant is not None else ("", ())
     found = connection.execute(
-        f"SELECT tenant, user, agent, reason, by, at FROM memory_hold {condition}ORDER BY tenant, user, agent",
+        f"SELECT tenant, user, agent, reason, by, at, name FROM memory_hold {condition}"
+        "ORDER BY tenant, user, agent, at, name",
         values,
     ).fetchall()
-    return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5])) for row in found]
+    return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5]), row[6]) for row in found]
 
 
 def is_held(connection: sqlite3.Connection) -> Callable[[_Owned], bool]:
     """Return what says whether a row is held; the holds are read once."""
-    holds = [names_of(one.scope) for one in held_scopes(connection)]
+    by_tenant: dict[str, list[holds.Held]] = {}
+    for one in held_scopes(connection):
+        tenant, user, agent = names_of(one.scope)
+        by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, one.reason))
 
     def held(row: _Owned) -> bool:
-        return any(
-            tenant == row.tenant and user in ("", row.user) and agent in ("", row.agent)
-            for tenant, user, agent in holds
-        )
+        return holds.is_held(by_tenant.get(row.tenant, ()), row.user, row.agent)
 
     return held
 
@@ -92,8 +100,8 @@ def check_hold(connection: sqlite3.Connection, scope: Scope, *, within: bool) ->
     Raises:
         HeldError: a hold is on it.
     """
-    given = names_of(scope)
-    for hold in held_scopes(connection, scope.tenant):
-        pairs: list[tuple[Any, Any]] = list(zip(names_of(hold.scope), given, strict=True))
-        if all(held in ("", name) or (within and name == "") for held, name in pairs):
-            raise HeldError(hold.scope, hold.reason)
+    found = held_scopes(connection, scope.tenant)
+    if found:
+        holds.check_held(
+            (holds.Held(*names_of(one.scope)[1:], one.reason) for one in found), scope, within=within
+        )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError, UnsupportedError
+from scrubjay.memory.ledger.holds import NAME_OF_OLD
 
 __all__ = ["NUMBERED", "missing_tables", "prepare"]
 
@@ -18,6 +19,18 @@ NUMBERED = {
     "memory_run": "key",
 }
 """Table -> its column that is numbered: in a file for all tenants together, in a database for each."""
+_UPGRADES = {
+    3: (
+        # Row-level security binds the owner as well, and this is about the rows of all tenants.
+        "ALTER TABLE sj_memory_hold NO FORCE ROW LEVEL SECURITY",
+        'ALTER TABLE sj_memory_hold ADD name text COLLATE "C"',
+        f"UPDATE sj_memory_hold SET name = {NAME_OF_OLD}",
+        "ALTER TABLE sj_memory_hold ALTER name SET NOT NULL, ADD CHECK (name <> ''), "
+        "DROP CONSTRAINT sj_memory_hold_pkey, ADD PRIMARY KEY (home, tenant, usr, agent, name)",
+        "ALTER TABLE sj_memory_hold FORCE ROW LEVEL SECURITY",
+    ),
+}
+"""Format -> the statements that lead to it from the one before; there was no database of format 1."""
 _RECORDS = {
     "memory_policy": ("''", "''"),
     "memory_preference": ("user", "''"),
@@ -51,7 +64,7 @@ def prepare(store: Any, tables: Sequence[str], format: int) -> None:
         )
     stamped = frozenset(("memory_policy", "memory_preference"))
     layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp")
-    found = store.make_layer(layer, made(tables, _WITHOUT), format)
+    found = store.make_layer(layer, made(tables, _WITHOUT), format, _UPGRADES)
     if found != format:
         raise StoreFormatError(
             f"path: expected memory of format {format}, got format {found} of another Scrubjay: {store.place}"

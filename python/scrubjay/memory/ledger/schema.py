@@ -37,7 +37,7 @@ __all__ = [
     "prepare",
 ]
 
-FORMAT = 2
+FORMAT = 3
 MIN_FACT_CONFIDENCE = 0.7
 MIN_PREFERENCE_CONFIDENCE = 0.5
 

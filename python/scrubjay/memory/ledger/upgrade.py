@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
+from scrubjay.memory.ledger import holds
 from scrubjay.store.sqlite.registry import unguarded
 
 __all__ = ["upgrade"]
@@ -46,8 +47,8 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
         _name_scopes(connection)
-        hold = next(one for one in tables if one.startswith("CREATE TABLE memory_hold("))
-        connection.execute(hold.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+    if found < 3:
+        _name_holds(connection)
     connection.execute("PRAGMA legacy_alter_table = OFF")
 
 
@@ -59,6 +60,20 @@ def _name_scopes(connection: sqlite3.Connection) -> None:
                 f"UPDATE memory_log SET (tenant, user, agent) = (SELECT {names} FROM {table} WHERE id = record) "
                 f"WHERE record IN (SELECT id FROM {table})"
             )
+
+
+def _name_holds(connection: sqlite3.Connection) -> None:
+    """Let a scope have several holds: the one that it had is named by its reason."""
+    old = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_hold'").fetchone()
+    if old is not None:
+        connection.execute("ALTER TABLE memory_hold RENAME TO memory_hold_old")
+    connection.execute(holds.TABLE)
+    if old is not None:
+        connection.execute(
+            "INSERT INTO memory_hold(tenant, user, agent, reason, by, at, name) "
+            f"SELECT tenant, user, agent, reason, by, at, {holds.NAME_OF_OLD} FROM memory_hold_old"
+        )
+        connection.execute("DROP TABLE memory_hold_old")
 
 
 def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) -> None:

@@ -32,7 +32,8 @@ class Line(Protocol):
 def dated(hit: RecalledHit) -> str:
     """Return the text of a hit with the day from which it is so, the day on which it ends, if it does, and how relevant
     it is:
-    "Jane lives in Oslo (since 2026-03-01; high)". A note that has no time shows none."""
+    "Jane lives in Oslo (since 2026-03-01; high)". Of a plan the day that it is for: "Jane moves to Rome (planned for
+    2026-06-01; high)". A note that has no time shows none."""
     said = [one for one in (_when(hit), hit.relevance) if one]
     return f"{hit.text} ({'; '.join(said)})"
 
@@ -113,6 +114,10 @@ def _when(hit: RecalledHit) -> str:
     begin, end = (_day(hit.metadata.get(name)) for name in ("valid_from", "valid_until"))
     if hit.kind == "episode":
         return begin
+    if hit.metadata.get("relation") == "plans":
+        plan = hit.record  # rarely read: its day is not among the times at which it is known as a plan
+        at = plan.valid_from if isinstance(plan, Fact) else None
+        return f"planned for {at.date().isoformat()}" if at else f"a plan of {begin}"
     return f"{begin} to {end}" if end else f"since {begin}" if begin else ""
 
 

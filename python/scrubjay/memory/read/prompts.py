@@ -102,6 +102,9 @@ class Prompts:
         """
         if not isinstance(text, str):
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
+        for name, function in (("count", count), ("line", line), ("summarise", summarise)):
+            if not callable(function) and not (name == "summarise" and function is None):
+                raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
         least = checked_tier(floor, "floor")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
         given = turns if isinstance(turns, (list, tuple)) else list(turns)

@@ -101,6 +101,8 @@ class Recall:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         checked_scope(scope)
+        if isinstance(text, str) and text.isspace():
+            text = ""  # no question: nothing answers it
         admitted = None if relevance is None else _admitting(relevance)
         if not isinstance(without, tuple) or without:
             filter = not_of(checked_without(without), filter)

@@ -10,6 +10,7 @@ from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.turns import Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.holds import check_held
 
 __all__ = ["drop_collection", "forget_deleted", "vacuum"]
 
@@ -54,6 +55,9 @@ def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, in
         turns: of the collection without a name, which gets an event for each scope that had documents.
         name: of the collection.
         add_event: with the scope, the reason and the number of its documents.
+
+    Raises:
+        HeldError: one of them is under a legal hold.
     """
     batch = turns.batch
     batch.flush()
@@ -67,8 +71,9 @@ def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, in
     )
     homes = sorted({row[4] for row in found})
     turns.lock(homes)
-    for *names, n_documents, _ in found:
+    for *names, n_documents, home in found:
         if n_documents:
+            check_held(turns.holds.of(batch, home), scope_of(*names))
             add_event(scope_of(*names), f"drop_collection {name}", n_documents)
     for home in homes:
         turns.drop_images("home = %s AND collection = %s", (home, number), home=home)

@@ -199,6 +199,7 @@ def _make_pending(engine: DurableEngine, row: StoredRow, scope: Scope) -> bool:
             versions=[row.seq],
             vectors=[document.vector],
             payloads=[with_pending(document.payload)],
+            fills=True,
         )
     except (VersionConflictError, CorruptIndexError):
         return False

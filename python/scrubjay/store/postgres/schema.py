@@ -8,7 +8,7 @@ PostgreSQL cannot hold every character that a document may.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -202,32 +202,54 @@ def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
 
 
 def make_layer(
-    connection: Any, name: str, statements: Sequence[str], format: int, *, read_only: bool, place: str
+    connection: Any,
+    name: str,
+    statements: Sequence[str],
+    format: int,
+    upgrades: Mapping[int, Sequence[str]],
+    *,
+    read_only: bool,
+    place: str,
 ) -> int:
-    """Make the tables of a layer above if there are none; return their format.
+    """Make the tables of a layer above if there are none, or bring older ones up to date; return their format.
 
     Raises:
-        StoreFormatError: there are none, and the index is opened for reading only.
+        StoreFormatError: there are none, or older ones, and the index is opened for reading only, or its user may not
+            change tables.
     """
     found = _layer_format(connection, name)
-    if found is not None:
+    if found is not None and found >= format:
         return found
     if read_only:
+        what = "none" if found is None else f"those of format {found}"
         raise StoreFormatError(
-            f"path: expected the tables of a {name}, got none; open it once for writing: {place}"
+            f"path: expected the tables of a {name} of format {format}, got {what}; open it once for writing: {place}"
         )
     try:
-        return _make_layer(connection, name, statements, format)
+        return _make_layer(connection, name, statements, format, upgrades)
     except psycopg_module().errors.DuplicateTable:  # as in _bring_up_to_date
-        return _make_layer(connection, name, statements, format)
+        return _make_layer(connection, name, statements, format, upgrades)
+    except psycopg_module().errors.InsufficientPrivilege as error:
+        if found is None:
+            raise
+        raise StoreFormatError(
+            f"path: expected the tables of a {name} of format {format}, got those of format {found}, and this user may "
+            f"not change them; open the {name} once as their owner: {place}"
+        ) from error
 
 
-def _make_layer(connection: Any, name: str, statements: Sequence[str], format: int) -> int:
+def _make_layer(
+    connection: Any, name: str, statements: Sequence[str], format: int, upgrades: Mapping[int, Sequence[str]]
+) -> int:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _layer_format(connection, name)  # another process may have been first
         if found is not None:
-            return found
+            for step in range(found + 1, format + 1):
+                for statement in upgrades[step]:
+                    connection.execute(statement)
+                connection.execute(f"UPDATE sj_{name}_schema SET format = %s", (step,))
+            return max(found, format)
         for statement in statements:
             connection.execute(statement)
         connection.execute(

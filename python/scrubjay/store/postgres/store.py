@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
@@ -20,6 +20,7 @@ from scrubjay.store.postgres.care import vacuum
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import can_hold, id_of, key_of
@@ -35,6 +36,7 @@ from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.erased import ErasureReport
 from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.stored import Identity, Look, Noticed, RowId, ScopeState
 
@@ -96,6 +98,7 @@ class PostgresStore(PostgresReader):
         server.use()
         server.listen(self._on_other_history)
         self._met: set[int] = set()
+        self._holds = HoldTable()
         feed.add(self, name)
 
     # ------------------------------------------------------------------ what changed
@@ -271,7 +274,14 @@ class PostgresStore(PostgresReader):
         for fresh in (False, True):
             connection = self.server.take(fresh=fresh)
             transaction = PostgresTransaction(
-                connection, self.number, self.place, self.server.lineage, self._stored_id, self.cipher
+                connection,
+                self.number,
+                self.place,
+                self.server.lineage,
+                self._stored_id,
+                self.cipher,
+                self._holds,
+                is_held=self.collection != OWNED,
             )
             transaction.images_belong = self._history == self.server.lineage
             transaction.beside, transaction.objects = self._beside, self.objects
@@ -317,13 +327,17 @@ class PostgresStore(PostgresReader):
 
     # ------------------------------------------------------------------ a layer above
 
-    def make_layer(self, layer: Layer, statements: Sequence[str], format: int) -> int:
-        """Make the tables of a layer above if there are none; from then on it has :meth:`reading_connection`.
+    def make_layer(
+        self, layer: Layer, statements: Sequence[str], format: int, upgrades: Mapping[int, Sequence[str]]
+    ) -> int:
+        """Make the tables of a layer above if there are none, or bring older ones up to date; from then on it has
+        :meth:`reading_connection`.
 
         Args:
             layer: what is known of its tables.
             statements: that make them here.
             format: of the tables that these make.
+            upgrades: format -> the statements that lead to it from the one before.
 
         Returns:
             The format of the tables in the database.
@@ -337,6 +351,7 @@ class PostgresStore(PostgresReader):
                     layer.name,
                     statements,
                     format,
+                    upgrades,
                     read_only=self.server.read_only,
                     place=self.place,
                 )

@@ -33,6 +33,7 @@ from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
+from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
@@ -45,6 +46,7 @@ from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import Checksum, scope_of
 from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.holds import check_held
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
@@ -65,6 +67,8 @@ class PostgresTransaction:
         lineage: the history that the server shows now.
         id_of: stored bytes -> id.
         opening: the keys of the store.
+        table: of legal holds, as far as it is known.
+        is_held: whether these hold the documents of the collection (:class:`Turns`).
     """
 
     def __init__(
@@ -75,12 +79,14 @@ class PostgresTransaction:
         lineage: str,
         id_of: Callable[[bytes], Any],
         opening: Opening,
+        table: HoldTable,
+        is_held: bool,
     ) -> None:
         self.committed = False
         self.images_belong = True
         """Whether what this process has in memory is of the server's history."""
         self.batch = Batch(connection)
-        self._turns = Turns(self.batch, collection, lineage, opening)
+        self._turns = Turns(self.batch, collection, lineage, opening, table, is_held)
         self._place = place
         self._lineage = lineage
         self._id_of = id_of
@@ -300,10 +306,12 @@ class PostgresTransaction:
 
     # ------------------------------------------------------------------ documents
 
-    def upsert(self, rows: Sequence[NewRow], *, now: int) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key.
+    def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` it says the
+        same, and has the vector that was to come.
 
         Raises:
+            HeldError: a row that would be replaced is under a legal hold.
             VersionConflictError: a row is to replace another version than the one that is there.
         """
         by_scope: dict[Scope, list[NewRow]] = {}
@@ -328,6 +336,8 @@ class PostgresTransaction:
                 found for found in (old.get((key, stored_id(row.id))) for row in part) if found is not None
             ]
             if gone:
+                if self._turns.is_held and not fills:
+                    self._turns.holds.check(scope)
                 self._remove(key, state, [(seq, expires_at, blocks) for seq, _, expires_at, blocks in gone])
             state.documents += len(part) - len(gone)
             state.vectors += sum(row.vector is not None for row in part) - sum(has for _, has, *_ in gone)
@@ -419,7 +429,11 @@ class PostgresTransaction:
         )
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has none of them."""
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has none of them.
+
+        Raises:
+            HeldError: one that is there is under a legal hold.
+        """
         if not can_hold(scope):
             return None
         wanted = {stored_id(id): id for id in ids}
@@ -434,6 +448,8 @@ class PostgresTransaction:
         )
         by_id = {row[0]: row for row in found}
         gone = [by_id[data] for data in wanted if data in by_id]
+        if gone and self._turns.is_held:
+            self._turns.holds.check(scope)
         return self._delete(scope, gone, [wanted[row[0]] for row in gone], reason, now) if gone else None
 
     def _delete(
@@ -489,7 +505,8 @@ class PostgresTransaction:
         return write_note(self._turns, note, now=now)
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the documents that have expired of scopes that agree with `within` (None: of all)."""
+        """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those under
+        a legal hold."""
         if within is not None and not can_hold(within):
             return []
         condition, names = agreeing(within, table="s")
@@ -505,6 +522,8 @@ class PostgresTransaction:
         written = []
         for scope in scopes:
             key = key_of(scope)
+            if self._turns.is_held and self._turns.holds.holds(*names_of(scope)):
+                continue
             gone = self.batch.ask(
                 f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
                 "AND expires_at <= %s ORDER BY seq",
@@ -517,11 +536,17 @@ class PostgresTransaction:
         return written
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`; images and tombstones go with them."""
+        """Delete every document whose scope agrees with `scope`; images and tombstones go with them.
+
+        Raises:
+            HeldError: some of it is under a legal hold.
+        """
         if not can_hold(scope):
             return []
         home = home_of(scope)
         self._turns.lock([home])
+        if self._turns.is_held:
+            check_held(self._turns.holds.of(self.batch, home), scope, within=not exact)
         condition, names = agreeing(scope, exact=exact, table="s")
         rows = "home = s.home AND {table}.collection = s.collection AND {table}.scope = s.key"
         found = self.batch.ask(

@@ -25,6 +25,7 @@ from scrubjay.store.postgres.digests import (
     seal_digest,
     seal_notes,
 )
+from scrubjay.store.postgres.holds import Holds, HoldTable
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of
 from scrubjay.store.postgres.sealing import KEY, Sealer, data_key_of
 from scrubjay.store.postgres.staging import ends_of, holding_model, put_in_place, vectors_of
@@ -60,10 +61,23 @@ class Turns:
         collection: the number of the collection.
         lineage: the history that the server shows now.
         opening: the keys of the store.
+        table: of legal holds, as far as it is known.
+        is_held: whether these hold the documents of the collection, not the layer whose records they mirror.
     """
 
-    def __init__(self, batch: Batch, collection: int, lineage: str, opening: Opening) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        collection: int,
+        lineage: str,
+        opening: Opening,
+        table: HoldTable,
+        is_held: bool = True,
+    ) -> None:
         self.batch = batch
+        self.holds = Holds(table)
+        self.is_held = is_held
+        self._table = table
         self.collection = collection
         self.generation = 0
         """Of the collection, once the state of any scope was read: nobody changes it before the transaction ends."""
@@ -81,7 +95,8 @@ class Turns:
 
     def beside(self, collection: int) -> Turns:
         """Return the same turns, as the transaction writes to another collection."""
-        other = Turns(self.batch, collection, self._lineage, self.sealer.opening)
+        other = Turns(self.batch, collection, self._lineage, self.sealer.opening, self._table)
+        other.holds = self.holds
         other._last, other._taken, other._dropped = self._last, self._taken, self._dropped
         other._keys, other.sealer, other.notes = self._keys, self.sealer, self.notes
         other._all, other.dropped = self._all, self.dropped
@@ -159,19 +174,22 @@ class Turns:
 
     def _question(self, scope: Scope) -> Statement:
         key = key_of(scope)
+        holds, needs_home = self.holds.column if self.is_held else ("false", False)
         return (
             "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation, "
-            "s.digest "
+            f"s.digest, {holds} "
             "FROM sj_collection c LEFT JOIN sj_scope s ON s.home = %s AND s.collection = c.collection "
             "AND s.key = %s AND s.tenant = %s AND s.usr = %s AND s.agent = %s WHERE c.collection = %s",
-            (key.home, key.number, *names_of(scope), self.collection),
+            (*([key.home] * needs_home), key.home, key.number, *names_of(scope), self.collection),
         )
 
     def _enter(self, home: str, scope: Scope, state: Sequence[tuple[Any, ...]]) -> None:
         """Note the state of a scope, whose staged vectors are put in place first."""
         if not state:
             raise StoreFormatError("collection: it was dropped by another process")
-        version, documents, vectors, horizon, in_place, embedding, self.generation, digest = state[0]
+        version, documents, vectors, horizon, in_place, embedding, self.generation, digest, holds = state[0]
+        if self.is_held:
+            self.holds.enter(self.batch, home, holds)
         touched = Touched(
             scope,
             version or 0,

@@ -183,6 +183,7 @@ def _make_pending(engine: DurableEngine, seq: int) -> bool:
             versions=[seq],
             vectors=[document.vector],
             payloads=[with_pending(document.payload)],
+            fills=True,
         )
     except (
         VersionConflictError,

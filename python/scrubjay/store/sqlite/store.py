@@ -25,6 +25,7 @@ from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.erased import ErasureReport, search_files
 from scrubjay.store.rows.feedback import Feedback
+from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.stored import Identity, RowId, StoredRow
 from scrubjay.store.sqlite import pending, schema, shrinking
@@ -40,6 +41,7 @@ from scrubjay.store.sqlite.connections import (
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.feedback import read_notes, write_note
 from scrubjay.store.sqlite.foreign import check_place, recognised
+from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.migration import migrate
@@ -85,6 +87,7 @@ class SqliteStore(ReadingStore):
         self.cipher = Cipher(ring, self.reading_connection)
         self.path = path
         self.collection = collection
+        self._holds = HoldTable()
         self._busy_seconds = busy_seconds
         self.write_lock = threading.RLock()
         """The writer's turn."""
@@ -239,14 +242,14 @@ class SqliteStore(ReadingStore):
                         if not wait:
                             self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
                     self.cipher.begin(self._writer)
-                    transaction = Transaction(self._writer, self.tables, self.cipher)
+                    holds = None if self.collection == OWNED else Holds(self._writer, self._holds)
+                    transaction = Transaction(self._writer, self.tables, self.cipher, holds=holds)
                     yield transaction
                     if not transaction.committed:
                         transaction.commit()
                 finally:
-                    self._n_changes += (
-                        not is_log
-                    )  # at both ends: what was read meanwhile may be of either side
+                    # At both ends: what was read meanwhile may be of either side.
+                    self._n_changes += not is_log
                     self.cipher.end(committed=not self._is_writing())
                     if self._is_writing():
                         self._writer.execute("ROLLBACK")
@@ -452,8 +455,9 @@ class SqliteStore(ReadingStore):
             found = connection.execute(
                 f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
             ).fetchall()
-            events = Transaction(connection, Tables())
+            events, holds = Transaction(connection, Tables()), Holds(connection)
             for tenant, user, agent, n_documents in found:
+                holds.check(scope_of(tenant, user, agent))
                 events.add_event(
                     scope_of(tenant, user, agent), f"drop_collection {name}", n_documents, now=now
                 )

@@ -20,6 +20,7 @@ from scrubjay.store.sqlite import feedback, pending, schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.sqlite.digests import Digests
+from scrubjay.store.sqlite.holds import Holds
 from scrubjay.store.sqlite.schema import Tables
 
 __all__ = ["Transaction"]
@@ -42,7 +43,7 @@ class Transaction:
     """What can be written inside one transaction, on the writer's connection. Without a cipher no document is.
 
     Another collection's tables are changed in the same transaction with the first one's `digests`, which the first one
-    settles when it is committed.
+    settles when it is committed. `holds` are the legal holds on its documents; None: it is not this that holds them.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class Transaction:
         tables: Tables,
         cipher: Cipher | None = None,
         digests: Digests | None = None,
+        holds: Holds | None = None,
     ) -> None:
         self.connection = connection
+        self.holds = holds
         self.tables = tables
         self.cipher = cipher
         self.digests = cipher.digests if digests is None and cipher is not None else digests
@@ -114,11 +117,13 @@ class Transaction:
         t = self.tables
         return self.connection.execute(f"SELECT 1 FROM {t.vector} LIMIT 1").fetchone() is not None
 
-    def upsert(self, rows: Sequence[NewRow], *, now: int) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key.
+    def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` it says the
+        same, and has the vector that was to come.
 
         Raises:
             EncryptionError: a tenant's key is not available.
+            HeldError: a row that would be replaced is under a legal hold.
             VersionConflictError: a row is to replace another version than the one that is there (expired: none is).
         """
         t = self.tables
@@ -143,6 +148,8 @@ class Transaction:
             if old is None:
                 state.n_new += 1
             else:
+                if self.holds is not None and not fills:
+                    self.holds.check(row.scope)
                 state.replaced.append(old[0])
             seq = self._next_version()
             text: str | bytes = row.text
@@ -219,7 +226,11 @@ class Transaction:
         return box.seal_vector(seq, found[0], vector)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has no documents."""
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has no documents.
+
+        Raises:
+            HeldError: one that is there is under a legal hold.
+        """
         t = self.tables
         execute = self.connection.execute
         state = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents")
@@ -230,11 +241,13 @@ class Transaction:
             gone += execute(
                 f"SELECT seq, id FROM {t.document} WHERE id = ? AND scope = ?", (id, state[0])
             ).fetchall()
+        if gone and self.holds is not None:
+            self.holds.check(scope)
         return self._delete(scope, state, gone, reason, now=now) if gone else None
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
         """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those of
-        the tenants in `leaving`."""
+        the tenants in `leaving` and what is under a legal hold."""
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
         found = self.connection.execute(
@@ -249,6 +262,8 @@ class Transaction:
         written = []
         for key, gone in by_scope.items():
             *own, version, documents = self._scope_row(key)
+            if self.holds is not None and self.holds.holds(*own):
+                continue
             written.append(self._delete(scope_of(*own), (key, version, documents), gone, "sweep", now=now))
         return written
 
@@ -292,7 +307,13 @@ class Transaction:
         self._event(now, reason, self._state(scope)[0], n_documents)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`; images, tombstones and notes go with them."""
+        """Delete every document whose scope agrees with `scope`; images, tombstones and notes go with them.
+
+        Raises:
+            HeldError: some of it is under a legal hold.
+        """
+        if self.holds is not None:
+            self.holds.check(scope, within=not exact)
         t = self.tables
         feedback.forget_scope(self.connection, t, scope, exact=exact)
         condition, names = agreeing(scope, exact=exact)
@@ -330,7 +351,9 @@ class Transaction:
         n_gone = 0
         for tables in schema.all_tables(self.connection):
             if tables.suffix != self.tables.suffix:
-                other = Transaction(self.connection, tables, digests=self.digests)
+                other = Transaction(
+                    self.connection, tables, digests=self.digests, holds=Holds(self.connection)
+                )
                 n_gone += sum(
                     one.documents_before for one in other.erase(scope, reason, exact=exact, now=now)
                 )

@@ -1,0 +1,28 @@
+"""The proposals of `Memory.propose_all`, held to their form before the gate unpacks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scrubjay.memory.gate.gate import Proposed
+
+__all__ = ["checked_proposals"]
+
+
+def checked_proposals(proposals: Any) -> list[Proposed]:
+    """Return what is proposed.
+
+    Raises:
+        TypeError: it is no sequence of (candidate, scope, source).
+    """
+    expected = "expected (candidate, scope, source)"
+    if isinstance(proposals, (str, Mapping)) or not isinstance(proposals, Iterable):
+        raise TypeError(f"proposals: {expected} of each in a sequence, got {type(proposals).__name__}")
+    found = list(proposals)
+    for place, one in enumerate(found):
+        if not isinstance(one, (tuple, list)):
+            raise TypeError(f"proposals[{place}]: {expected}, got {type(one).__name__}")
+        if len(one) != 3:
+            raise TypeError(f"proposals[{place}]: {expected}, got {len(one)} values")
+    return found
