@@ -141,7 +141,8 @@ void Chunk::forget_values() noexcept {
   if (filter::Columns* columns = columns_.load(std::memory_order_relaxed)) columns->forget_from(tail());
 }
 
-std::unique_ptr<base::Bitmap> Chunk::copy_dead() const {
+std::unique_ptr<base::Bitmap> Chunk::copy_dead() {
+  postings_.thaw();  // kill() counts in its lists, and may not fail
   const base::Bitmap* old = dead_.load(std::memory_order_relaxed);
   return old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
 }

@@ -88,7 +88,7 @@ class Chunk {
   // Deleting: a copy of the bitmap of the dead, with room for all documents, is prepared first (may throw)
   // and put in place within a publication; replace_dead() returns the old one, which the writer retires
   // afterwards.
-  [[nodiscard]] std::unique_ptr<base::Bitmap> copy_dead() const;
+  [[nodiscard]] std::unique_ptr<base::Bitmap> copy_dead();
   void kill(uint32_t offset, const lexical::TermSpan& terms) noexcept;
   [[nodiscard]] std::unique_ptr<base::Bitmap> replace_dead(std::unique_ptr<base::Bitmap> dead) noexcept;
 
