@@ -122,7 +122,8 @@ void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>&
 void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, ImageHeader& header,
                              std::string& out) {
   std::vector<uint16_t> offsets, payloads;
-  std::string keys, counts, lists;
+  std::string keys, counts, bounds, all_offsets, all_payloads;
+  uint64_t n_postings = 0, long_term_bytes = 0;
   chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
     base::interruption_point();
     offsets.clear();
@@ -138,17 +139,25 @@ void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& re
     if (!text::is_packed(list.key)) {
       put_value(out, static_cast<uint8_t>(list.long_term.size()));
       out.append(list.long_term);
-      header.long_term_bytes += 1 + list.long_term.size();
+      long_term_bytes += 1 + list.long_term.size();
+    } else {
+      put_value(keys, list.key);
+      ++header.n_short_terms;
     }
-    put_value(keys, list.key);
     put_value(counts, static_cast<uint16_t>(offsets.size() - 1));
-    if (offsets.size() > lexical::FrozenPostings::kMostBare)
-      put_value(lists, lexical::FrozenPostings::bounds_of(payloads));
-    put_array(lists, offsets);
-    put_array(lists, payloads);
+    if (offsets.size() > lexical::FrozenPostings::kMostBare) {
+      put_value(bounds, lexical::FrozenPostings::bounds_of(payloads));
+      ++header.n_bounds;
+    }
+    put_array(all_offsets, offsets);
+    put_array(all_payloads, payloads);
+    n_postings += offsets.size();
   });
-  header.list_bytes = lists.size();
-  out.append(keys).append(counts).append(lists);
+  if (n_postings > 0xffffffffu || long_term_bytes > 0xffffffffu)
+    throw base::Error("image of a chunk: expected less than 2^32 postings");
+  header.n_postings = static_cast<uint32_t>(n_postings);
+  header.long_term_bytes = static_cast<uint32_t>(long_term_bytes);
+  out.append(keys).append(counts).append(bounds).append(all_offsets).append(all_payloads);
 }
 
 std::string write_image(const Chunk& chunk, const ImageIdentity& identity) {

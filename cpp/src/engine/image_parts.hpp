@@ -4,7 +4,8 @@
 //     documents   records; length codes; of each document id (of a string), text and payload
 //     vectors     of a column: exponents, values, rows; if coded: factors, biases, errors, codes (vector/column.hpp)
 //     passages    how many; entries; spans; scales; rows
-//     terms       bytes of long terms, each behind a length byte; stored keys; counts; lists (lexical/frozen_postings.hpp)
+//     terms       long terms, each behind a length byte; keys of short ones; counts; bounds; offsets; payloads
+//                 (lexical/frozen_postings.hpp)
 //
 // Everything but the passages lies as it is in memory, so that reading is copying and checking.
 #pragma once
@@ -39,9 +40,11 @@ struct ImageHeader {
   uint8_t flags;
   uint32_t n_with_column;  // documents that the vector column reaches
   uint32_t n_terms;
+  uint32_t n_short_terms;
+  uint32_t n_bounds;
+  uint32_t n_postings;
+  uint32_t long_term_bytes;
   uint64_t text_bytes;
-  uint64_t long_term_bytes;
-  uint64_t list_bytes;
   uint64_t body_bytes;
   uint64_t checksum;  // of the header with this field zero, and the body
 };

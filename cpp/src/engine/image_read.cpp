@@ -170,16 +170,18 @@ void ChunkParts::read_passages(Chunk& chunk, const ImageHeader& header, ImageRea
 }
 
 void ChunkParts::read_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in) {
-  if (header.long_term_bytes > 0xffffffffu) in.fail("the size of the terms");
   lexical::FrozenPostings::Source source;
   source.n_terms = header.n_terms;
   source.long_terms = in.take(header.long_term_bytes);
-  source.keys = in.take(uint64_t{header.n_terms} * sizeof(uint64_t));
+  source.short_keys = in.take(uint64_t{header.n_short_terms} * sizeof(uint64_t));
   source.counts = in.take(uint64_t{header.n_terms} * sizeof(uint16_t));
-  source.lists = in.take(header.list_bytes);
+  source.bounds = in.take(uint64_t{header.n_bounds} * sizeof(lexical::FrozenPostings::Bounds));
+  source.offsets = in.take(uint64_t{header.n_postings} * sizeof(uint16_t));
+  source.payloads = in.take(uint64_t{header.n_postings} * sizeof(uint16_t));
   source.length_codes = {chunk.length_codes_.read(), header.n_docs};
   if (header.n_terms == 0) {
-    if (header.list_bytes != 0 || header.long_term_bytes != 0) in.fail("the number of terms");
+    if ((header.n_short_terms | header.n_bounds | header.n_postings | header.long_term_bytes) != 0)
+      in.fail("the number of terms");
     return;
   }
   if (!lexical::PostingTable::is_tiny(header.n_terms, header.n_docs)) return chunk.postings_.freeze(source);

@@ -1,11 +1,10 @@
 // Frozen postings: the postings of a chunk as its image has them, until the chunk is written to.
 //
-// A dictionary that is read as it lies, without being built: terms ascend by stored_order() of their stored keys, a
-// directory of about one term an entry says where a look-up begins, and the postings of a term lie together. Nothing
-// in it depends on the process's hash seed, and no term is far from where its look-up begins, whoever chose the
-// terms: what falls into one entry of the directory is searched by halves.
-//
-//     list of n postings    n > 4: its bounds (posting.hpp); then n offsets, n payloads, of 16 bits each
+// A dictionary that is read as it lies, without being built: short terms and behind them long ones (text/term_key.hpp),
+// each by stored_order() of their stored keys; a directory with about one entry a term says where a look-up begins.
+// Nothing in it depends on the process's hash seed, and no term is far from where its look-up begins, whoever chose the
+// terms: what falls into one entry of the directory is searched by halves. The postings of all terms lie in two arrays,
+// in the order of the terms, so that they are checked in two loops.
 //
 // Immutable: any number of readers. The first write replaces it by a table of slots (PostingTable::thaw()).
 #pragma once
@@ -23,38 +22,39 @@
 
 namespace scrubjay::lexical {
 
-// The order of terms in an image and in frozen postings: by this of their stored keys, those of one key by their bytes.
-// Distinct for distinct keys, and spread whatever the keys have in common.
+// The order of terms in an image and in frozen postings, those of one key by their bytes. Of short and of long terms each
+// it is that of stored_order(), which distinct keys never share, and in which they are spread whatever they have in
+// common.
 [[nodiscard]] constexpr uint64_t stored_order(uint64_t stored_key) noexcept {
   return stored_key * 0x9e3779b97f4a7c15ull;
+}
+[[nodiscard]] constexpr bool is_stored_before(uint64_t a, uint64_t b) noexcept {
+  if (text::is_packed(a) != text::is_packed(b)) return text::is_packed(a);
+  return stored_order(a) < stored_order(b);
 }
 
 class FrozenPostings {
  public:
   static constexpr uint32_t kMostBare = 4;  // postings of a list without bounds
 
-  // Of a list of more than kMostBare postings, before its offsets.
+  // Of a list of more than kMostBare postings.
   struct Bounds {
-    uint16_t greatest;  // the greatest term frequency and the greatest length code, as in a payload
-    uint16_t ranked;    // in memory: 1 + the number of its ranked bitmap; 0: it has none
-    uint32_t shortest;  // Shortest
+    uint16_t greatest = 0;  // the greatest term frequency and the greatest length code, as in a payload
+    uint16_t ranked = 0;    // in memory: 1 + the number of its ranked bitmap; 0: it has none
+    uint32_t shortest = 0;  // Shortest
   };
   static_assert(sizeof(Bounds) == 8);
-
-  // Numbers of 16 bits that a list takes.
-  [[nodiscard]] static constexpr uint64_t list_units(uint32_t n) noexcept {
-    return 2 * uint64_t{n} + (n > kMostBare ? sizeof(Bounds) / sizeof(uint16_t) : 0);
-  }
-  // The bounds of a list as an image has them.
   [[nodiscard]] static Bounds bounds_of(std::span<const uint16_t> payloads) noexcept;
 
   // The parts of an image.
   struct Source {
     uint32_t n_terms = 0;
-    std::string_view keys;    // stored, 64 bits each
-    std::string_view counts;  // postings less one, 16 bits each
-    std::string_view lists;
-    std::span<const char> long_terms;            // in the order of the terms, each behind a length byte; they stay
+    std::string_view short_keys;      // of 64 bits each
+    std::string_view counts;          // postings less one, 16 bits each
+    std::string_view bounds;          // of the lists that have them
+    std::string_view offsets;         // 16 bits each
+    std::string_view payloads;        // 16 bits each
+    std::span<const char> long_terms;  // each behind a length byte; they stay where they are
     std::span<const uint16_t> length_codes = {};  // of the documents
   };
   struct Destroy {
@@ -72,11 +72,11 @@ class FrozenPostings {
     const uint16_t* offsets = nullptr;
     const uint16_t* payloads = nullptr;
     uint32_t n = 0;
-    Bounds bounds{};  // zero of a short list
+    Bounds bounds;  // zero of a short list
   };
 
-  [[nodiscard]] uint32_t n_terms() const noexcept { return n_terms_; }
-  [[nodiscard]] size_t n_postings() const noexcept { return n_postings_; }
+  [[nodiscard]] uint32_t n_terms() const noexcept { return size_.n_terms; }
+  [[nodiscard]] size_t n_postings() const noexcept { return size_.n_postings; }
   [[nodiscard]] size_t memory_bytes() const noexcept;
   [[nodiscard]] size_t ranked_bytes() const noexcept { return ranked_bytes_; }
 
@@ -85,10 +85,14 @@ class FrozenPostings {
                               const char* long_terms) const noexcept;
   // Asks for where find() begins; and, once that is here, for the term.
   void prefetch_directory(uint64_t stored_key) const noexcept {
-    __builtin_prefetch(directory() + bucket_of(stored_order(stored_key)));
+    __builtin_prefetch(directory() + bucket_of(stored_key));
   }
   void prefetch_term(uint64_t stored_key) const noexcept {
-    __builtin_prefetch(terms() + directory()[bucket_of(stored_order(stored_key))]);
+    __builtin_prefetch(terms() + directory()[bucket_of(stored_key)]);
+  }
+  void prefetch_list(uint32_t term) const noexcept {
+    __builtin_prefetch(offsets() + terms()[term].first);
+    __builtin_prefetch(payloads() + terms()[term].first);
   }
 
   [[nodiscard]] uint64_t key(uint32_t term) const noexcept { return terms()[term].key; }
@@ -103,40 +107,53 @@ class FrozenPostings {
 
  private:
   struct Term {
-    uint64_t key;  // stored
-    uint32_t list;
+    uint64_t key;    // stored
+    uint32_t first;  // posting
+    uint32_t n;
     uint32_t term_at;
+    uint32_t bounds;  // the number of its bounds; past the last one: it has none
   };
-  static_assert(sizeof(Term) == 16);
+  static_assert(sizeof(Term) == 24);
+  static constexpr uint32_t kEnds = 3;  // of the directory: behind short terms, behind long ones, and of no long ones
+  struct Size {
+    uint32_t n_terms, n_short, n_bounds, n_postings;
+    [[nodiscard]] size_t bytes() const noexcept;
+  };
 
-  FrozenPostings(uint32_t n_terms, uint64_t n_units) noexcept : n_terms_(n_terms), n_units_(n_units) {}
+  explicit FrozenPostings(const Size& size) noexcept : size_(size) {}
   ~FrozenPostings();
-  [[nodiscard]] static size_t bytes(uint32_t n_terms, uint64_t n_units) noexcept;
+  void copy(const Source& source) noexcept;
   void read_terms(const Source& source);
-  void read_lists(const Source& source);
-  void check_list(List list, std::span<const uint16_t> length_codes) const;
+  void check_postings(const Source& source) const;
   void rank(uint32_t term);
-  [[nodiscard]] uint32_t bucket_of(uint64_t order) const noexcept {
-    return static_cast<uint32_t>(((order >> 32) * n_terms_) >> 32);
+  // The entry of the directory of a key.
+  [[nodiscard]] uint32_t bucket_of(uint64_t stored_key) const noexcept {
+    const uint64_t order = stored_order(stored_key) >> 32;
+    if (text::is_packed(stored_key)) return static_cast<uint32_t>((order * size_.n_short) >> 32);
+    return size_.n_short + 1 + static_cast<uint32_t>((order * (size_.n_terms - size_.n_short)) >> 32);
   }
-  [[nodiscard]] bool is_before(const Term& term, uint64_t order, uint64_t stored_key, std::string_view bytes,
+  [[nodiscard]] bool is_before(const Term& term, uint64_t stored_key, std::string_view bytes,
                                const char* long_terms) const noexcept;
 
-  // Behind the object: the terms and one more, where the lists of the terms in each bucket begin, the lists.
-  [[nodiscard]] Term* terms() noexcept { return reinterpret_cast<Term*>(this + 1); }
+  // Behind the object: terms; bounds; the first term of each entry of the directory, of short terms and of long ones and
+  // an end of each; offsets; payloads.
   [[nodiscard]] const Term* terms() const noexcept { return reinterpret_cast<const Term*>(this + 1); }
-  [[nodiscard]] uint32_t* directory() noexcept { return reinterpret_cast<uint32_t*>(terms() + n_terms_ + 1); }
-  [[nodiscard]] const uint32_t* directory() const noexcept {
-    return reinterpret_cast<const uint32_t*>(terms() + n_terms_ + 1);
+  [[nodiscard]] const Bounds* bounds() const noexcept {
+    return reinterpret_cast<const Bounds*>(terms() + size_.n_terms);
   }
-  [[nodiscard]] uint16_t* units() noexcept { return reinterpret_cast<uint16_t*>(directory() + n_terms_ + 1); }
-  [[nodiscard]] const uint16_t* units() const noexcept {
-    return reinterpret_cast<const uint16_t*>(directory() + n_terms_ + 1);
+  [[nodiscard]] const uint32_t* directory() const noexcept {
+    return reinterpret_cast<const uint32_t*>(bounds() + size_.n_bounds);
+  }
+  [[nodiscard]] const uint16_t* offsets() const noexcept {
+    return reinterpret_cast<const uint16_t*>(directory() + size_.n_terms + kEnds);
+  }
+  [[nodiscard]] const uint16_t* payloads() const noexcept { return offsets() + size_.n_postings; }
+  template <class T>
+  [[nodiscard]] static T* to_fill(const T* part) noexcept {
+    return const_cast<T*>(part);
   }
 
-  const uint32_t n_terms_;
-  const uint64_t n_units_;
-  size_t n_postings_ = 0;
+  const Size size_;
   size_t ranked_bytes_ = 0;
   std::vector<RankedBitmap*> ranked_;
   bool owns_ranked_ = true;

@@ -103,7 +103,7 @@ class PostingTable {
     uint32_t n = 0;
     uint32_t n_dead = 0;  // kNotCounted for the short lists, whose dead are counted when they are read
   };
-  // Every list, ascending by stored_order(key), then by long_term: the order says nothing of this table or of the
+  // Every list, ordered by is_stored_before() of the keys, then by long_term: the order says nothing of this table or of the
   // process's seed. The views are valid during the call. May throw std::bad_alloc.
   void for_each(const std::function<void(const List&)>& visit) const;
   // Adds the list of a term that has none; offsets ascend, nothing is dead. False, and no change, if it has

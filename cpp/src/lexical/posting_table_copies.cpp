@@ -75,7 +75,7 @@ PostingTable::Listed PostingTable::listed(uint64_t key, uint32_t at, uint32_t te
 // Terms of one stored key, which can be constructed, by their bytes.
 void PostingTable::sort(std::vector<Listed>& lists) const noexcept {
   std::sort(lists.begin(), lists.end(), [this](const Listed& left, const Listed& right) {
-    if (left.key != right.key) return stored_order(left.key) < stored_order(right.key);
+    if (left.key != right.key) return is_stored_before(left.key, right.key);
     return !text::is_packed(left.key) && long_term(left.term_at) < long_term(right.term_at);
   });
 }

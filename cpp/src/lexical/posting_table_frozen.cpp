@@ -59,6 +59,7 @@ void PostingTable::find_frozen(const FrozenPostings& frozen, std::span<const Ter
   constexpr size_t kAtOnce = 16;
   const char* const long_terms = long_terms_.read();
   uint64_t keys[kAtOnce];
+  uint32_t at[kAtOnce];
   for (size_t begin = 0; begin < terms.size(); begin += kAtOnce) {
     const size_t n = std::min(kAtOnce, terms.size() - begin);
     for (size_t i = 0; i < n; ++i) {
@@ -72,9 +73,11 @@ void PostingTable::find_frozen(const FrozenPostings& frozen, std::span<const Ter
       found.n = found.n_dead = 0;
       found.offsets_ = found.payloads_ = nullptr;
       found.ranked_ = nullptr;
-      const uint32_t at = frozen.find(keys[i], terms[begin + i].term, long_terms);
-      if (at != frozen.n_terms()) read_frozen(frozen, at, n_docs, dead, found);
+      at[i] = frozen.find(keys[i], terms[begin + i].term, long_terms);
+      if (at[i] != frozen.n_terms()) frozen.prefetch_list(at[i]);
     }
+    for (size_t i = 0; i < n; ++i)
+      if (at[i] != frozen.n_terms()) read_frozen(frozen, at[i], n_docs, dead, out[begin + i]);
   }
 }
 
