@@ -20,7 +20,7 @@
 
 namespace scrubjay::engine {
 
-inline constexpr uint32_t kGraphImageVersion = 2;
+inline constexpr uint32_t kGraphImageVersion = 1;
 
 // The rows of a chunk that is still small may move: it is left to the scan.
 [[nodiscard]] inline bool can_be_covered(uint32_t n_docs, uint32_t chunk_docs) noexcept {

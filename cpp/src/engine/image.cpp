@@ -1,6 +1,7 @@
 #include "engine/image.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace {
 
 [[nodiscard]] uint64_t checksum_of(ImageHeader header, std::string_view body) {
   header.checksum = 0;
-  return checksum(body, checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
+  return block_checksum(body, block_checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
 }
 
 }  // namespace
@@ -168,11 +169,14 @@ std::string write_image(const Chunk& chunk, const ImageIdentity& identity) {
 
 ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageIdentity& identity) {
   ImageReader in(bytes);
-  const auto header = in.value<ImageHeader>();
-  if (std::memcmp(header.magic, kImageMagic, sizeof kImageMagic) != 0) in.fail("the magic number");
-  if (header.version != kImageVersion) in.fail("the version");
-  if (header.body_bytes != in.left()) in.fail("the size");
-  if (header.checksum != checksum_of(header, bytes.substr(sizeof header))) in.fail("the checksum");
+  const bool is_early = is_early_image(bytes);
+  const auto header = is_early ? take_early_header(bytes, in) : in.value<ImageHeader>();
+  if (!is_early) {
+    if (std::memcmp(header.magic, kImageMagic, sizeof kImageMagic) != 0) in.fail("the magic number");
+    if (header.version != kImageVersion) in.fail("the version");
+    if (header.body_bytes != in.left()) in.fail("the size");
+    if (header.checksum != checksum_of(header, bytes.substr(sizeof header))) in.fail("the checksum");
+  }
   if (header.analyzer != base::hash64(identity.analyzer)) in.fail("the analyzer");
   if (header.storage != static_cast<uint8_t>(identity.vectors.storage) ||
       header.metric != static_cast<uint8_t>(identity.vectors.metric)) {
@@ -197,9 +201,10 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
 }
 
 uint64_t image_checksum(std::string_view image) noexcept {
-  ImageHeader header{};
-  if (image.size() >= sizeof header) std::memcpy(&header, image.data(), sizeof header);
-  return header.checksum;
+  const size_t at = is_early_image(image) ? kEarlyChecksum : offsetof(ImageHeader, checksum);
+  uint64_t checksum = 0;
+  if (image.size() >= at + sizeof checksum) std::memcpy(&checksum, image.data() + at, sizeof checksum);
+  return checksum;
 }
 
 void add_digest(const Chunk& chunk, uint64_t first, Digest& digest) {

@@ -22,7 +22,7 @@
 
 namespace scrubjay::engine {
 
-// Those of an earlier version are rebuilt from the rows.
+// What is written; those of earlier versions are read (image_early.cpp).
 inline constexpr uint32_t kImageVersion = 3;
 
 // What an image must agree on with the engine that reads it.

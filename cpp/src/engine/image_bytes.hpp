@@ -36,8 +36,24 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
 }
 
-// Blocks by the kernel, each lane on its own; the lanes and what is left by the fixed hash.
+// Of graphs, and of images before version 3: four lanes of the multiply-and-fold hash.
 [[nodiscard]] inline uint64_t checksum(std::string_view bytes, uint64_t seed) noexcept {
+  constexpr uint64_t kSecret = 0xe7037ed1a0b428dbull;
+  uint64_t lanes[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3};
+  size_t at = 0;
+  for (; at + 32 <= bytes.size(); at += 32) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      uint64_t word;
+      std::memcpy(&word, bytes.data() + at + 8 * lane, 8);
+      lanes[lane] = base::mix64(lanes[lane] ^ kSecret, word ^ 0xa0761d6478bd642full) ^ word;
+    }
+  }
+  const uint64_t all = base::mix64(lanes[0] ^ kSecret, lanes[1]) ^ base::mix64(lanes[2] ^ kSecret, lanes[3]);
+  return base::mix64(all ^ kSecret, base::hash64(bytes.substr(at)) ^ bytes.size());
+}
+
+// Of images: blocks by the kernel, each lane on its own; the lanes and what is left by the fixed hash.
+[[nodiscard]] inline uint64_t block_checksum(std::string_view bytes, uint64_t seed) noexcept {
   uint32_t lanes[simd::kChecksumBytes / sizeof(uint32_t)];
   for (size_t i = 0; i < std::size(lanes); ++i)
     lanes[i] = static_cast<uint32_t>(base::mix64(seed ^ (i + 1), 0x9e3779b97f4a7c15ull) >> 16);

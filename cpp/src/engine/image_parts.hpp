@@ -96,6 +96,17 @@ struct ChunkParts {
   static void read_passages(Chunk& chunk, const ImageHeader& header, ImageReader& in,
                             const ImageIdentity& identity);
   static void read_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
+  // Of images before version 3 (image_early.cpp).
+  static void read_early_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                                 const ImageIdentity& identity);
+  static void read_early_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
 };
+
+// Whether the bytes say that they are an image of version 1 or 2, which has its parts in another form.
+[[nodiscard]] bool is_early_image(std::string_view bytes) noexcept;
+inline constexpr size_t kEarlyChecksum = 56;  // where its checksum stands
+// Its header, and what the parts that read_early_*() do not read need of it.
+[[nodiscard]] ImageHeader take_early_header(std::string_view bytes, ImageReader& in);
+[[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept;
 
 }  // namespace scrubjay::engine

@@ -16,13 +16,6 @@
 namespace scrubjay::engine {
 namespace {
 
-[[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept {
-  int exponent = 0;
-  return std::isfinite(scale.scale) && scale.scale > 0.0f && std::frexp(scale.scale, &exponent) == 0.5f &&
-         std::isfinite(scale.factor) && scale.factor > 0.0f && std::isfinite(scale.square) &&
-         scale.square >= 0.0f;
-}
-
 [[nodiscard]] bool is_ascii(std::string_view bytes) noexcept {
   unsigned char all = 0;
   for (const char byte : bytes) all |= static_cast<unsigned char>(byte);
@@ -41,13 +34,22 @@ namespace {
 
 }  // namespace
 
+bool scale_in_range(const vector::RowScale& scale) noexcept {
+  int exponent = 0;
+  return std::isfinite(scale.scale) && scale.scale > 0.0f && std::frexp(scale.scale, &exponent) == 0.5f &&
+         std::isfinite(scale.factor) && scale.factor > 0.0f && std::isfinite(scale.square) &&
+         scale.square >= 0.0f;
+}
+
 void ChunkParts::read(Chunk& chunk, const ImageHeader& header, ImageReader& in,
                       const ImageIdentity& identity) {
+  const bool is_early = header.version < kImageVersion;
   read_documents(chunk, header, in);
   const bool several = (header.flags & ImageHeader::kPassages) != 0;
-  if (header.n_with_column != 0 || (header.dim != 0 && !several)) read_vectors(chunk, header, in, identity);
+  if (header.n_with_column != 0 || (header.dim != 0 && !several))
+    (is_early ? read_early_vectors : read_vectors)(chunk, header, in, identity);
   if (several) read_passages(chunk, header, in, identity);
-  read_terms(chunk, header, in);
+  (is_early ? read_early_terms : read_terms)(chunk, header, in);
   if (!in.empty()) in.fail("bytes after the end");
   chunk.n_live_.store(header.n_docs, std::memory_order_relaxed);
   chunk.n_docs_.store(header.n_docs, std::memory_order_release);
