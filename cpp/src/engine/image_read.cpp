@@ -67,7 +67,7 @@ void ChunkParts::read_documents(Chunk& chunk, const ImageHeader& header, ImageRe
   if (!texts.empty()) std::memcpy(bytes, texts.data(), texts.size());
   if (n != 0) std::memcpy(chunk.length_codes_.data(), codes.data(), codes.size());
   const bool all_ascii = is_ascii(texts);
-  uint64_t at = 0, total_length = 0;
+  uint64_t at = 0, total_length = 0, payload_bytes = 0;
   uint32_t greatest_code = 0;
   for (uint32_t i = 0; i < n; ++i) {
     if (i % 256 == 0) base::interruption_point();
@@ -87,14 +87,16 @@ void ChunkParts::read_documents(Chunk& chunk, const ImageHeader& header, ImageRe
     }
     chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size, 0};
     at += id_size + image.text_size + payload_size;
-    if (payload_size != 0)
-      chunk.add_attributes(i, {bytes + at - payload_size, static_cast<size_t>(payload_size)});
+    payload_bytes += payload_size;
     const uint32_t code = chunk.length_codes_.data()[i];
     if (code > lexical::kMaxLengthCode) in.fail("a length");
     greatest_code = std::max(greatest_code, code);
     total_length += lexical::decode_length(code);
   }
   if (at != texts.size()) in.fail("the size of the texts");
+  chunk.n_deferred_ = n;
+  chunk.n_deferred_payload_bytes_.store(static_cast<uint32_t>(std::min<uint64_t>(payload_bytes, 0xffffffffu)),
+                                        std::memory_order_relaxed);
   chunk.max_length_code_.store(greatest_code, std::memory_order_relaxed);
   chunk.total_length_.store(total_length, std::memory_order_relaxed);
 }
