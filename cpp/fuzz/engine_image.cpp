@@ -35,8 +35,8 @@ std::string repaired(std::string image) {
   std::memcpy(image.data() + kBodyBytes, &body, 8);
   std::memset(image.data() + kChecksum, 0, 8);
   const std::string_view all = image;
-  const uint64_t sum =
-      engine::block_checksum(all.substr(kHeaderBytes), engine::block_checksum(all.substr(0, kHeaderBytes), 0));
+  const uint64_t sum = engine::block_checksum(all.substr(kHeaderBytes),
+                                              engine::block_checksum(all.substr(0, kHeaderBytes), 0));
   std::memcpy(image.data() + kChecksum, &sum, 8);
   return image;
 }

@@ -138,7 +138,8 @@ TEST(image_brings_its_ids_when_one_is_looked_up) {
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         if (t == 0) {
-          const DocumentInput more{Id::of(std::string_view("document-new")), "acorn", std::nullopt, scope(), {}};
+          const DocumentInput more{
+              Id::of(std::string_view("document-new")), "acorn", std::nullopt, scope(), {}};
           static_cast<void>(read.upsert({&more, 1}));
           return;
         }

@@ -62,8 +62,14 @@ struct Parts {
     return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
   }
   [[nodiscard]] FrozenPostings::Source source() const {
-    return {static_cast<uint32_t>(counts.size()), bytes(keys), bytes(counts), bytes(bounds), bytes(offsets),
-            bytes(payloads), long_terms, codes};
+    return {static_cast<uint32_t>(counts.size()),
+            bytes(keys),
+            bytes(counts),
+            bytes(bounds),
+            bytes(offsets),
+            bytes(payloads),
+            long_terms,
+            codes};
   }
   std::vector<uint64_t> keys;
   std::vector<uint16_t> counts, offsets, payloads, codes;
@@ -72,7 +78,8 @@ struct Parts {
 };
 
 void append(PostingTable& table, const std::string& term, uint16_t doc) {
-  table.append(text::term_key(term), term, doc, pack_payload(frequency_of(term, doc), length_of(doc)), nullptr);
+  table.append(text::term_key(term), term, doc, pack_payload(frequency_of(term, doc), length_of(doc)),
+               nullptr);
 }
 
 Lists random_lists(unsigned seed, size_t n_terms) {
@@ -123,7 +130,8 @@ TEST(frozen_postings_answer_as_if_they_had_been_written) {
     PostingTable written, frozen;
     for (uint32_t doc = 0; doc < kDocs; ++doc) {
       for (const auto& [term, docs] : lists)
-        if (std::binary_search(docs.begin(), docs.end(), doc)) append(written, term, static_cast<uint16_t>(doc));
+        if (std::binary_search(docs.begin(), docs.end(), doc))
+          append(written, term, static_cast<uint16_t>(doc));
     }
     frozen.freeze(Parts(lists).source());
     CHECK_EQ(frozen.n_terms(), written.n_terms());

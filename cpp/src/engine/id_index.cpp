@@ -8,7 +8,8 @@ void IdIndex::enter_all(const Partition& partition) const {
   std::optional<base::ForkGate::Inside> inside;  // so that no child has a partition half entered
   if (!gate_.inside()) inside.emplace(gate_);
   std::atomic<Ids>& state = partition.ids();
-  for (Ids found = Ids::deferred; !state.compare_exchange_strong(found, Ids::entering, std::memory_order_acq_rel);
+  for (Ids found = Ids::deferred;
+       !state.compare_exchange_strong(found, Ids::entering, std::memory_order_acq_rel);
        found = Ids::deferred) {
     if (found != Ids::entering) return;
     state.wait(found, std::memory_order_acquire);

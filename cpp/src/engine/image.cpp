@@ -95,8 +95,8 @@ void ChunkParts::write_vectors(const vector::Column& column, const std::vector<u
 }
 
 // The documents that have passages and how many; spans, scales and rows of all of them.
-void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered, ImageHeader& header,
-                                std::string& out) {
+void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered,
+                                ImageHeader& header, std::string& out) {
   const vector::Passages& passages = *chunk.passages();
   const vector::Column& column = passages.rows();
   std::vector<vector::PassageEntry> live;

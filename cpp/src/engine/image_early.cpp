@@ -98,7 +98,7 @@ ImageHeader take_early_header(std::string_view bytes, ImageReader& in) {
 }
 
 void ChunkParts::read_early_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
-                              const ImageIdentity& identity) {
+                                    const ImageIdentity& identity) {
   vector::ColumnOptions options = identity.vectors;
   options.dim = header.dim;
   const std::string_view scales = in.take(size_t{header.n_with_column} * sizeof(vector::RowScale));

@@ -147,7 +147,9 @@ void ChunkParts::read_passages(Chunk& chunk, const ImageHeader& header, ImageRea
   std::memcpy(scales.data(), scale_bytes.data(), scale_bytes.size());
   for (size_t i = 0; i < n; ++i) {
     if (spans[i].start > spans[i].end) in.fail("a passage");
-    if (!scale_in_range(scales[i]) || !vector::stored_row_in_range(options, rows.data() + i * options.row_bytes())) in.fail("a vector");
+    if (!scale_in_range(scales[i]) ||
+        !vector::stored_row_in_range(options, rows.data() + i * options.row_bytes()))
+      in.fail("a vector");
   }
   auto passages = std::make_unique<vector::Passages>(options);
   size_t first = 0;

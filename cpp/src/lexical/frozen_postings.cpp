@@ -157,7 +157,8 @@ void FrozenPostings::check_postings(const Source& source) const {
   if (greatest >= source.length_codes.size()) fail("a posting's document");
   const uint16_t* const codes = source.length_codes.data();
   uint32_t differing = payload_tf(least) == 0 ? 1 : 0;
-  for (uint32_t i = 0; i < size_.n_postings; ++i) differing |= payload_length_code(payloads[i]) ^ codes[offsets[i]];
+  for (uint32_t i = 0; i < size_.n_postings; ++i)
+    differing |= payload_length_code(payloads[i]) ^ codes[offsets[i]];
   if (differing != 0) fail("a posting");
   for (uint32_t i = 0; i < size_.n_bounds; ++i) {
     const Bounds& list = bounds()[i];
@@ -178,7 +179,8 @@ void FrozenPostings::rank(uint32_t term) {
 }
 
 size_t FrozenPostings::memory_bytes() const noexcept {
-  return base::held_bytes(size_.bytes()) + base::held_bytes(ranked_.capacity() * sizeof(void*)) + ranked_bytes_;
+  return base::held_bytes(size_.bytes()) + base::held_bytes(ranked_.capacity() * sizeof(void*)) +
+         ranked_bytes_;
 }
 
 bool FrozenPostings::is_before(const Term& term, uint64_t stored_key, std::string_view bytes,
@@ -201,7 +203,8 @@ uint32_t FrozenPostings::find(uint64_t stored_key, std::string_view term,
   }
   for (; first < end; ++first) {
     const Term& found = terms()[first];
-    if (found.key == stored_key && (text::is_packed(stored_key) || long_term(long_terms, found.term_at) == term))
+    if (found.key == stored_key &&
+        (text::is_packed(stored_key) || long_term(long_terms, found.term_at) == term))
       return first;
   }
   return size_.n_terms;

@@ -49,12 +49,12 @@ class FrozenPostings {
   // The parts of an image.
   struct Source {
     uint32_t n_terms = 0;
-    std::string_view short_keys;      // of 64 bits each
-    std::string_view counts;          // postings less one, 16 bits each
-    std::string_view bounds;          // of the lists that have them
-    std::string_view offsets;         // 16 bits each
-    std::string_view payloads;        // 16 bits each
-    std::span<const char> long_terms;  // each behind a length byte; they stay where they are
+    std::string_view short_keys;                  // of 64 bits each
+    std::string_view counts;                      // postings less one, 16 bits each
+    std::string_view bounds;                      // of the lists that have them
+    std::string_view offsets;                     // 16 bits each
+    std::string_view payloads;                    // 16 bits each
+    std::span<const char> long_terms;             // each behind a length byte; they stay where they are
     std::span<const uint16_t> length_codes = {};  // of the documents
   };
   struct Destroy {
@@ -114,7 +114,8 @@ class FrozenPostings {
     uint32_t bounds;  // the number of its bounds; past the last one: it has none
   };
   static_assert(sizeof(Term) == 24);
-  static constexpr uint32_t kEnds = 3;  // of the directory: behind short terms, behind long ones, and of no long ones
+  static constexpr uint32_t kEnds =
+      3;  // of the directory: behind short terms, behind long ones, and of no long ones
   struct Size {
     uint32_t n_terms, n_short, n_bounds, n_postings;
     [[nodiscard]] size_t bytes() const noexcept;

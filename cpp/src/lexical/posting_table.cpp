@@ -376,7 +376,8 @@ size_t PostingTable::memory_bytes() const noexcept {
   const Table* table = this->table();
   const TermPrefixes* prefixes = prefixes_.load(std::memory_order_acquire);
   return (prefixes ? prefixes->memory_bytes() : 0) + block_bytes_ + ranked_bytes_ +
-         long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) + (frozen ? frozen->memory_bytes() : 0) +
+         long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
+         (frozen ? frozen->memory_bytes() : 0) +
          (table ? base::held_bytes(sizeof(Table)) + base::held_bytes(table->n_slots * sizeof(Slot)) : 0);
 }
 

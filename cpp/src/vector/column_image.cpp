@@ -62,8 +62,9 @@ template <class Signed>
 }  // namespace
 
 bool stored_row_in_range(const ColumnOptions& options, const char* row) noexcept {
-  return options.storage == Storage::f16 ? in_range<int16_t>(row, options.padded_dim(), 0x7fff, 0x3c00)
-                                         : in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
+  return options.storage == Storage::f16
+             ? in_range<int16_t>(row, options.padded_dim(), 0x7fff, 0x3c00)
+             : in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
 }
 
 bool Column::scales_in_range(uint32_t n_docs) const noexcept {

@@ -22,7 +22,16 @@ from scrubjay.whole_files import log_of, make_private
 if TYPE_CHECKING:  # which is made with a store's connections
     from scrubjay.store.cipher import Cipher
 
-__all__ = ["Readers", "StoreConnection", "connect", "fetched", "first_row", "hold_to_size", "rows_of", "translated"]
+__all__ = [
+    "Readers",
+    "StoreConnection",
+    "connect",
+    "fetched",
+    "first_row",
+    "hold_to_size",
+    "rows_of",
+    "translated",
+]
 
 
 class _Opening:
