@@ -24,19 +24,19 @@ using engine::Id;
 using engine::Scope;
 
 // The offsets of image.cpp's header.
-constexpr size_t kHeaderBytes = 64, kBodyBytes = 48, kChecksum = 56;
+constexpr size_t kHeaderBytes = 80, kBodyBytes = 64, kChecksum = 72;
 
 std::string repaired(std::string image) {
   if (image.size() < kHeaderBytes) return image;
-  std::memcpy(image.data(), image[8] == 2 ? "SJCHUNK\n\2\0\0\0" : "SJCHUNK\n\1\0\0\0", 12);
+  std::memcpy(image.data(), "SJCHUNK\n\3\0\0\0", 12);
   const uint64_t analyzer = base::hash64("english-1");
   std::memcpy(image.data() + 16, &analyzer, 8);
   const uint64_t body = image.size() - kHeaderBytes;
   std::memcpy(image.data() + kBodyBytes, &body, 8);
   std::memset(image.data() + kChecksum, 0, 8);
   const std::string_view all = image;
-  const uint64_t sum =
-      engine::checksum(all.substr(kHeaderBytes), engine::checksum(all.substr(0, kHeaderBytes), 0));
+  const uint64_t sum = engine::block_checksum(all.substr(kHeaderBytes),
+                                              engine::block_checksum(all.substr(0, kHeaderBytes), 0));
   std::memcpy(image.data() + kChecksum, &sum, 8);
   return image;
 }

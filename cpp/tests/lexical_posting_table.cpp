@@ -253,7 +253,9 @@ TEST(posting_table_lists_its_terms_in_the_order_of_their_stored_keys) {
       listed.emplace_back(list.key, list.long_term);
       CHECK_EQ(list.n, 1u);
     });
-    std::sort(expected.begin(), expected.end());
+    std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
+      return a.first == b.first ? a.second < b.second : scrubjay::lexical::is_stored_before(a.first, b.first);
+    });
     CHECK(listed == expected);
   }
 }

@@ -182,6 +182,7 @@ class Flat:
         self.budget = budget
         self.gone: list[str] = []
         self.in_use: set[str] = set()
+        self.dirty: set[str] = set()
 
     def add(self, name: str, n_bytes: int) -> Partition:
         partition = Partition(self, Scope(name), 1, empty=True)
@@ -189,8 +190,8 @@ class Flat:
         self.budget.charge(partition, n_bytes)
         return partition
 
-    def let_go(self, partition: Partition) -> bool:
-        if partition.scope.tenant in self.in_use:
+    def let_go(self, partition: Partition, *, briefly: bool = False) -> bool:
+        if partition.scope.tenant in self.in_use or (briefly and partition.scope.tenant in self.dirty):
             return False
         self.gone.append(partition.scope.tenant)
         self.budget.charge(partition, 0)
@@ -212,6 +213,34 @@ def test_the_least_recently_used_go_first() -> None:
     budget.evict()
     assert home.gone == ["e", "f", "a", "c", "d"]
     assert budget.used_bytes == 200  # what is pinned
+
+
+def test_a_search_evicts_only_what_needs_no_writing() -> None:
+    budget = Budget(1000)  # 750 for partitions, and 62 of what is set aside
+    home = Flat(budget)
+    for name in "abcd":
+        home.add(name, 200)
+    home.dirty = {"a", "b", "c"}
+    assert budget.evict(seconds=10.0)
+    assert home.gone == ["d"]
+    home.add("e", 200)
+    home.dirty.add("e")
+    assert not budget.evict(seconds=10.0)  # a write is left to others
+    assert home.gone == ["d"]
+    assert budget.evict()
+    assert home.gone == ["d", "a"]
+    home.add("f", 220)
+    assert budget.evict(seconds=10.0)  # so much that it cannot wait
+    assert home.gone == ["d", "a", "b"]
+
+
+def test_a_search_evicts_no_longer_than_it_may() -> None:
+    budget = Budget(100_000)
+    home = Flat(budget)
+    for i in range(780):
+        home.add(str(i), 100)
+    assert not budget.evict(seconds=0.0)
+    assert home.gone == []
 
 
 def test_evicting_does_not_walk_over_everything() -> None:

@@ -82,14 +82,36 @@ void Chunk::prepare_vector(uint32_t offset, const NewDocument& document,
 }
 
 void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
+  auto* known = const_cast<filter::Columns*>(columns());
+  filter::Columns* columns = with_attributes(offset, payload, known);
+  if (columns != known) columns_.store(columns, std::memory_order_release);
+}
+
+// The columns, or new ones if there are none, with the attributes that the payload has, if it has any.
+filter::Columns* Chunk::with_attributes(uint32_t offset, std::string_view payload, filter::Columns* columns) {
   thread_local filter::Attributes attributes;
-  if (!filter::read_attributes(payload, attributes) || attributes.all.empty()) return;
-  filter::Columns* columns = columns_.load(std::memory_order_relaxed);
-  if (!columns) {
-    columns = new filter::Columns;
-    columns_.store(columns, std::memory_order_release);
+  if (!filter::read_attributes(payload, attributes) || attributes.all.empty()) return columns;
+  std::unique_ptr<filter::Columns> made;
+  if (!columns) made = std::make_unique<filter::Columns>();
+  (columns ? columns : made.get())->append(offset, attributes, payload);
+  return columns ? columns : made.release();
+}
+
+// Each thread that comes meanwhile makes its own, so that none waits for another; the first one to be ready is the
+// chunk's. The writer, which comes here before it adds to columns, adds to that one.
+void Chunk::make_columns() const {
+  std::unique_ptr<filter::Columns> made;
+  for (uint32_t offset = 0; offset < n_deferred_; ++offset) {
+    if (offset % 256 == 0) base::interruption_point();
+    const std::optional<std::string_view> own = payload(offset);
+    if (!own || own->empty()) continue;
+    filter::Columns* columns = with_attributes(offset, *own, made.get());
+    if (columns != made.get()) made.reset(columns);
   }
-  columns->append(offset, attributes, payload);
+  filter::Columns* none = nullptr;
+  if (made && columns_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel))
+    static_cast<void>(made.release());
+  n_deferred_payload_bytes_.store(0, std::memory_order_release);
 }
 
 void Chunk::number_writes(uint64_t first) noexcept {
@@ -141,7 +163,8 @@ void Chunk::forget_values() noexcept {
   if (filter::Columns* columns = columns_.load(std::memory_order_relaxed)) columns->forget_from(tail());
 }
 
-std::unique_ptr<base::Bitmap> Chunk::copy_dead() const {
+std::unique_ptr<base::Bitmap> Chunk::copy_dead() {
+  postings_.thaw();  // kill() counts in its lists, and may not fail
   const base::Bitmap* old = dead_.load(std::memory_order_relaxed);
   return old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
 }
@@ -220,8 +243,10 @@ size_t Chunk::vector_bytes() const noexcept {
 }
 
 size_t Chunk::attribute_bytes() const noexcept {
-  const filter::Columns* columns = columns_.load(std::memory_order_relaxed);
-  return columns ? columns->memory_bytes() : 0;
+  // What is not made yet is said to take half of what the payloads take, which is seldom less.
+  const size_t n_deferred = n_deferred_payload_bytes_.load(std::memory_order_acquire);
+  const filter::Columns* columns = columns_.load(std::memory_order_acquire);
+  return columns ? columns->memory_bytes() : n_deferred / 2;
 }
 
 size_t Chunk::memory_bytes() const noexcept {

@@ -88,7 +88,7 @@ class Chunk {
   // Deleting: a copy of the bitmap of the dead, with room for all documents, is prepared first (may throw)
   // and put in place within a publication; replace_dead() returns the old one, which the writer retires
   // afterwards.
-  [[nodiscard]] std::unique_ptr<base::Bitmap> copy_dead() const;
+  [[nodiscard]] std::unique_ptr<base::Bitmap> copy_dead();
   void kill(uint32_t offset, const lexical::TermSpan& terms) noexcept;
   [[nodiscard]] std::unique_ptr<base::Bitmap> replace_dead(std::unique_ptr<base::Bitmap> dead) noexcept;
 
@@ -117,8 +117,10 @@ class Chunk {
     const vector::Passages* several = passages();
     return several && several->find(offset);
   }
-  // What filters ask about; null while no document has an attribute.
-  [[nodiscard]] const filter::Columns* columns() const noexcept {
+  // What filters ask about; null while no document has an attribute. Of a chunk that came from an image it is made by
+  // the first that asks, from the payloads: then it may throw std::bad_alloc, and takes as long as that takes.
+  [[nodiscard]] const filter::Columns* columns() const {
+    if (n_deferred_payload_bytes_.load(std::memory_order_acquire) != 0) make_columns();
     return columns_.load(std::memory_order_acquire);
   }
   [[nodiscard]] uint32_t max_length_code() const noexcept {
@@ -164,6 +166,9 @@ class Chunk {
 
   // Reads the attributes of document `offset` from its payload where it stays. Strong exception guarantee.
   void add_attributes(uint32_t offset, std::string_view payload);
+  [[nodiscard]] static filter::Columns* with_attributes(uint32_t offset, std::string_view payload,
+                                                        filter::Columns* columns);
+  void make_columns() const;
 
   const ScopeRef scope_;
   uint64_t serial_ = 0;
@@ -179,7 +184,10 @@ class Chunk {
   lexical::PostingTable postings_;
   base::GrowingArray<Record> records_;
   base::GrowingArray<uint16_t> length_codes_;
-  std::atomic<filter::Columns*> columns_{nullptr};
+  mutable std::atomic<filter::Columns*> columns_{nullptr};
+  // Of the documents that came from an image and whose attributes are in no columns yet (saturated); zero: of none.
+  mutable std::atomic<uint32_t> n_deferred_payload_bytes_{0};
+  uint32_t n_deferred_ = 0;  // how many documents came from the image
   std::atomic<vector::Column*> vectors_{nullptr};
   std::atomic<vector::Passages*> passages_{nullptr};
 

@@ -132,6 +132,7 @@ size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
   const auto first = std::search(chunks.begin(), chunks.end(), old.begin(), old.end(), same);
   if (first == chunks.end()) return 0;  // erased meanwhile
   if (!rewrite.finish()) return 0;
+  ids_.enter_deferred(*partition);
 
   auto list = std::make_unique<ChunkList>();
   list->chunks.reserve(chunks.size() - old.size() + 1);

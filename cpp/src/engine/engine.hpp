@@ -326,7 +326,7 @@ class Engine {
   std::unique_ptr<Maintenance> maintenance_;
   std::mutex table_mutex_;  // one change of the partition table at a time
   PartitionTable partitions_;
-  IdIndex ids_;
+  IdIndex ids_{fork_gate_};
   std::atomic<uint64_t> next_write_{1};
   mutable std::mutex scratch_mutex_;
   mutable std::vector<std::unique_ptr<WriterScratch>> idle_scratch_;

@@ -1,12 +1,13 @@
 // Image: a chunk as bytes that a store can keep, and back.
 //
 // An image holds the live documents of one chunk, renumbered without gaps: ids, texts, payloads, length
-// codes, stored vectors and postings. Nothing of a dead document is in it. Little-endian; a header with a
-// version, what the engine's options were, the size and a checksum comes first.
+// codes, stored vectors and their codes, postings (layout: image_parts.hpp). Nothing of a dead document is in it.
+// Little-endian; a header with a version, what the engine's options were, the size and a checksum comes first.
 //
 // Reading trusts nothing: whatever bytes are given, the result is a chunk that searches can use or
 // base::Corrupt. What the checksum cannot see (a forged image) is checked value by value:
-// ranges, order, UTF-8, that every posting names a document and carries its length.
+// ranges, order, UTF-8, that every posting names a document and carries its length. A forged image may still have
+// codes or bounds of other values than its documents: its answers are wrong, as those of other documents would be.
 //
 // Acceleration only: rows are the truth, and an image that cannot be read is rebuilt from them.
 #pragma once
@@ -21,8 +22,8 @@
 
 namespace scrubjay::engine {
 
-// An image without passages is as it was before there were any.
-inline constexpr uint32_t kPlainImageVersion = 1, kImageVersion = 2;
+// What is written; those of earlier versions are read (image_early.cpp).
+inline constexpr uint32_t kImageVersion = 3;
 
 // What an image must agree on with the engine that reads it.
 struct ImageIdentity {

@@ -1,9 +1,10 @@
 // Image bytes: appending values, taking them back with every length checked, and the checksum. Private to
-// image.cpp.
+// image*.cpp.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,6 +12,7 @@
 
 #include "base/errors.hpp"
 #include "base/hash.hpp"
+#include "simd/kernels.hpp"
 
 namespace scrubjay::engine {
 
@@ -34,7 +36,7 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
 }
 
-// Four lanes of the multiply-and-fold hash, so that memory and not the multiplier sets the pace.
+// Of graphs, and of images before version 3: four lanes of the multiply-and-fold hash.
 [[nodiscard]] inline uint64_t checksum(std::string_view bytes, uint64_t seed) noexcept {
   constexpr uint64_t kSecret = 0xe7037ed1a0b428dbull;
   uint64_t lanes[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3};
@@ -48,6 +50,18 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
   }
   const uint64_t all = base::mix64(lanes[0] ^ kSecret, lanes[1]) ^ base::mix64(lanes[2] ^ kSecret, lanes[3]);
   return base::mix64(all ^ kSecret, base::hash64(bytes.substr(at)) ^ bytes.size());
+}
+
+// Of images: blocks by the kernel, each lane on its own; the lanes and what is left by the fixed hash.
+[[nodiscard]] inline uint64_t block_checksum(std::string_view bytes, uint64_t seed) noexcept {
+  uint32_t lanes[simd::kChecksumBytes / sizeof(uint32_t)];
+  for (size_t i = 0; i < std::size(lanes); ++i)
+    lanes[i] = static_cast<uint32_t>(base::mix64(seed ^ (i + 1), 0x9e3779b97f4a7c15ull) >> 16);
+  const size_t n_blocks = bytes.size() / simd::kChecksumBytes;
+  simd::kernels().checksum(bytes.data(), n_blocks, lanes);
+  const uint64_t of_blocks = base::hash64({reinterpret_cast<const char*>(lanes), sizeof lanes});
+  const uint64_t of_rest = base::hash64(bytes.substr(n_blocks * simd::kChecksumBytes));
+  return base::mix64(of_blocks ^ 0xe7037ed1a0b428dbull, of_rest ^ bytes.size() ^ 0xa0761d6478bd642full);
 }
 
 // Takes values from the front of an image; throws base::Corrupt where there are not enough.

@@ -1,5 +1,7 @@
 // Erasing, looking up and counting: everything about documents that is neither an upsert nor a search.
 
+#include <span>
+
 #include "base/epoch.hpp"
 #include "base/interruption.hpp"
 #include "engine/engine.hpp"
@@ -35,12 +37,15 @@ size_t Engine::erase(const Scope& scope, bool exact) {
     {
       const Partition::Publication publication(*partition);
     }
-    for (const ChunkRef& ref : partition->chunks()) {
+    size_t n_docs = 0;
+    for (const ChunkRef& chunk : partition->chunks()) n_docs += chunk->n_live();
+    n_erased += n_docs;
+    const bool deferred = ids_.forget_deferred(*partition, n_docs);
+    for (const ChunkRef& ref : deferred ? std::span<const ChunkRef>() : partition->chunks()) {
       const Chunk& chunk = *ref.get();
       for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
         if (chunk.dead(offset)) continue;
         ids_.erase(chunk.id(offset), {partition, local_doc(chunk.serial(), offset)});
-        ++n_erased;
       }
     }
     take_from_table(*partition);

@@ -98,6 +98,10 @@ class Partition {
   // Whether the id index may still say old places of documents that are published anew, or lacks documents of
   // a partition that is being erased. Asked after the snapshot.
   [[nodiscard]] bool ids_lag() const noexcept { return ids_lag_.load(std::memory_order_acquire); }
+  // Whether the id index has its ids: those of a partition that came from images wait for the first look-up
+  // (id_index.hpp).
+  enum class Ids : uint8_t { entered, deferred, entering, gone };
+  [[nodiscard]] std::atomic<Ids>& ids() const noexcept { return ids_; }
 
   // --- the writer --------------------------------------------------------------------------------
   // What follows is called by the thread that has the turn.
@@ -149,6 +153,7 @@ class Partition {
   Turn turn_;
   bool removed_ = false;
   std::atomic<bool> ids_lag_{false};
+  mutable std::atomic<Ids> ids_{Ids::entered};
 
  public:
   // Whether upkeep (upkeep.cpp) has this partition on its list.

@@ -1,8 +1,13 @@
 // Partitions that come and go as images, while the store keeps their documents: writing them, reading them,
 // and what proves that one equals another.
 
+#include <bit>
+#include <optional>
+#include <vector>
+
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
 #include "engine/engine.hpp"
 #include "engine/graph_image.hpp"
 #include "engine/image.hpp"
@@ -11,13 +16,43 @@
 namespace scrubjay::engine {
 namespace {
 
-// Visits the first n documents of chunks without a writer.
-template <class Visit>
-void for_each_document(std::span<const ChunkRef> chunks, size_t n, Visit&& visit) {
-  for (size_t c = 0; c < chunks.size(); ++c) {
-    for (uint32_t offset = 0; offset < chunks[c]->n_docs() && n-- != 0; ++offset)
-      visit(chunks[c]->id(offset), local_doc(chunks[c]->serial(), offset));
+// Whether no two documents of chunks without a writer have one id. Ids that ascend, as numbers often do, need no table.
+[[nodiscard]] bool have_distinct_ids(std::span<const ChunkRef> chunks, size_t n_docs) {
+  bool ascends = true;
+  std::optional<int64_t> previous;
+  for (const ChunkRef& chunk : chunks) {
+    for (uint32_t offset = 0; offset < chunk->n_docs() && ascends; ++offset) {
+      const Id id = chunk->id(offset);
+      ascends = id.kind == IdKind::integer && (!previous || *previous < id.integer);
+      previous = id.integer;
+    }
   }
+  if (ascends) return true;
+  struct Seen {
+    uint32_t hash;
+    uint32_t doc;  // its place in the chunks, and 1
+  };
+  const size_t n_slots = std::bit_ceil(2 * n_docs);
+  std::vector<Seen> seen(n_slots);
+  const auto id_at = [&](uint32_t doc) {
+    size_t chunk = 0;
+    for (; doc >= chunks[chunk]->n_docs(); ++chunk) doc -= chunks[chunk]->n_docs();
+    return chunks[chunk]->id(doc);
+  };
+  uint32_t doc = 0;
+  for (const ChunkRef& chunk : chunks) {
+    base::interruption_point();
+    for (uint32_t offset = 0; offset < chunk->n_docs(); ++offset, ++doc) {
+      const Id id = chunk->id(offset);
+      const uint64_t hash = id.hash();  // of the process's seed: ids that meet cannot be constructed
+      size_t slot = hash & (n_slots - 1);
+      for (; seen[slot].doc != 0; slot = (slot + 1) & (n_slots - 1)) {
+        if (seen[slot].hash == hash >> 32 && id_at(seen[slot].doc - 1) == id) return false;
+      }
+      seen[slot] = {static_cast<uint32_t>(hash >> 32), doc + 1};
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -66,6 +101,8 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
     n_docs += chunk->n_docs();
   }
   if (list->chunks.empty()) return 0;
+  if (n_docs > 0xffffffffu || !have_distinct_ids(list->chunks, n_docs))
+    throw base::Corrupt("images of a partition: two documents with one id");
   std::unique_ptr<PartitionGraph> graph =
       read_graph_image(of_graph, list->chunks, of_chunks, options_.chunk_docs);
 
@@ -74,29 +111,23 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
   const auto refuse = [] { throw base::InvalidArgument("scope: expected one without documents here"); };
   if (partitions_.find(scope->key(), scope->hash())) refuse();
   settle_images(list->chunks);
-  // Its documents are announced before it is in the table, where searches find it. Another thread may load
-  // the same scope meanwhile: who comes second into the table takes its own announcements back.
-  const std::vector<ChunkRef> chunks = list->chunks;  // may fail: before anything is changed
   auto partition = std::make_unique<Partition>(scope, options_.chunk_docs);
   if (!IdMap::holds(partition.get())) throw base::Error("expected memory addresses of at most 52 bits");
   base::retire(partition->replace_chunks(std::move(list)));
   base::retire(partition->replace_graph(std::move(graph)));
-  size_t n_announced = 0;
-  try {
-    for_each_document(chunks, SIZE_MAX, [&](const Id& id, LocalDoc doc) {
-      if (!ids_.add(id, {partition.get(), doc}))
-        throw base::Corrupt("images of a partition: two documents with one id");
-      ++n_announced;
-    });
+  Partition& loaded = *partition;
+  {
+    // Another thread may have loaded the same scope meanwhile.
     const std::lock_guard lock(table_mutex_);
     if (partitions_.find(scope->key(), scope->hash())) refuse();
-    Partition& loaded = *partition;
-    partitions_.insert(std::move(partition));
+    ids_.defer(loaded, n_docs);
+    try {
+      partitions_.insert(std::move(partition));
+    } catch (...) {
+      (void)ids_.forget_deferred(loaded, n_docs);
+      throw;
+    }
     if (options_.background && graph_work(loaded) != GraphWork::none) keep_up(loaded);
-  } catch (...) {
-    for_each_document(chunks, n_announced,
-                      [&](const Id& id, LocalDoc doc) { ids_.erase(id, {partition.get(), doc}); });
-    throw;  // no other thread saw the partition: it was not in the table
   }
   return n_docs;
 }

@@ -7,6 +7,7 @@
 
 #include "base/epoch.hpp"
 #include "lexical/posting_slots.hpp"
+#include "text/term_key.hpp"
 
 namespace scrubjay::lexical {
 
@@ -21,6 +22,7 @@ void PostingTable::destroy_lists(const Table& table) noexcept {
 
 PostingTable::~PostingTable() {
   TinyPostings::destroy(tiny());
+  FrozenPostings::destroy(frozen());
   const std::unique_ptr<const Table> table(this->table());
   if (table) destroy_lists(*table);
   delete prefixes_.load(std::memory_order_relaxed);
@@ -122,8 +124,12 @@ PostingTable::Table& PostingTable::rebuild_table(size_t n_slots, base::Probing p
 void PostingTable::append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
                           const base::Bitmap* dead) {
   if (!table()) {
-    if (append_tiny(key, term, offset, payload)) return;
-    leave_tiny(dead);
+    if (frozen()) {
+      thaw();
+    } else {
+      if (append_tiny(key, term, offset, payload)) return;
+      leave_tiny(dead);
+    }
   }
   append_to(find_or_insert(key, term), offset, payload, dead);
 }
@@ -244,6 +250,12 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
   out.ranked_ = nullptr;
   const uintptr_t form = form_.load(std::memory_order_acquire);
   if (const TinyPostings* tiny = tiny_of(form)) return copy_tiny(*tiny, key, term, n_docs, dead, out);
+  if (const FrozenPostings* frozen = frozen_of(form)) {
+    const uint64_t stored = text::is_packed(key) ? key : text::stored_term_key(term);
+    const uint32_t found = frozen->find(stored, term, long_terms_.read());
+    if (found != frozen->n_terms()) read_frozen(*frozen, found, n_docs, dead, out);
+    return;
+  }
   const Slot* slot = find_slot(table_of(form), key, term);
   if (slot) read_slot(*slot, n_docs, dead, out);
 }
@@ -268,6 +280,7 @@ void PostingTable::find_all(std::span<const TermCount> terms, uint32_t n_docs, c
     for (const TermCount& term : terms) find(term.key, term.term, n_docs, dead, *out++);
     return;
   }
+  if (const FrozenPostings* frozen = frozen_of(form)) return find_frozen(*frozen, terms, n_docs, dead, out);
   Table* table = table_of(form);
   const Slot* slots[kAtOnce];
   for (size_t begin = 0; begin < terms.size(); begin += kAtOnce) {
@@ -305,7 +318,7 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
     if (count & kListBit) {
       // The block is at least as new as the count, so it covers it.
       Block* block = slot.block();
-      uint32_t n = count & ~kListBit;
+      const uint32_t n = count & ~kListBit;
       out.n_dead = block->n_dead.load(std::memory_order_acquire);
       out.max_tf = block->max_tf.load(std::memory_order_relaxed);
       out.shortest = Shortest(block->shortest.load(std::memory_order_relaxed));
@@ -313,14 +326,8 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
       out.offsets_ = block->offsets();
       out.payloads_ = block->payloads();
       out.ranked_ = slot.ranked();
-      if (n_docs <= kMaxOffset) {      // or the list's end need not come to the caches
-        constexpr uint32_t kFew = 16;  // of a batch that is being prepared there may be thousands
-        const uint32_t most = n;
-        while (n != 0 && out.offsets_[n - 1] >= n_docs && most - n < kFew) --n;
-        if (n != 0 && out.offsets_[n - 1] >= n_docs)
-          n = static_cast<uint32_t>(std::lower_bound(out.offsets_, out.offsets_ + n, n_docs) - out.offsets_);
-      }
       out.n = n;
+      cut(out, n_docs);
       return;
     }
     for (uint32_t i = 0; i < count; ++i) {
@@ -338,6 +345,18 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
   }
 }
 
+// Of a list in place, the postings below n_docs.
+void PostingTable::cut(TermPostings& list, uint32_t n_docs) noexcept {
+  if (n_docs > kMaxOffset) return;  // the list's end need not come to the caches
+  constexpr uint32_t kFew = 16;     // of a batch that is being prepared there may be thousands
+  uint32_t n = list.n;
+  const uint16_t* offsets = list.offsets_;
+  while (n != 0 && offsets[n - 1] >= n_docs && list.n - n < kFew) --n;
+  if (n != 0 && offsets[n - 1] >= n_docs)
+    n = static_cast<uint32_t>(std::lower_bound(offsets, offsets + n, n_docs) - offsets);
+  list.n = n;
+}
+
 // What a block keeps of its list, of the postings that were copied.
 void PostingTable::sum_up(const base::Bitmap* dead, TermPostings& out) noexcept {
   out.max_tf = out.max_length_code = 0;
@@ -353,10 +372,12 @@ void PostingTable::sum_up(const base::Bitmap* dead, TermPostings& out) noexcept 
 
 size_t PostingTable::memory_bytes() const noexcept {
   const TinyPostings* tiny = this->tiny();
+  const FrozenPostings* frozen = this->frozen();
   const Table* table = this->table();
   const TermPrefixes* prefixes = prefixes_.load(std::memory_order_acquire);
   return (prefixes ? prefixes->memory_bytes() : 0) + block_bytes_ + ranked_bytes_ +
          long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
+         (frozen ? frozen->memory_bytes() : 0) +
          (table ? base::held_bytes(sizeof(Table)) + base::held_bytes(table->n_slots * sizeof(Slot)) : 0);
 }
 

@@ -5,7 +5,8 @@
 // block of two parallel arrays, offsets and payloads, that grows by halves, later by quarters. Terms of up to
 // seven bytes are their own key; longer ones are verified against their bytes. A chunk of a few short
 // documents (there may be a million such chunks) has no dictionary yet: its postings are in the order of
-// writing (tiny_postings.hpp).
+// writing (tiny_postings.hpp). A chunk that came from an image and was not written to since has its postings as the
+// image does (frozen_postings.hpp).
 //
 // One writer, any number of readers. The writer appends postings of a document before the document is
 // published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
@@ -23,6 +24,7 @@
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
 #include "base/probing.hpp"
+#include "lexical/frozen_postings.hpp"
 #include "lexical/posting.hpp"
 #include "lexical/ranked_bitmap.hpp"
 #include "lexical/term_counts.hpp"
@@ -101,15 +103,22 @@ class PostingTable {
     uint32_t n = 0;
     uint32_t n_dead = 0;  // kNotCounted for the short lists, whose dead are counted when they are read
   };
-  // Every list, ascending by key, then by long_term: the order says nothing of this table or of the process's
-  // seed. The views are valid during the call. May throw std::bad_alloc.
+  // Every list, ordered by is_stored_before() of the keys, then by long_term: the order says nothing of this table or of the
+  // process's seed. The views are valid during the call. May throw std::bad_alloc.
   void for_each(const std::function<void(const List&)>& visit) const;
-  // Makes room for the terms of that many documents in an empty table.
-  void reserve_terms(size_t n_terms, uint32_t n_docs);
   // Adds the list of a term that has none; offsets ascend, nothing is dead. False, and no change, if it has
   // one.
   [[nodiscard]] bool adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
                            std::span<const uint16_t> payloads);
+  // Whether so little is as well without a dictionary: then adopt(), else freeze().
+  [[nodiscard]] static bool is_tiny(size_t n_terms, uint32_t n_docs) noexcept {
+    return n_docs <= TinyPostings::kDocs && n_terms <= TinyPostings::kPostings;
+  }
+  // Fills an empty table with the postings of an image; source.long_terms are copied. Throws base::Corrupt.
+  void freeze(FrozenPostings::Source source);
+  // Before the first change after freeze(): append() sees to it itself, before count_dead() the caller does. May throw
+  // std::bad_alloc, and then has changed nothing.
+  void thaw();
 
   // --- readers -----------------------------------------------------------------------------------
   // The postings of `term` with offset < n_docs; `n` is zero if there are none.
@@ -141,15 +150,21 @@ class PostingTable {
   struct Table;
   struct Listed;
 
-  // The form: null while there is nothing, else one of the two.
-  static constexpr uintptr_t kTinyBit = 1;
+  // The form: null while there is nothing, else one of the three.
+  static constexpr uintptr_t kTinyBit = 1, kFrozenBit = 2;
   [[nodiscard]] static TinyPostings* tiny_of(uintptr_t form) noexcept {
     return form & kTinyBit ? reinterpret_cast<TinyPostings*>(form - kTinyBit) : nullptr;
   }
+  [[nodiscard]] static FrozenPostings* frozen_of(uintptr_t form) noexcept {
+    return form & kFrozenBit ? reinterpret_cast<FrozenPostings*>(form - kFrozenBit) : nullptr;
+  }
   [[nodiscard]] static Table* table_of(uintptr_t form) noexcept {
-    return form & kTinyBit ? nullptr : reinterpret_cast<Table*>(form);
+    return form & (kTinyBit | kFrozenBit) ? nullptr : reinterpret_cast<Table*>(form);
   }
   [[nodiscard]] TinyPostings* tiny() const noexcept { return tiny_of(form_.load(std::memory_order_acquire)); }
+  [[nodiscard]] FrozenPostings* frozen() const noexcept {
+    return frozen_of(form_.load(std::memory_order_acquire));
+  }
   [[nodiscard]] Table* table() const noexcept { return table_of(form_.load(std::memory_order_acquire)); }
 
   [[nodiscard]] uint32_t keep_bytes(std::string_view term);
@@ -163,12 +178,25 @@ class PostingTable {
   void undo_tiny(TinyPostings& tiny, uint64_t key, std::string_view term, uint16_t offset) noexcept;
   void copy_tiny(const TinyPostings& tiny, uint64_t key, std::string_view term, uint32_t n_docs,
                  const base::Bitmap* dead, TermPostings& out) const noexcept;
+  void append_list(uint64_t key, std::string_view term, const TermPostings& postings, uint32_t first,
+                   std::span<const uint32_t> renumbered);
   void append_all_tiny(const PostingTable& from, const TinyPostings& tiny, uint32_t first,
                        std::span<const uint32_t> renumbered);
   [[nodiscard]] Listed listed(uint64_t key, uint32_t at, uint32_t term_at) const noexcept;
   void sort(std::vector<Listed>& lists) const noexcept;
   void for_each_tiny(const TinyPostings& tiny, const std::function<void(const List&)>& visit) const;
   void leave_tiny(const base::Bitmap* dead);
+
+  void find_frozen(const FrozenPostings& frozen, std::span<const TermCount> terms, uint32_t n_docs,
+                   const base::Bitmap* dead, TermPostings* out) const;
+  static void read_frozen(const FrozenPostings& frozen, uint32_t term, uint32_t n_docs,
+                          const base::Bitmap* dead, TermPostings& out) noexcept;
+  void append_all_frozen(const PostingTable& from, const FrozenPostings& frozen, uint32_t first,
+                         std::span<const uint32_t> renumbered);
+  void for_each_frozen(const FrozenPostings& frozen, const std::function<void(const List&)>& visit) const;
+  [[nodiscard]] uint64_t frozen_key(const FrozenPostings& frozen, uint32_t term,
+                                    std::string_view& bytes) const noexcept;
+  static void cut(TermPostings& list, uint32_t n_docs) noexcept;
 
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);

@@ -16,6 +16,8 @@ void PostingTable::append_all(const PostingTable& from, uint32_t first,
   // Loaded after the documents were published, so it holds them all; what its writer replaces stays readable.
   const uintptr_t form = from.form_.load(std::memory_order_acquire);
   if (const TinyPostings* tiny = tiny_of(form)) return append_all_tiny(from, *tiny, first, renumbered);
+  if (const FrozenPostings* frozen = frozen_of(form))
+    return append_all_frozen(from, *frozen, first, renumbered);
   const Table* table = table_of(form);
   const auto n_docs = static_cast<uint32_t>(renumbered.size());
   TermPostings postings;
@@ -25,22 +27,27 @@ void PostingTable::append_all(const PostingTable& from, uint32_t first,
     if (key == 0) continue;
     base::interruption_point();
     read_slot(slot, n_docs, nullptr, postings);
-    const uint16_t* offsets = postings.offsets();
-    uint32_t at =
-        first == 0 ? 0
-                   : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
     std::string_view term;
     if (key >> 63 != 0) term = from.long_term(slot.term_at.load(std::memory_order_relaxed));
-    Slot* own = nullptr;
-    for (; at < postings.n; ++at) {
-      const uint32_t doc = renumbered[offsets[at]];
-      if (doc == kGone) continue;
-      if (!own && this->table()) own = &find_or_insert(key, term);
-      if (own) {
-        append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
-      } else {
-        append(key, term, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
-      }
+    append_list(key, term, postings, first, renumbered);
+  }
+}
+
+void PostingTable::append_list(uint64_t key, std::string_view term, const TermPostings& postings,
+                               uint32_t first, std::span<const uint32_t> renumbered) {
+  const uint16_t* offsets = postings.offsets();
+  uint32_t at = first == 0
+                    ? 0
+                    : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
+  Slot* own = nullptr;
+  for (; at < postings.n; ++at) {
+    const uint32_t doc = renumbered[offsets[at]];
+    if (doc == kGone) continue;
+    if (!own && this->table()) own = &find_or_insert(key, term);
+    if (own) {
+      append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+    } else {
+      append(key, term, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
     }
   }
 }
@@ -68,13 +75,14 @@ PostingTable::Listed PostingTable::listed(uint64_t key, uint32_t at, uint32_t te
 // Terms of one stored key, which can be constructed, by their bytes.
 void PostingTable::sort(std::vector<Listed>& lists) const noexcept {
   std::sort(lists.begin(), lists.end(), [this](const Listed& left, const Listed& right) {
-    if (left.key != right.key) return left.key < right.key;
+    if (left.key != right.key) return is_stored_before(left.key, right.key);
     return !text::is_packed(left.key) && long_term(left.term_at) < long_term(right.term_at);
   });
 }
 
 void PostingTable::for_each(const std::function<void(const List&)>& visit) const {
   if (const TinyPostings* tiny = this->tiny()) return for_each_tiny(*tiny, visit);
+  if (const FrozenPostings* frozen = this->frozen()) return for_each_frozen(*frozen, visit);
   const Table* table = this->table();
   if (!table) return;
   std::vector<Listed> lists;
@@ -112,45 +120,13 @@ void PostingTable::for_each(const std::function<void(const List&)>& visit) const
   }
 }
 
-void PostingTable::reserve_terms(size_t n_terms, uint32_t n_docs) {
-  if (n_terms == 0) return;
-  if (n_docs <= TinyPostings::kDocs && n_terms <= TinyPostings::kPostings) return;
-  auto reserved = std::make_unique<Table>(Table::slots_for(n_terms), base::Probing::fresh());
-  // Empty, and not published yet.
-  form_.store(reinterpret_cast<uintptr_t>(reserved.release()), std::memory_order_release);
-}
-
 bool PostingTable::adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
                          std::span<const uint16_t> payloads) {
-  if (!table()) {
-    if (const TinyPostings* tiny = this->tiny(); tiny && find_tiny(*tiny, key, term) != tiny->size())
-      return false;
-    for (size_t i = 0; i < offsets.size(); ++i) append(key, term, offsets[i], payloads[i], nullptr);
-    return true;
-  }
-  Slot& slot = find_or_insert(key, term);
-  if (slot.count.load(std::memory_order_relaxed) != 0) return false;
-  const auto n = static_cast<uint32_t>(offsets.size());
-  if (n <= kMaxInline) {
-    for (uint32_t i = 0; i < n; ++i) slot.set_inline_posting(i, pack(offsets[i], payloads[i]));
-    slot.count.store(n, std::memory_order_release);
-  } else {
-    // Both before either is in the slot, which knows of neither until it has a count.
-    std::unique_ptr<Block, decltype(&Block::destroy)> made(Block::make((n + 3) & ~3u), &Block::destroy);
-    RankedBitmap* ranked =
-        RankedBitmap::pays(n, offsets.back()) ? RankedBitmap::make(offsets.back()) : nullptr;
-    Block* block = made.release();
-    for (uint32_t i = 0; i < n; ++i) block->put(i, offsets[i], payloads[i]);
-    slot.set_block(block);
-    slot.set_ranked(nullptr);
-    if (ranked) {
-      ranked->add_all(offsets.data(), n);
-      set_ranked(slot, ranked);
-    }
-    slot.count.store(n | kListBit, std::memory_order_release);
-    block_bytes_ += Block::held_bytes(block->capacity);
-  }
-  n_postings_ += n;
+  if (const TinyPostings* tiny = this->tiny(); tiny && find_tiny(*tiny, key, term) != tiny->size())
+    return false;
+  if (const Slot* slot = find_slot(table(), key, term); slot && slot->count.load(std::memory_order_relaxed))
+    return false;
+  for (size_t i = 0; i < offsets.size(); ++i) append(key, term, offsets[i], payloads[i], nullptr);
   return true;
 }
 

@@ -34,11 +34,15 @@ bool PostingTable::add_tiny_prefixes(TermPrefixes& out) const noexcept {
 const TermPrefixes* PostingTable::prefixes() const noexcept {
   if (const TermPrefixes* known = prefixes_.load(std::memory_order_acquire))
     return known->complete() ? known : nullptr;
-  const Table* table = this->table();
-  if (!table) return nullptr;
   size_t n_terms = 0;
-  for (size_t i = 0; i < table->n_slots; ++i)
-    n_terms += table->slots[i].key.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  if (const FrozenPostings* frozen = this->frozen()) {
+    n_terms = frozen->n_terms();
+  } else if (const Table* table = this->table()) {
+    for (size_t i = 0; i < table->n_slots; ++i)
+      n_terms += table->slots[i].key.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  } else {
+    return nullptr;
+  }
   std::unique_ptr<TermPrefixes> made;
   try {
     made = std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64);
@@ -48,8 +52,14 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   TermPrefixes* none = nullptr;
   if (!prefixes_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) return nullptr;
   TermPrefixes* filled = made.release();
-  table = this->table();  // the terms that were inserted before are in this one, or in what it replaced
-  for (size_t i = 0; i < table->n_slots; ++i) {
+  // The terms that were inserted before are in this form, or in what it replaced.
+  const uintptr_t form = form_.load(std::memory_order_acquire);
+  if (const FrozenPostings* frozen = frozen_of(form)) {
+    for (uint32_t i = 0; i < frozen->n_terms(); ++i)
+      add_prefixes_of(frozen->key(i), frozen->term_at(i), *filled);
+  }
+  const Table* table = table_of(form);
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
     const Slot& slot = table->slots[i];
     const uint64_t key = slot.key.load(std::memory_order_acquire);
     if (key != 0) add_prefixes_of(key, slot.term_at.load(std::memory_order_relaxed), *filled);

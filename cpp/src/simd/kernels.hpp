@@ -21,6 +21,8 @@ inline constexpr size_t kLaneCount = 16;
 inline constexpr uint32_t kRankedDocs = 48;
 // What is compared each with each.
 inline constexpr size_t kComparedValues = 128;
+// A block of a checksum.
+inline constexpr size_t kChecksumBytes = 256;
 // Of elements whose signs are kept, and documents of a plane of them.
 inline constexpr size_t kMostFours = 1024, kPlaneDocs = 32;
 
@@ -147,6 +149,9 @@ struct Kernels {
   // The same of rows[id] times factors[id].
   void (*sum_rows_i8)(const int8_t* rows, const float* factors, const uint32_t* ids, size_t n,
                       size_t n_elements, float* out);
+  // For each lane of 32 bits, by each of n blocks of kChecksumBytes: lane = x ^ x >> 15, where
+  // x = (lane ^ the block's word of the lane) * 0x9e3779b1.
+  void (*checksum)(const void* bytes, size_t n_blocks, uint32_t* lanes);
 };
 
 // The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this

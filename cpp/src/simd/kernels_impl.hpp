@@ -438,6 +438,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
   return n_kept;
 }
 
+#include "simd/kernels_checksum.hpp"
 #include "simd/kernels_codes.hpp"
 #include "simd/kernels_filter.hpp"
 #include "simd/kernels_ranked.hpp"
@@ -488,6 +489,7 @@ constexpr Kernels kKernels = {
     .sum_rows_f16 = sum_rows_f16,
     .sum_rows_f32 = sum_rows_f32,
     .sum_rows_i8 = sum_rows_i8,
+    .checksum = checksum,
 };
 
 }  // namespace

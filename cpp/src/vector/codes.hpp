@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/growing.hpp"
@@ -56,6 +57,11 @@ struct CodeQuery {
   float shift = 0.0f;   // l2: -|q|^2
 };
 
+// What an image has of codes: of each document a factor, for l2 a bias, and an error; the codes of those that have one.
+struct StoredCodes {
+  std::string_view factors, biases, errors, codes;
+};
+
 class Codes {
  public:
   explicit Codes(const ColumnOptions& options);
@@ -63,6 +69,10 @@ class Codes {
   // The writer: the code of document `doc` (the next one or later, those between have none; or the last once
   // more). `row`: the stored row with its padding, any length but zero; empty: no vector.
   void append(uint32_t doc, std::span<const float> row, const RowScale& scale);
+
+  // Fills empty codes with those of n documents. False, and they are good for nothing, if they cannot be what was
+  // stored. Cost: a copy, and for vectors long enough the signs.
+  [[nodiscard]] bool adopt(uint32_t n_docs, const StoredCodes& stored);
 
   // Readers: documents below size() have codes.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }

@@ -48,13 +48,6 @@ void Column::put(uint32_t doc, const RowScale& scale) noexcept {
     values_.data()[doc] = options_.metric == Metric::cosine ? scale.factor : scale.square;
 }
 
-void Column::reserve_rows(uint32_t n_docs) {
-  if (n_docs == 0) return;
-  exponents_.reserve(n_docs, 0);
-  if (options_.metric != Metric::inner_product) values_.reserve(n_docs, 0);
-  (void)rows_.place(std::min(n_docs, base::RowBlocks::kRowsPerBlock) - 1, 0);
-}
-
 void Column::append_copy(uint32_t doc, const Column& from, uint32_t from_doc) {
   append_stored(doc, from.scales()[from_doc], from.rows_.row(from_doc));
 }

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/growing.hpp"
@@ -38,6 +39,9 @@ struct ColumnOptions {
     return padded_dim() * (storage == Storage::f16 ? 2u : 4u);
   }
 };
+
+// Whether these bytes can be a row as encode_row() writes it.
+[[nodiscard]] bool stored_row_in_range(const ColumnOptions& options, const char* row) noexcept;
 
 // What turns <q, row> into a similarity. scale is zero where the document has no vector.
 struct RowScale {
@@ -73,6 +77,9 @@ class RowScales {
     }
     return {scale, scale, values_[doc]};
   }
+  // As they are stored.
+  [[nodiscard]] int16_t exponent(uint32_t doc) const noexcept { return exponents_[doc]; }
+  [[nodiscard]] float value(uint32_t doc) const noexcept { return values_ ? values_[doc] : 0.0f; }
   // 1 / |row| of a document that has a vector, for the cosine.
   [[nodiscard]] float factor(uint32_t doc) const noexcept { return values_[doc]; }
   // Asks for what operator[] reads.
@@ -100,6 +107,15 @@ struct PreparedQuery {
   CodeQuery code;               // once prepare_code_query() was asked for it
 };
 
+// The parts of an image that make a column; see Column for what they are. Of each document: exponents of 16 bits and,
+// but for the inner product, values of 32. Rows and codes: of those that have a vector, one behind the other.
+struct StoredColumn {
+  uint32_t n_docs = 0;
+  std::string_view exponents, values, rows;
+  bool coded = false;  // what follows is there
+  StoredCodes codes;
+};
+
 class Column {
  public:
   // A column of this many documents, of a dimension worth it, has codes beside its rows.
@@ -120,9 +136,9 @@ class Column {
   // The same with a row (of the options' row_bytes) and its scale that were taken from such a column earlier.
   void append_stored(uint32_t doc, const RowScale& scale, const char* row);
 
-  // Makes room for the first `n_docs` rows of an empty column, so that none of them moves while they are
-  // added.
-  void reserve_rows(uint32_t n_docs);
+  // Fills an empty column with what an image has of n documents. False, and the column is good for nothing, if that
+  // cannot be what was stored.
+  [[nodiscard]] bool adopt(const StoredColumn& stored);
 
   // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document
   // count.
@@ -152,6 +168,7 @@ class Column {
   void reserve(uint32_t doc);
   void put(uint32_t doc, const RowScale& scale) noexcept;
   void append_code(uint32_t doc);
+  [[nodiscard]] bool scales_in_range(uint32_t n_docs) const noexcept;
   void read_row(uint32_t doc, std::span<float> out) const;
 
   const ColumnOptions options_;

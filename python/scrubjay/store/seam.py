@@ -320,9 +320,12 @@ class Store(Protocol):
         ...
 
     def image_views(
-        self, key: Any
+        self, scope: Scope, key: Any
     ) -> AbstractContextManager[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns for the duration of a block, if possible in memory that is used again."""
+        """Give what :meth:`image` returns for the duration of a block, if possible in memory that is used again.
+
+        `scope` is the one with this key.
+        """
         ...
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:

@@ -565,7 +565,9 @@ class PostgresReader:
         return None if found is None else (found[0], [bytes(chunk) for chunk in found[1]])
 
     @contextmanager
-    def image_views(self, key: Any) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
+    def image_views(
+        self, scope: Scope, key: Any
+    ) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
         """Give what :meth:`image` returns, without a copy."""
         yield self._image(key)
 

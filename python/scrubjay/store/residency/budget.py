@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -19,6 +20,9 @@ __all__ = ["Budget"]
 
 # What does not belong to any partition: SQLite's caches, an image on its way, and what the allocator cannot give back.
 _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES = 4, 64 << 20
+_BORROWED_SHARE = (
+    4  # of what is set aside, that partitions may take while nobody but a search could make room
+)
 _TRIM_SHARE = 16  # of the limit that may be freed before the allocator is asked to give it back
 
 
@@ -55,17 +59,23 @@ class Budget:
                 partition.queued = True
                 self._queue.append((partition.last_used, partition))
 
-    def evict(self, keep: Sequence[Partition] = ()) -> None:
-        """Evict partitions until the rest fits, except pinned ones, those in `keep`, and those in use."""
+    def evict(self, keep: Sequence[Partition] = (), *, seconds: float | None = None) -> bool:
+        """Evict partitions until the rest fits, except pinned ones, those in `keep`, and those in use.
+
+        With `seconds` only as long as that, and none whose image must be written first: for a search, which waits for
+        this. Until a part of what is set aside is used, too. False if there is more to do.
+        """
         limit = self._limit
-        if limit is None or self.used_bytes <= limit or is_mine(self.evicting):
-            return
+        if limit is None or self.n_bytes is None or self.used_bytes <= limit or is_mine(self.evicting):
+            return True
         if not self.evicting.acquire(blocking=False):
-            return
+            return True
+        briefly = seconds is not None and self.used_bytes <= limit + (self.n_bytes - limit) // _BORROWED_SHARE
+        end = time.monotonic() + (seconds or 0.0)
         try:
             enough = limit - limit // 32
             for _ in range(2 * len(self._queue)):  # once around for those that were used, and once more
-                if self.used_bytes <= enough:
+                if self.used_bytes <= enough or (briefly and time.monotonic() >= end):
                     break
                 with self._lock:
                     if not self._queue:
@@ -78,7 +88,11 @@ class Budget:
                         continue  # and never comes back
                 if partition.last_used != used_when_queued or partition in keep:
                     pass
-                elif partition.home.let_go(partition):
+                elif (
+                    partition.home.let_go(partition, briefly=True)
+                    if briefly
+                    else partition.home.let_go(partition)
+                ):
                     with self._lock:
                         self.n_evictions += 1
                         partition.queued = partition.memory_bytes != 0
@@ -88,6 +102,7 @@ class Budget:
                     self._queue.append((partition.last_used, partition))
         finally:
             self.evicting.release()
+        return self.used_bytes <= limit
 
     def freed_much(self) -> bool:
         """Whether so much was freed since :meth:`take_freed` that the allocator should be asked to give it back."""

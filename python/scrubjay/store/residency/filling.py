@@ -115,7 +115,7 @@ class Filling:
 
     def _read_image(self, partition: Partition, state: ScopeState, digest: Digest) -> bool:
         try:
-            with self._store.image_views(state.key) as image:
+            with self._store.image_views(partition.scope, state.key) as image:
                 partition.unreadable = image is None  # if there is one, it is damaged
                 if image is None or not state.horizon <= image[0] <= state.version:
                     return False

@@ -15,8 +15,8 @@ NEVER = 1 << 62
 class Home(Protocol):
     """What keeps a partition in memory, and can let it go."""
 
-    def let_go(self, partition: Partition) -> bool:
-        """Take a partition out of memory; False if that is not possible right now."""
+    def let_go(self, partition: Partition, *, briefly: bool = False) -> bool:
+        """Take a partition out of memory; False if that is not possible right now, or `briefly` not without writing."""
         ...
 
 

@@ -38,6 +38,7 @@ _MAX_BLOB_BYTES = 900_000_000  # SQLite takes a little more
 # changes. Catching a document up costs as much as writing ten into an image.
 _STALE_SHARE, _RESTING_SHARE, _WORKING_SHARE = 0.02, 0.1, 0.25
 _REST_SECONDS = 1.0
+_EVICTING_SECONDS = 0.0005  # that a search spends on it
 
 
 class Residency(Filling):
@@ -112,7 +113,7 @@ class Residency(Filling):
             elif partition.next_expiry != NEVER and partition.next_expiry <= self._clock():
                 self._expire(partition)
         if brought:
-            self.evict(keep=view)
+            self._evict_briefly(view)
             return self.view(scope)
         return view, stamp
 
@@ -138,7 +139,7 @@ class Residency(Filling):
                     self._expire(partition)
             if not brought:
                 return list(scopes), (seen, stamp)
-            self.evict(keep=seen)
+            self._evict_briefly(seen)
 
     def _views_of(self, scopes: Sequence[Scope]) -> tuple[Partition, ...]:
         found: dict[Partition, None] = {}
@@ -462,9 +463,15 @@ class Residency(Filling):
         """
         self.budget.evict(keep)
 
-    def let_go(self, partition: Partition) -> bool:
-        """Take a partition out of memory; False if it is in use, or dirty and its image cannot be written."""
-        if self.is_dirty(partition) and not self.save(partition):
+    def _evict_briefly(self, keep: Sequence[Partition]) -> None:
+        """As :meth:`evict` while a search waits; what takes longer is left to the housekeeper."""
+        if not self.budget.evict(keep, seconds=_EVICTING_SECONDS):
+            self.housekeeper.note()
+
+    def let_go(self, partition: Partition, *, briefly: bool = False) -> bool:
+        """Take a partition out of memory; False if it is in use, or dirty and its image cannot be written, or is not
+        to be written now."""
+        if self.is_dirty(partition) and (briefly or not self.save(partition)):
             return False
         if not partition.lock.acquire(blocking=False):
             return False
@@ -530,10 +537,12 @@ class Residency(Filling):
         return True
 
     def tidy(self) -> bool | None:
-        """Write images of partitions that rest, or are new to a quarter; give freed memory back to the system.
+        """Evict what searches left; write images of partitions that rest, or are new to a quarter; give freed memory
+        back to the system.
 
         What rests while its graph is built waits for that: then image and graph are written together.
         """
+        self.evict()
         now = time.monotonic()
         for partition in list(self._changed):
             resting = now - partition.changed_at >= _REST_SECONDS

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
+from scrubjay.store.sqlite.connections import first_row
 
 __all__ = ["Sight", "agreeing", "exactly", "names_of", "row_of", "sight_of"]
 
@@ -46,11 +47,12 @@ def row_of(connection: sqlite3.Connection, table: str, scope: Scope, columns: st
         CorruptIndexError: the index leads to the row of another scope.
     """
     names = names_of(scope)
-    found = connection.execute(
+    found = first_row(
+        connection,
         f"SELECT s.tenant, s.user, s.agent, {columns} FROM {table} AS named CROSS JOIN {table} AS s "
         "ON s.key = named.key WHERE named.tenant = ? AND named.user = ? AND named.agent = ?",
         names,
-    ).fetchone()
+    )
     if found is None:
         return None
     if found[:3] != names:

@@ -22,7 +22,16 @@ from scrubjay.whole_files import log_of, make_private
 if TYPE_CHECKING:  # which is made with a store's connections
     from scrubjay.store.sqlite.cipher import Cipher
 
-__all__ = ["Readers", "StoreConnection", "connect", "fetched", "hold_to_size", "rows_of", "translated"]
+__all__ = [
+    "Readers",
+    "StoreConnection",
+    "connect",
+    "fetched",
+    "first_row",
+    "hold_to_size",
+    "rows_of",
+    "translated",
+]
 
 
 class _Opening:
@@ -268,6 +277,17 @@ def rows_of(
     if isinstance(connection, StoreConnection):
         return connection.rows(statement, values)
     return connection.execute(statement, values).fetchall()
+
+
+def first_row(
+    connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()
+) -> tuple[Any, ...] | None:
+    """Return the first row of a statement, or None; of a store's connection in one turn."""
+    if isinstance(connection, StoreConnection):
+        found: tuple[Any, ...] | None = connection.row(statement, values)
+        return found
+    row: tuple[Any, ...] | None = connection.execute(statement, values).fetchone()
+    return row
 
 
 def fetched(connection: sqlite3.Connection, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -55,18 +55,21 @@ class Images:
         return version, [bytes(chunk) for chunk in chunks]
 
     @contextmanager
-    def viewed(self, key: int, scope: Callable[[], Scope]) -> Iterator[tuple[int, _Parts] | None]:
+    def viewed(self, key: int, scope: Scope) -> Iterator[tuple[int, _Parts] | None]:
         """Give what :meth:`copied` returns for the duration of the block, if possible in memory that is used again.
 
         Touching new memory takes longer than reading into it.
         """
         found = self._rows(key)
-        if found is None or not self._scratch_lock.acquire(blocking=False):
-            yield self.copied(key, scope)
+        if found is None:
+            yield None
+            return
+        if not self._scratch_lock.acquire(blocking=False):
+            yield self.copied(key, lambda: scope)
             return
         try:
             version, numbers = found
-            yield version, self._opened(scope(), version, self._into_scratch(numbers))
+            yield version, self._opened(scope, version, self._into_scratch(numbers))
         finally:
             if len(self._scratch) > _MAX_SCRATCH_BYTES:
                 self._scratch = bytearray()
@@ -74,14 +77,10 @@ class Images:
 
     def _rows(self, key: int) -> tuple[int, list[int]] | None:
         """Return (version, row numbers) of complete images."""
-        found = (
-            self._connection()
-            .execute(
-                f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {self._tables.image} "
-                "WHERE scope = ? ORDER BY ordinal",
-                (key,),
-            )
-            .fetchall()
+        found = self._connection().rows(
+            f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {self._tables.image} "
+            "WHERE scope = ? ORDER BY ordinal",
+            (key,),
         )
         for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
             if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
@@ -125,6 +124,7 @@ class Images:
             if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
                 self._scratch = bytearray(n_bytes)
             scratch = memoryview(self._scratch)
+            whole = scratch.toreadonly()  # the engine copies what could change while it is read
             views: list[memoryview] = []
             at = 0
             for blob in blobs:
@@ -132,5 +132,5 @@ class Images:
                 while piece := blob.read(_PIECE_BYTES):
                     scratch[at : at + len(piece)] = piece
                     at += len(piece)
-                views.append(scratch[start:at])
+                views.append(whole[start:at])
         return views

@@ -138,9 +138,18 @@ class ReadingStore:
 
     def look(self, scope: Scope, *, now: int) -> Look:
         """Return the state of a scope, and what of it has expired or will; in a snapshot."""
-        state = self.scope_state(scope)
-        if state is None:
-            return Look(None, [], None)
+        t = self.tables
+        with translated(self.path, "reading"):
+            # One question for most scopes, in which nothing has expired.
+            first = f"(SELECT min(d.expires_at) FROM {t.document} d WHERE d.scope = s.key AND d.expires_at IS NOT NULL)"
+            found = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
+            if found is None:
+                return Look(None, [], None)
+            state, expiry = _state(found[:-1]), found[-1]
+        if expiry is None:
+            return Look(state, [], None)
+        if expiry.__class__ is int and expiry > now:
+            return Look(state, [], expiry)
         return Look(state, self.expired_ids(state.key, now=now), self.next_expiry(state.key, now=now))
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
@@ -201,7 +210,7 @@ class ReadingStore:
             if reader.in_transaction:
                 yield
                 return
-            reader.execute("BEGIN")
+            reader.row("BEGIN")
             try:
                 yield
             finally:
@@ -579,13 +588,14 @@ class ReadingStore:
             return self._images.copied(key, partial(self._scope, key))
 
     @contextmanager
-    def image_views(self, key: int) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns for the duration of the block, if possible in memory that is used again."""
-        with (
-            translated(self.path, "reading"),
-            self.snapshot(),
-            self._images.viewed(key, partial(self._scope, key)) as image,
-        ):
+    def image_views(
+        self, scope: Scope, key: int
+    ) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
+        """Give what :meth:`image` returns for the duration of the block, if possible in memory that is used again.
+
+        `scope` is the one with this key.
+        """
+        with self.snapshot(), translated(self.path, "reading"), self._images.viewed(key, scope) as image:
             yield image
 
     def reading_connection(self) -> StoreConnection:

@@ -1,0 +1,112 @@
+// Image parts: the layout of an image, and the chunk's private parts that it is made from. Private to image*.cpp.
+//
+//     header
+//     documents   records; length codes; of each document id (of a string), text and payload
+//     vectors     of a column: exponents, values, rows; if coded: factors, biases, errors, codes (vector/column.hpp)
+//     passages    how many; entries; spans; scales; rows
+//     terms       long terms, each behind a length byte; keys of short ones; counts; bounds; offsets; payloads
+//                 (lexical/frozen_postings.hpp)
+//
+// Everything but the passages lies as it is in memory, so that reading is copying and checking.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/chunk.hpp"
+#include "engine/image.hpp"
+#include "engine/image_bytes.hpp"
+#include "vector/passages.hpp"
+
+namespace scrubjay::engine {
+
+inline constexpr char kImageMagic[8] = {'S', 'J', 'C', 'H', 'U', 'N', 'K', '\n'};
+
+struct ImageHeader {
+  static constexpr uint8_t kPassages = 1, kCodes = 2;  // flags: what there is
+
+  char magic[8];
+  uint32_t version;
+  uint32_t n_docs;
+  uint64_t analyzer;  // hash of the name
+  uint32_t dim;       // 0: no vectors
+  uint8_t storage;
+  uint8_t metric;
+  uint8_t id_kind;
+  uint8_t flags;
+  uint32_t n_with_column;  // documents that the vector column reaches
+  uint32_t n_terms;
+  uint32_t n_short_terms;
+  uint32_t n_bounds;
+  uint32_t n_postings;
+  uint32_t long_term_bytes;
+  uint64_t text_bytes;
+  uint64_t body_bytes;
+  uint64_t checksum;  // of the header with this field zero, and the body
+};
+static_assert(sizeof(ImageHeader) == 80 && std::is_trivially_copyable_v<ImageHeader>);
+static_assert(std::endian::native == std::endian::little, "images are little-endian");
+
+struct RecordImage {
+  int64_t id;  // an integer id, or the size of a string id
+  uint32_t text_size;
+  uint32_t payload_size;  // as in Chunk::Record
+};
+static_assert(sizeof(RecordImage) == 16);
+
+// Precedes the passages, in an image that has some.
+struct PassagesImage {
+  uint32_t n_docs;  // that have them
+  uint32_t n;       // of all documents
+};
+static_assert(sizeof(PassagesImage) == 8);
+
+struct EntryImage {
+  uint32_t doc;
+  uint32_t n;  // of its passages
+};
+static_assert(sizeof(EntryImage) == 8 && sizeof(vector::PassageSpan) == 8);
+
+// The chunk's private parts, for images only.
+struct ChunkParts {
+  using Record = Chunk::Record;
+  static constexpr uint32_t kNoPayload = Chunk::kNoPayload;
+  static constexpr uint32_t kNoOffset = 0xffffffffu;
+
+  static void write(const Chunk& chunk, const ImageIdentity& identity, std::string& out);
+  static void read(Chunk& chunk, const ImageHeader& header, ImageReader& in, const ImageIdentity& identity);
+  static void digest(const Chunk& chunk, uint64_t first, Digest& digest);
+
+ private:
+  // Live documents by their old offsets, and the new offset of each.
+  static void number_live(const Chunk& chunk, std::vector<uint32_t>& live, std::vector<uint32_t>& renumbered);
+  static void write_vectors(const vector::Column& column, const std::vector<uint32_t>& live,
+                            ImageHeader& header, std::string& out);
+  static void write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered, ImageHeader& header,
+                             std::string& out);
+  static void write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, ImageHeader& header,
+                          std::string& out);
+  static void read_documents(Chunk& chunk, const ImageHeader& header, ImageReader& in);
+  static void read_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                           const ImageIdentity& identity);
+  static void read_passages(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                            const ImageIdentity& identity);
+  static void read_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
+  // Of images before version 3 (image_early.cpp).
+  static void read_early_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                                 const ImageIdentity& identity);
+  static void read_early_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
+};
+
+// Whether the bytes say that they are an image of version 1 or 2, which has its parts in another form.
+[[nodiscard]] bool is_early_image(std::string_view bytes) noexcept;
+inline constexpr size_t kEarlyChecksum = 56;  // where its checksum stands
+// Its header, and what the parts that read_early_*() do not read need of it.
+[[nodiscard]] ImageHeader take_early_header(std::string_view bytes, ImageReader& in);
+[[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept;
+
+}  // namespace scrubjay::engine
