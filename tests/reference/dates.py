@@ -232,7 +232,7 @@ class _Finder:
         if name in NAMED_ALONE and self.before_the(first) in BEFORE_DAY:
             return True
         certain = name not in OTHER_WORDS or not day.isdigit() or of
-        return certain and self.before_the(first) not in DUE
+        return certain and self.before_the(first) not in DUE | {"and", "or"}
 
     def day_month(self, place: int, word: str) -> int:
         """8 May 2023, 8th of May, 2023; on 8 May; 2nd November."""
@@ -392,7 +392,9 @@ class _Finder:
         return 1
 
     def names_weekday(self, place: int) -> bool:
-        """On Monday: but not of the future, and not where a date says which."""
+        """On Monday: but not of the future, not where a date says which, and not each Monday."""
+        if self.text(place + 1) in RELATIONS | {"and", "or", "mornings", "afternoons", "evenings", "nights"}:
+            return False
         following = place + 1 + (self.text(place + 1) == "the")
         next_word = self.text(following)
         dated = re.fullmatch("[0-9]{1,4}", next_word) or day_of(next_word) or next_word in MONTHS
@@ -462,12 +464,14 @@ class _Finder:
         """`past`: where what comes after it begins."""
         if self.relation == "not":
             return
+        past = end if past is None else past
         always = days(LAST_YEAR + 1, 1)
+        until = self.now + 1 if self.today else always
         window = {
             "": Window(start, end, end + more, after, terms),
-            "before": Window(days(FIRST_YEAR, 1), start, start, 0.0),
-            "after": Window(end if past is None else past, always, always, 0.0),
-            "since": Window(start, *[self.now + 1 if self.today else always] * 2, 0.0),
+            "before": Window(days(FIRST_YEAR, 1), start, start + end - past + more, after),
+            "after": Window(past, always, always, 0.0),
+            "since": Window(start, until, until, 0.0),
         }[self.relation]
         if days(FIRST_YEAR - 1, 1) <= window.start < window.end:
             self.windows.append(window)

@@ -152,7 +152,10 @@ void DateWindows::add(const Span& span, int past, Terms terms) {
   }
   if (window.start >= window.end || window.start < days(kFirstYear - 1, 1)) return;
   window.later = window.end;
-  if (relation_ == DateRelation::at) {
+  if (relation_ == DateRelation::before) {  // as people tell afterwards, once more
+    window.later += span.end - past + span.more;
+    window.after = span.after;
+  } else if (relation_ == DateRelation::at) {
     window.later += span.more;
     window.after = span.after;
     window.n_terms = static_cast<uint32_t>(terms.size());

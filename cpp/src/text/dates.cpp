@@ -163,7 +163,7 @@ class DateFinder {
     const bool plain = name.kind == DateWord::plain_month;
     if (plain && before_day(before_the(first))) return true;
     const bool certain = !is_among(name.text, {"may", "march", "mai"}) || is_ordinal(day) || of;
-    return certain && !is_due(before_the(first));
+    return certain && !is_due(before_the(first)) && !is_among(before_the(first), {"and", "or"});
   }
 
   // 8 May 2023, 8th of May, 2023; on 8 May; 2nd November.
@@ -302,7 +302,7 @@ class DateFinder {
       windows_.add_today();
     } else if (word.kind == DateWord::weekday &&
                (is_past(word_before) || (is_among(word_before, {"on", "since", "after"}) &&
-                                         !names_date(place + 1) && !asks_of_the_future()))) {
+                                         !says_which(place + 1) && !asks_of_the_future()))) {
       windows_.add_last_weekday(word.value);
     } else if (word.kind == DateWord::unit && word.text != "day" &&
                (is_past(word_before) || word_before == "this")) {
@@ -313,9 +313,12 @@ class DateFinder {
     return 1;
   }
 
-  // On Monday, 8 May: the date says which.
-  [[nodiscard]] bool names_date(size_t place) const noexcept {
-    if (text(place) == "the") ++place;
+  // On Monday, 8 May: the date says which; on Monday and Friday, on Monday mornings: each of them.
+  [[nodiscard]] bool says_which(size_t place) const noexcept {
+    const std::string_view next = text(place);
+    if (is_relation(next) || is_among(next, {"and", "or", "mornings", "afternoons", "evenings", "nights"}))
+      return true;
+    if (next == "the") ++place;
     return number(text(place), 4) >= 0 || day_of(text(place)) || is_month(kind(place));
   }
   // Then "on Monday" is the next one.
