@@ -160,7 +160,12 @@ def test_a_question_names_days(question: str, first: str, end: str) -> None:
 
 @pytest.mark.parametrize(
     ("question", "end"),
-    [("before 2025", "2025-01-01"), ("before May 2023", "2023-05-01"), ("before last March", "2024-03-01")],
+    [
+        ("before 2025", "2025-01-01"),
+        ("before May 2023", "2023-05-01"),
+        ("before last March", "2024-03-01"),
+        ("before 8 May 2023", "2023-05-10"),
+    ],
 )
 def test_all_that_was_before(question: str, end: str) -> None:
     found = twin.find_dates("What was it " + question, payload.microseconds(NOW))

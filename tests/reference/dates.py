@@ -466,10 +466,11 @@ class _Finder:
             return
         past = end if past is None else past
         always = days(LAST_YEAR + 1, 1)
+        told = end if end > past else start  # what was before a day is told until the day behind it
         until = self.now + 1 if self.today else always
         window = {
             "": Window(start, end, end + more, after, terms),
-            "before": Window(days(FIRST_YEAR, 1), start, start + end - past + more, after),
+            "before": Window(days(FIRST_YEAR, 1), told, told + more, after),
             "after": Window(past, always, always, 0.0),
             "since": Window(start, until, until, 0.0),
         }[self.relation]

@@ -139,7 +139,8 @@ void DateWindows::add(const Span& span, int past, Terms terms) {
       break;
     case DateRelation::before:
       window.start = first;
-      window.end = span.start;
+      // Before a day: it is told until the day behind it.
+      window.end = span.end > past ? span.end : span.start;
       break;
     case DateRelation::after:
       window.start = past;
@@ -152,12 +153,11 @@ void DateWindows::add(const Span& span, int past, Terms terms) {
   }
   if (window.start >= window.end || window.start < days(kFirstYear - 1, 1)) return;
   window.later = window.end;
-  if (relation_ == DateRelation::before) {  // as people tell afterwards, once more
-    window.later += span.end - past + span.more;
-    window.after = span.after;
-  } else if (relation_ == DateRelation::at) {
+  if (relation_ == DateRelation::at || relation_ == DateRelation::before) {
     window.later += span.more;
     window.after = span.after;
+  }
+  if (relation_ == DateRelation::at) {
     window.n_terms = static_cast<uint32_t>(terms.size());
     terms_.insert(terms_.end(), terms.begin(), terms.end());
   }

@@ -96,11 +96,11 @@ class Dates:
     before today, unless the question speaks of what will be. "before", "after" and "since" name all that was before,
     after and since ("the week before 8 May" only the day); what follows "not" is not meant ("not in May but in March").
 
-    The match is 1 inside; as people tell afterwards, it is 1 on the day after a named day, 0.7 in the week behind it,
-    0.5 today for "yesterday", and 0.5 in the first days behind weeks, months and seasons. It is 1, too, for a memory
-    that holds the date as the question writes it: dates may be what the memory is about. A question for what is
-    "latest", "newest", "current" or "most recent" adds up to half the weight, by age, among those that the words find
-    nearly as good as the best.
+    The match is 1 inside; as people tell afterwards, it is 1 on the day after a named day (and on both for what was
+    before it), 0.7 in the week behind it, 0.5 today for "yesterday", and 0.5 in the first days behind weeks, months
+    and seasons. It is 1, too, for a memory that holds the date as the question writes it: dates may be what the memory
+    is about. A question for what is "latest", "newest", "current" or "most recent" adds up to half the weight, by age,
+    among those that the words find nearly as good as the best.
 
     The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; one
     with neither gains nothing. Days are those of UTC. Dates as content are left alone: "error 2023", "by 8 May", "may
