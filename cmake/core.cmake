@@ -57,12 +57,22 @@ if(NOT MSVC)
   set_source_files_properties(${snowball_sources} PROPERTIES COMPILE_OPTIONS "-Os;-w" SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
-add_library(scrubjay_core STATIC ${core_sources} ${snowball_sources})
+# The known words of spelling, from a list to a table.
+set(known_words "${CMAKE_BINARY_DIR}/known_words/known_words_table.cpp")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/known_words.py cpp/src/text/known_words.txt)
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/cmake/known_words.py" --to "${known_words}"
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "known words: ${output}")
+endif()
+
+add_library(scrubjay_core STATIC ${core_sources} ${snowball_sources} "${known_words}")
 target_include_directories(scrubjay_core PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src")
 target_link_libraries(scrubjay_core PUBLIC scrubjay_flags PRIVATE scrubjay_usearch scrubjay_stringzilla)
 target_compile_definitions(scrubjay_core PRIVATE ${isa_definitions})
 if(SCRUBJAY_UNITY)
-  scrubjay_unite(scrubjay_core ${core_sources} ${snowball_sources})
+  scrubjay_unite(scrubjay_core ${core_sources} ${snowball_sources} "${known_words}")
 endif()
 scrubjay_precompile(scrubjay_core)
 

@@ -17,18 +17,6 @@ void require(bool holds) {
 }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Whether one insertion, deletion, substitution or exchange of neighbours turns one into the other.
-bool is_one_edit(std::string_view a, std::string_view b) {
-  size_t front = 0;
-  while (front < a.size() && front < b.size() && a[front] == b[front]) ++front;
-  const std::string_view x = a.substr(front), y = b.substr(front);
-  if (x.size() == y.size() + 1) return x.substr(1) == y;
-  if (y.size() == x.size() + 1) return y.substr(1) == x;
-  if (x.size() != y.size() || x.empty()) return false;
-  if (x.substr(1) == y.substr(1)) return true;
-  return x.size() >= 2 && x[0] == y[1] && x[1] == y[0] && x.substr(2) == y.substr(2);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

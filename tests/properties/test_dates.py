@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,37 @@ def test_dates_move_what_their_twin_says(
         ("in 2023", "2023-01-01", "2024-01-01"),
         ("last summer", "2023-06-01", "2023-09-01"),
         ("in winter 2022", "2022-12-01", "2023-03-01"),
-        ("yesterday", "2024-04-14", "2024-04-16"),
+        ("yesterday", "2024-04-14", "2024-04-15"),
+        ("today", "2024-04-15", "2024-04-16"),
+        ("the day before yesterday", "2024-04-13", "2024-04-14"),
+        ("vorgestern", "2024-04-13", "2024-04-14"),
+        ("on Monday", "2024-04-08", "2024-04-10"),
+        ("on Friday about the plan", "2024-04-12", "2024-04-14"),
+        ("Nov 2", "2023-11-02", "2023-11-04"),
+        ("2nd November", "2023-11-02", "2023-11-04"),
+        ("November 2", "2023-11-02", "2023-11-04"),
+        ("the 3rd of May", "2023-05-03", "2023-05-05"),
+        ("in the last 7 days", "2024-04-08", "2024-04-16"),
+        ("over the past two weeks", "2024-04-01", "2024-04-16"),
+        ("in the last few days", "2024-04-10", "2024-04-16"),
+        ("a few days ago", "2024-04-10", "2024-04-14"),
+        ("a couple of weeks ago", "2024-03-22", "2024-04-05"),
+        ("several months ago", "2023-07-01", "2024-02-01"),
+        ("08/2023", "2023-08-01", "2023-09-01"),
+        ("in 8/2023", "2023-08-01", "2023-09-01"),
+        ("Q3 2023", "2023-07-01", "2023-10-01"),
+        ("2023 Q4", "2023-10-01", "2024-01-01"),
+        ("in 2023-Q1", "2023-01-01", "2023-04-01"),
+        ("in Q3", "2023-07-01", "2023-10-01"),
+        ("last Q2", "2023-04-01", "2023-07-01"),
+        ("since last Monday", "2024-04-08", "2024-04-16"),
+        ("since March", "2024-03-01", "2024-04-16"),
+        ("after 8 May 2023", "2023-05-09", "2101-01-01"),
+        ("after 2023", "2024-01-01", "2101-01-01"),
+        ("the week before 9 June 2023", "2023-06-09", "2023-06-11"),
+        ("on Friday before 10.01.2024", "2024-01-10", "2024-01-12"),
+        ("not in May but in March", "2024-03-01", "2024-04-01"),
+        ("not last week but on 2024-04-02", "2024-04-02", "2024-04-04"),
         ("last Monday", "2024-04-08", "2024-04-10"),
         ("last week", "2024-04-08", "2024-04-15"),
         ("last weekend", "2024-04-13", "2024-04-15"),
@@ -129,6 +159,38 @@ def test_a_question_names_days(question: str, first: str, end: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "end"),
+    [
+        ("before 2025", "2025-01-01"),
+        ("before May 2023", "2023-05-01"),
+        ("before last March", "2024-03-01"),
+        ("before 8 May 2023", "2023-05-10"),
+    ],
+)
+def test_all_that_was_before(question: str, end: str) -> None:
+    found = twin.find_dates("What was it " + question, payload.microseconds(NOW))
+    assert [(one.start, twin.EPOCH + timedelta(one.end)) for one in found.windows] == [
+        (twin.days(1900, 1), date.fromisoformat(end))
+    ]
+
+
+def test_yesterday_is_not_today() -> None:
+    index = Index()
+    for id, hours in {"today": 1, "yesterday": 24, "the day before": 48}.items():
+        index.upsert(id, "it was green", scope=SCOPE, created_at=NOW - timedelta(hours=hours))
+    query = Query(dates=Dates(now=NOW))
+
+    def gains(when: str) -> dict[Any, float]:
+        hits = index.search("What was green " + when, scope=SCOPE, query=query, explain=True)
+        return {hit.id: hit.parts.dates for hit in hits}
+
+    told = gains("yesterday")
+    assert told["yesterday"] == 2 * told["today"] > 0 == told["the day before"]
+    assert {id for id, gain in gains("the day before yesterday").items() if gain > 0} == {"the day before"}
+    assert {id for id, gain in gains("today").items() if gain > 0} == {"today"}
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "error 2023",
@@ -141,7 +203,18 @@ def test_a_question_names_days(question: str, first: str, end: str) -> None:
         "the fall of Rome",
         "TS-2023",
         "2023",
-        "on Tuesday",
+        "What will be on Tuesday?",
+        "on Tuesdays",
+        "on Tuesday and Thursday",
+        "on Tuesday mornings",
+        "films for April 6-7 and April 8",
+        "by Nov 2",
+        "step 2 may fail",
+        "not in May",
+        "5/2/08/2023",
+        "the last 7 apples",
+        "the last 7 days of school",
+        "before noon",
         "How long has Ada had her rather old but still current car, and what does she do with it on Sundays?",
         "What is the current " + "very " * 20 + "long plan?",
     ],

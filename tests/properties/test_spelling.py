@@ -20,6 +20,7 @@ SCOPES = [SHARED, HOME, OTHER]
 KNOWN = [
     "wait", "want", "wanted", "wants", "what", "whale", "tale", "table", "tables", "stable", "databases", "migration",
     "migrate", "receive", "story", "abcd", "ABCD", "abcd-4711", "fooBar", "m\u00fcnchen", "\u043c\u043e\u0440\u0435",
+    "eating", "boss", "bots", "noed", "no", "post-war", "o'neil", "ann's", "we\u2019ll", "qqrst", "qqrsting",
 ]  # fmt: skip
 BETWEEN = [
     " ",
@@ -95,6 +96,11 @@ def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], *, mo
 @example([("foobar", HOME)], 'fooBaz foobaz "foobaz"', HOME, None, set())
 @example([("wait", HOME), ("want", HOME)], "tell me WANTX", HOME, None, set())
 @example([("wait", HOME), ("want", HOME)], 'tell me "waxt"', HOME, None, set())
+@example([("She bots it", HOME)], "who is her boss", HOME, None, set())
+@example([("eats no pork", HOME), ("qqrsting", HOME)], "eate noeds qqrstedd", HOME, None, set())
+@example([("turn on", HOME), ("ture", HOME)], "turned turnned turna tury", HOME, None, set())
+@example([("a post\u2019war o'neil", HOME), ("ann's", HOME)], "postwer oneill annz", HOME, None, set())
+@example([("caf\u00e9s m\u00dcnchen", HOME)], "munchem cafesx", HOME, 1, set())
 def test_misspelt_words(
     kit: Kit,
     written: list[tuple[str, tuple]],
@@ -253,6 +259,67 @@ def test_spelling_can_be_turned_off(kit: Kit) -> None:
     off = Query(mode="lexical", spelling=False)
     assert len(pair.engine.search("databse", scope=pair.scope(HOME), query=off)) == 0
     assert pair.engine.search("databse", scope=pair.scope(HOME)).ids.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("document", "question"),
+    [
+        ("the bots are slow", "who is her boss"),
+        ("does not eat pork", "the wedding date"),
+        ("wore shorts and played", "which sports and plays"),
+        ("a tale of two", "the tall one"),
+        ("no pork", "it is noed"),
+        ("she could not", "would she"),
+    ],
+)
+def test_correct_words_and_words_that_stand_nowhere(kit: Kit, document: str, question: str) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, document, HOME, None))
+    assert check(pair, question, HOME).corrections == []
+
+
+def test_a_correction_stands_in_a_document(kit: Kit) -> None:
+    """Whatever the stem: the form at one edit, of which there may be several, that some document has."""
+    pair = Pair(kit)
+    pair.step(Put(1, "we migrated it", HOME, None))
+    pair.step(Put(2, "a Migration of data", HOME, None))
+    pair.step(Put(3, "the m\u00fcnchner office", HOME, None))
+    assert check(pair, "migraton", HOME).corrections == [("migraton", "migration")]
+    assert check(pair, "migratd", HOME).corrections == [("migratd", "migrated")]
+    assert check(pair, "migratses", HOME).corrections == []
+    assert check(pair, "munchnr", HOME).corrections == [("munchnr", "munchner")]
+
+
+@pytest.mark.parametrize("n_before", [63, 64])
+def test_so_many_documents_are_read(kit: Kit, n_before: int) -> None:
+    pair = Pair(kit, 8)
+    for id in range(n_before):
+        pair.step(Put(id, "it migrates", HOME, None))
+    pair.step(Put(n_before, "migrating", HOME, None))
+    assert len(check(pair, "migratin", HOME).corrections) == (n_before == 63)
+
+
+@pytest.mark.parametrize("n_filled", [65_526, 65_527, 65_536])
+def test_so_many_bytes_are_read(kit: Kit, n_filled: int) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, "migrates ".ljust(n_filled, ".") + " migrating", HOME, None))
+    pair.step(Put(2, "migrating", HOME, None))
+    assert len(check(pair, "migratin", HOME).corrections) == (n_filled == 65_526)
+
+
+def test_contexts_are_read_too(kit: Kit) -> None:
+    pair = Pair(kit)
+    payload = b'{"context":"a migration"}'
+    pair.both(lambda engine: engine.upsert(1, "of data", scope=pair.scope(HOME), payload=payload))
+    assert check(pair, "migraton", HOME).corrections == [("migraton", "migration")]
+
+
+def test_a_guess_says_half(kit: Kit) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, "database", HOME, None))
+    pair.step(Put(2, "nothing", HOME, None))
+    assert check(pair, "databse", HOME).information.tolist() == [0.5]
+    assert check(pair, "database databse", HOME).information.tolist() == [1.0]
 
 
 def test_other_scopes_say_nothing(kit: Kit) -> None:

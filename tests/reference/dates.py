@@ -19,9 +19,9 @@ LATEST_WITHIN, LATEST_WORDS = 6, 16
 
 _MONTHS = {
     "en": "january february march april may june july august september october november december",
+    "de": "januar februar märz april mai juni juli august september oktober november dezember",
     "short": "jan feb mar apr - jun jul aug sep oct nov dec",
     "also": "- - - - - - - - sept - - -",
-    "de": "januar februar märz april mai juni juli august september oktober november dezember",
     "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
     "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
@@ -36,22 +36,35 @@ MONTHS = {
 }
 NAMED_ALONE = set((_MONTHS["en"] + " " + _MONTHS["de"]).split())
 """These count without a year, too, behind a word that says so."""
+SHORT = set((_MONTHS["short"] + " " + _MONTHS["also"]).split()) - {"-"}
+"""These with a day."""
+OTHER_WORDS = {"may", "march", "mai"}
 WEEKDAYS = {
     name: day for day, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
 }
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+QUARTERS = {"q1": 1, "q2": 2, "q3": 3, "q4": 4}
 NUMBERS = {
     name: value
     for value, name in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
 } | {"a": 1, "an": 1}  # fmt: skip
+SOME = {"few": (2, 5), "several": (3, 9), "couple": (2, 3)}
 UNITS = {unit + plural: unit for unit in ("day", "week", "month", "year") for plural in ("", "s")}
+UNIT_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 YESTERDAY = {"yesterday", "gestern", "ayer", "ieri", "ontem"}
+DAY_BEFORE_YESTERDAY = {"vorgestern", "anteayer", "anteontem"}
 TODAY = {"today"}
 OF = {"of", "de"}
-BEFORE_MONTH = {"in", "during", "this", "early", "late", "mid", "since", "im"}
-BEFORE_YEAR = {"in", "during", "throughout"}
-BEFORE_DAY = {"on", "last", "am"}
 PAST = {"last", "past", "previous"}
+RELATIONS = {"before", "after", "since"}
+BEFORE_MONTH = {"in", "during", "this", "early", "late", "mid", "im"} | PAST | RELATIONS
+BEFORE_YEAR = {"in", "during", "throughout"} | RELATIONS
+BEFORE_DAY = {"on", "last", "am"} | RELATIONS
+BEFORE_LAST = {"in", "over", "during", "within", "for", "from", "of"}
+DUE = {"by", "until", "till", "from", "to", "due", "for", "than", "through"}
+FUTURE = {"will", "shall", "ll", "going", "gonna", "wont", "tomorrow", "next", "upcoming"}
+NEGATED = BEFORE_MONTH | BEFORE_DAY | {"the", "throughout", "at", "from", "of"}
+"""What may stand between "not" and what is not meant."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +139,14 @@ class _Finder:
         self.words = found
         self.windows: list[Window] = []
         self.latest = False
+        self.relation = ""
+        """How the expression stands to the days that it names: "", one of RELATIONS, or "not"."""
         self.today: date | None = None
         day = now_us // DAY_US
         if days(FIRST_YEAR, 1) <= day <= days(LAST_YEAR, 12, 31):
             self.today = EPOCH + timedelta(days=day)
+
+    # -- words of the question
 
     def text(self, place: int, gap: str = " ") -> str:
         """The word at a place, if this is between it and the word before."""
@@ -154,14 +171,35 @@ class _Finder:
     def at(self, place: int) -> int:
         """How many words the expression at a place has; 0: none."""
         word = self.words[place].text
-        for pattern in (self.numeric, self.day_month, self.year, self.month, self.season, self.relative):
+        self.relation = self.relation_of(place)
+        for pattern in (
+            self.numeric, self.day_month, self.year, self.month, self.season, self.quarter, self.last_units, self.ago,
+            self.relative,
+        ):  # fmt: skip
             if n_words := pattern(place, word):
                 return n_words
         self.newest(place, word)
         return 0
 
+    def relation_of(self, place: int) -> str:
+        """Before May, after 2024, since Monday; not in May. "The week before 8 May" is near that day."""
+        first = place
+        for _ in range(3):
+            first -= self.before(first) in NEGATED
+        if self.before(first) == "not":
+            return "not"
+        named = place
+        while self.before(named) in PAST | {"the", "this"}:
+            named -= 1
+        relation = self.before(named)
+        if relation not in RELATIONS or self.before(named - 1) in {*UNITS, "weekend", *WEEKDAYS, "night"}:
+            return ""
+        return relation
+
+    # -- expressions
+
     def numeric(self, place: int, word: str) -> int:
-        """2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023: which is the month?), in 2023-05."""
+        """2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023: which is the month?), 05/2023, in 2023-05."""
         if not re.fullmatch("[0-9]{1,4}", word):
             return 0
         for gap in "-./":
@@ -175,17 +213,29 @@ class _Finder:
                     return 2
             else:
                 day, month, year = small(word), small(second), year_of(third)
+                alone = not third and self.words[place].gap != "/"
+                if gap == "/" and alone and 1 <= day <= 12 and year_of(second):
+                    self.add_month(year_of(second), day, (f"{word}/{second}",))
+                    return 2
                 if gap == "/" and month > 12:
                     day, month = month, day
                 elif gap == "/" and day <= 12 and day != month:
                     continue
-            if year and month and day and day_exists(year, month, day):
-                self.add_day(days(year, month, day), (gap.join((word, second, third)),))
+            if year and month and day and self.try_day(year, month, day, (gap.join((word, second, third)),)):
                 return 3
         return 0
 
+    def names_day(self, first: int, name: str, day: str, of: bool) -> bool:
+        """Whether a day without a year is one: behind "on", or a month that is no other word, and no deadline."""
+        if name not in NAMED_ALONE | SHORT:
+            return False
+        if name in NAMED_ALONE and self.before_the(first) in BEFORE_DAY:
+            return True
+        certain = name not in OTHER_WORDS or not day.isdigit() or of
+        return certain and self.before_the(first) not in DUE | {"and", "or"}
+
     def day_month(self, place: int, word: str) -> int:
-        """8 May 2023, 8th of May, 2023; on 8 May."""
+        """8 May 2023, 8th of May, 2023; on 8 May; 2nd November."""
         if not (day := day_of(word)):
             return 0
         n = 2 if self.text(place + 1) in OF else 1
@@ -196,19 +246,20 @@ class _Finder:
         if year:
             known = self.try_day(year, month, day, (word, name, str(year)))
         else:
-            said = name in NAMED_ALONE and self.before_the(place) in BEFORE_DAY
-            known = said and self.recent_day(month, day, (word, name))
+            known = self.names_day(place, name, word, n == 2) and self.recent_day(month, day, (word, name))
         return n + 1 + n_more if known else 0
 
     def year(self, place: int, word: str) -> int:
         year = year_of(word)
         if not year or self.before(place) not in BEFORE_YEAR:
             return 0
+        if self.text(place + 1) in QUARTERS or self.text(place + 1, "-") in QUARTERS:
+            return 0
         self.add(days(year, 1), days(year + 1, 1), 0, 0.0, (word,))
         return 1
 
     def month(self, place: int, word: str) -> int:
-        """May 2023, May 8, 2023, on May 8, in May, last May."""
+        """May 2023, May 8, 2023, on May 8, Nov 8, in May, last May."""
         month = MONTHS.get(word, 0)
         if not month:
             return 0
@@ -220,9 +271,9 @@ class _Finder:
         if day := day_of(number):
             if year := year_of(self.text(place + 2)):
                 return 3 if self.try_day(year, month, day, (word, number, str(year))) else 0
-            said = word in NAMED_ALONE and before in BEFORE_DAY
+            said = self.names_day(place, word, number, False)
             return 2 if said and self.recent_day(month, day, (word, number)) else 0
-        if word not in NAMED_ALONE or before not in BEFORE_MONTH | PAST or not self.today:
+        if word not in NAMED_ALONE or before not in BEFORE_MONTH or not self.today:
             return 0
         # The last one that has begun; "last" means one that is over.
         year = self.today.year
@@ -252,48 +303,111 @@ class _Finder:
     def season_end(year: int, first: int) -> int:
         return days(year + 1, 3) if first == 12 else days(year, first + 3)
 
+    def quarter(self, place: int, word: str) -> int:
+        """Q3 2023, 2023 Q3, 2023-Q3, in Q3, last Q3."""
+        if year := year_of(word):
+            for gap in " -":
+                if quarter := QUARTERS.get(self.text(place + 1, gap), 0):
+                    self.add_quarter(year, quarter)
+                    return 2
+        if not (quarter := QUARTERS.get(word, 0)):
+            return 0
+        year, n_more = self.year_behind(place + 1)
+        if year:
+            self.add_quarter(year, quarter, (word, str(year)))
+            return 1 + n_more
+        if not self.today or self.before_the(place) not in BEFORE_MONTH:
+            return 0
+        now = (self.today.month + 2) // 3
+        over = self.before(place) in PAST
+        self.add_quarter(self.today.year - (quarter > now or (over and quarter == now)), quarter)
+        return 1
+
     @property
     def now(self) -> int:
         assert self.today
         return (self.today - EPOCH).days
 
+    def count(self, place: int) -> tuple[int, int, int]:
+        """How many units, at least and at most, and how many words that is: 7, two, a few, a couple of."""
+        word = self.words[place].text if place < len(self.words) else ""
+        if word in SOME:
+            return *SOME[word], 2 if word == "couple" and self.text(place + 1) == "of" else 1
+        n = NUMBERS.get(word, 0) or (int(word) if re.fullmatch("[0-9]{1,3}", word) else 0)
+        return n, n, 1 if n else 0
+
+    def last_units(self, place: int, word: str) -> int:
+        """In the last 7 days, over the past few weeks."""
+        if not self.today or word not in PAST or self.before_the(place) not in BEFORE_LAST:
+            return 0
+        if not self.text(place + 1):
+            return 0
+        _, most, n_words = self.count(place + 1)
+        unit = UNITS.get(self.text(place + 1 + n_words), "") if n_words else ""
+        if not unit:
+            return 0
+        start = max(self.now - UNIT_DAYS[unit] * most, days(FIRST_YEAR, 1))
+        self.add(start, self.now + 1, 0, 0.0)
+        return n_words + 2
+
+    def ago(self, place: int, word: str) -> int:
+        """Two weeks ago, a few days ago, a couple of months ago."""
+        least, most, n_words = self.count(place)
+        unit = UNITS.get(self.text(place + n_words), "") if n_words else ""
+        if not self.today or not unit or self.text(place + n_words + 1) != "ago":
+            return 0
+        if unit == "day" and least == most:
+            self.add_day(self.now - most)
+        elif unit == "day":
+            self.add(self.now - most, self.now - least + 1, 0, 0.0)
+        elif unit == "week":
+            self.add(self.now - 7 * most - 3, self.now - 7 * least + 4, 3, 0.5)
+        else:
+            months = 12 if unit == "year" else 1
+            this = 12 * self.today.year + (0 if unit == "year" else self.today.month - 1)
+            self.add_months(this - months * most, months * (most - least + 1))
+        return n_words + 2
+
     def relative(self, place: int, word: str) -> int:
-        """Yesterday, last night, last Monday, this week, two weeks ago."""
+        """Yesterday, the day before yesterday, last night, last Monday, on Monday, this week."""
         if not self.today:
             return 0
         before = self.before(place)
-        if word in YESTERDAY or (word == "night" and before == "last"):
-            self.add_day(self.now - 1)
+        if word == "day" and self.text(place + 1) == "before" and self.text(place + 2) in YESTERDAY:
+            self.add(self.now - 2, self.now - 1, 0, 0.0)
+            return 3
+        if word in DAY_BEFORE_YESTERDAY:
+            self.add(self.now - 2, self.now - 1, 0, 0.0)
+        elif word in YESTERDAY or (word == "night" and before == "last"):
+            self.add(self.now - 1, self.now, 1, 0.5)  # told on the day after, too, but rather of today then
         elif word in TODAY:
-            self.add_day(self.now)
-        elif word in WEEKDAYS and before in PAST:
+            self.add(self.now, self.now + 1, 0, 0.0)
+        elif word in WEEKDAYS and (before in PAST or self.names_weekday(place)):
             back = (self.today.weekday() - WEEKDAYS[word]) % 7
             self.add_day(self.now - (back or 7))
         elif word in ("week", "weekend", "month", "year") and before in PAST | {"this"}:
             self.calendar(word, 0 if before == "this" else 1)
-        elif self.text(place + 2) == "ago" and (unit := UNITS.get(self.text(place + 1), "")):
-            count = NUMBERS.get(word, 0) or (int(word) if re.fullmatch("[0-9]{1,3}", word) else 0)
-            if count and unit == "day":
-                self.add_day(self.now - count)
-            elif count and unit == "week":
-                self.add(self.now - 7 * count - 3, self.now - 7 * count + 4, 3, 0.5)
-            elif count:
-                self.calendar(unit, count)
-            return 3 if count else 0
         else:
             return 0
         return 1
+
+    def names_weekday(self, place: int) -> bool:
+        """On Monday: but not of the future, not where a date says which, and not each Monday."""
+        if self.text(place + 1) in RELATIONS | {"and", "or", "mornings", "afternoons", "evenings", "nights"}:
+            return False
+        following = place + 1 + (self.text(place + 1) == "the")
+        next_word = self.text(following)
+        dated = re.fullmatch("[0-9]{1,4}", next_word) or day_of(next_word) or next_word in MONTHS
+        future = any(word.text in FUTURE for word in self.words)
+        return self.before(place) in ("on", "since", "after") and not dated and not future
 
     def calendar(self, unit: str, back: int) -> None:
         """The week, weekend, month or year so many before this one."""
         assert self.today
         if unit == "year":
-            year = self.today.year - back
-            if year >= FIRST_YEAR:
-                self.add(days(year, 1), days(year + 1, 1), 7, 0.5)
+            self.add_months(12 * (self.today.year - back), 12)
         elif unit == "month":
-            months = 12 * self.today.year + self.today.month - 1 - back
-            self.add_month(months // 12, months % 12 + 1)
+            self.add_months(12 * self.today.year + self.today.month - 1 - back, 1)
         else:
             monday = self.now - self.today.weekday() - 7 * back
             self.add(monday + (5 if unit == "weekend" else 0), monday + 7, 3, 0.5)
@@ -303,6 +417,8 @@ class _Finder:
         asks = place < LATEST_WITHIN and len(self.words) <= LATEST_WORDS
         if asks and (recent or word in ("latest", "newest", "current")):
             self.latest = True
+
+    # -- windows
 
     def try_day(self, year: int, month: int, day: int, terms: tuple[str, ...]) -> bool:
         if not day_exists(year, month, day):
@@ -321,15 +437,45 @@ class _Finder:
         return False
 
     def add_day(self, day: int, terms: tuple[str, ...] = ()) -> None:
-        self.add(day, day + 2, 7, 0.7, terms)
+        self.add(day, day + 2, 7, 0.7, terms, past=day + 1)
 
     def add_month(self, year: int, month: int, terms: tuple[str, ...] = ()) -> None:
-        if year >= FIRST_YEAR:
-            following = days(year + month // 12, month % 12 + 1)
-            self.add(days(year, month), following, 7, 0.5, terms)
+        self.add_months(12 * year + month - 1, 1, terms)
 
-    def add(self, start: int, end: int, more: int, after: float, terms: tuple[str, ...] = ()) -> None:
-        self.windows.append(Window(start, end, end + more, after, terms))
+    def add_quarter(self, year: int, quarter: int, terms: tuple[str, ...] = ()) -> None:
+        self.add_months(12 * year + 3 * (quarter - 1), 3, terms)
+
+    def add_months(self, first: int, n: int, terms: tuple[str, ...] = ()) -> None:
+        """So many months from one, counted from the year 0."""
+        if first >= 12 * FIRST_YEAR:
+            start, end = (days(month // 12, month % 12 + 1) for month in (first, first + n))
+            self.add(start, end, 7, 0.5, terms)
+
+    def add(
+        self,
+        start: int,
+        end: int,
+        more: int,
+        after: float,
+        terms: tuple[str, ...] = (),
+        *,
+        past: int | None = None,
+    ) -> None:
+        """`past`: where what comes after it begins."""
+        if self.relation == "not":
+            return
+        past = end if past is None else past
+        always = days(LAST_YEAR + 1, 1)
+        told = end if end > past else start  # what was before a day is told until the day behind it
+        until = self.now + 1 if self.today else always
+        window = {
+            "": Window(start, end, end + more, after, terms),
+            "before": Window(days(FIRST_YEAR, 1), told, told + more, after),
+            "after": Window(past, always, always, 0.0),
+            "since": Window(start, until, until, 0.0),
+        }[self.relation]
+        if days(FIRST_YEAR - 1, 1) <= window.start < window.end:
+            self.windows.append(window)
 
 
 def small(text: str) -> int:

@@ -47,6 +47,7 @@ from tests.reference.word_forms import cannot_meant, with_forms
 
 COUNTING = ("word", "part")
 DEFAULT_CANDIDATES = 100
+GUESSED_SHARE = 0.5
 
 Analysis = list[tuple[str, str]]
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -60,10 +61,13 @@ def in_order(numbers: Iterable[float]) -> float:
     return total
 
 
-def share_of(said: Mapping[str, float], terms: Iterable[str]) -> float:
-    """The share of what a query's terms say that these say; NaN of nothing."""
+def share_of(said: Mapping[str, float], terms: Iterable[str], guessed: Collection[str] = ()) -> float:
+    """The share of what a query's terms say that these say, half of what only corrections say; NaN of nothing."""
     total, terms = in_order(said.values()), set(terms)
-    return in_order(nats for term, nats in said.items() if term in terms) / total if total > 0 else math.nan
+    found = in_order(
+        GUESSED_SHARE * nats if term in guessed else nats for term, nats in said.items() if term in terms
+    )
+    return found / total if total > 0 else math.nan
 
 
 def alone(call: Call) -> Call:
@@ -361,9 +365,9 @@ class ModelEngine:
         depth = max(n_lexical, n_nearest)
         read: list[spelling.Correction] = []
         if options.spelling and text is not None and ran in ("hybrid", "lexical"):
-            tokens, read, part_of, meant = self._reworded(rows, arguments.text(text), tokens)
+            tokens, read, part_of, meant, guessed = self._reworded(rows, arguments.text(text), tokens)
         else:
-            part_of, meant = {}, set()
+            part_of, meant, guessed = {}, set(), set()
         bm25_of = self._bm25(rows, tokens, text, meant, part_of) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
@@ -429,7 +433,7 @@ class ModelEngine:
                 self._matched_terms(row_of[serial], tokens) if explain else (),
                 hit.identifier,
                 hit.parts if explain else {},
-                share_of(said, frequencies_of[serial]),
+                share_of(said, frequencies_of[serial], guessed),
                 self._passage(row_of[serial], direction if ran in ("hybrid", "vector") else None),
                 explain and ran in ("hybrid", "lexical") and is_of_another(tokens, frequencies_of[serial]),
             )
@@ -520,15 +524,18 @@ class ModelEngine:
 
     def _reworded(
         self, rows: Sequence[Row], text: str, tokens: Analysis
-    ) -> tuple[Analysis, list[spelling.Correction], dict[str, str], set[str]]:
+    ) -> tuple[Analysis, list[spelling.Correction], dict[str, str], set[str], set[str]]:
         """The tokens of a query with what its unknown words are read as, with other forms, and with compounds and parts
-        of them; the corrections; of which term each compound or part is; and function words that are meant."""
+        of them; the corrections; of which term each compound or part is; function words that are meant; and the terms
+        that only corrections say."""
         if len(text.encode("utf-8", "replace")) > spelling.MOST_BYTES:
-            return tokens, [], {}, set()
+            return tokens, [], {}, set(), set()
         df = Counter(term for row in rows for term in row.frequencies)
         becomes, further = self._forms(tokens, df)
         others = [(term, kind) for term, kind in tokens if term not in becomes]
-        read = self._corrections(df, text, others)
+        read = self._corrections(rows, df, text, others)
+        if self.analyzer.split("-")[0] == "english":
+            becomes |= spelling.other_spellings(text, others, df, self._term_of)
         becomes.update((term, known) for _, term, _, known in read)
         present = {becomes.get(term, term) for term, _ in tokens}
         further = [(term, kind) for term, kind in further if term not in present]
@@ -539,20 +546,32 @@ class ModelEngine:
         present = {term for term, _ in reworded}
         part_of = {other: term for other, (term, _) in compounded.items() if other not in present}
         reworded += [(other, "joined") for other in part_of for _ in range(compounded[other][1])]
-        return reworded, read, part_of, meant
+        misspelt = {term for _, term, _, _ in read}
+        said = {becomes.get(term, term) for term, _ in tokens if term not in misspelt}
+        return reworded, read, part_of, meant, {known for _, _, _, known in read} - said
 
     def _forms(self, tokens: Analysis, df: Mapping[str, int]) -> tuple[dict[str, str], Analysis]:
         return with_forms(tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [])
 
-    def _corrections(self, df: Mapping[str, int], text: str, tokens: Analysis) -> list[spelling.Correction]:
+    def _term_of(self, word: str) -> str:
+        return next((term for term, _ in self._analyze(word)), word)
+
+    def _corrections(
+        self, rows: Sequence[Row], df: Mapping[str, int], text: str, tokens: Analysis
+    ) -> list[spelling.Correction]:
         """What words of the query that no visible document holds are read as."""
         stems = {"english": stem_english, "plain": lambda word: word}
         return spelling.corrections(
             text,
             tokens,
             df,
-            lambda word: next((term for term, _ in self._analyze(word)), word),
+            self._term_of,
             stems.get(self.analyzer.split("-")[0]),
+            lambda term: (
+                (row.document.text, context_of(row.document.payload) or "")
+                for row in rows
+                if term in row.frequencies
+            ),
         )
 
     def _bm25(

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
-from tests.reference import arguments, bm25, fusion, scopes
+from tests.reference import arguments, bm25, fusion, scopes, spelling
 from tests.reference.fusion import reciprocal_rank_scores
 from tests.reference.model import ModelEngine, Row
 from tests.reference.query import asked
@@ -157,7 +158,7 @@ class NamesAreFunctionWords(ModelEngine):
 
 @caught_by(SPELLING)
 class NothingIsMisspelt(ModelEngine):
-    def _corrections(self, df: Any, text: str, tokens: Any) -> Any:
+    def _corrections(self, rows: Any, df: Any, text: str, tokens: Any) -> Any:
         return []
 
 
@@ -171,14 +172,36 @@ class SpellingOfOneDocument(ModelEngine):
 
 @caught_by(SPELLING)
 class QuotesAreCorrected(ModelEngine):
-    def _corrections(self, df: Any, text: str, tokens: Any) -> Any:
-        return super()._corrections(df, text.replace('"', " "), tokens)
+    def _corrections(self, rows: Any, df: Any, text: str, tokens: Any) -> Any:
+        return super()._corrections(rows, df, text.replace('"', " "), tokens)
 
 
 @caught_by(SPELLING)
 class CapitalsAreCorrected(ModelEngine):
-    def _corrections(self, df: Any, text: str, tokens: Any) -> Any:
-        return super()._corrections(df, text.lower(), tokens)
+    def _corrections(self, rows: Any, df: Any, text: str, tokens: Any) -> Any:
+        return super()._corrections(rows, df, text.lower(), tokens)
+
+
+@caught_by(SPELLING)
+class KnownWordsAreCorrected(ModelEngine):
+    def _corrections(self, rows: Any, df: Any, text: str, tokens: Any) -> Any:
+        with mock.patch.object(spelling, "known_words", frozenset):
+            return super()._corrections(rows, df, text, tokens)
+
+
+@caught_by(SPELLING)
+class StemsAreWords(ModelEngine):
+    """What has the term of a known word is taken for one, whether it stands in a document or not."""
+
+    def _corrections(self, rows: Any, df: Any, text: str, tokens: Any) -> Any:
+        with mock.patch.object(spelling, "standing_word", lambda texts, meant: max(meant.__self__)):
+            return super()._corrections(rows, df, text, tokens)
+
+
+@caught_by(SPELLING)
+class GuessesInFull(ModelEngine):
+    def _reworded(self, rows: Any, text: str, tokens: Any) -> Any:
+        return (*super()._reworded(rows, text, tokens)[:4], set())
 
 
 @caught_by(SPELLING)

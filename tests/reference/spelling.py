@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from tests.reference.analyzer import fold
 from tests.reference.function_words import WORDS
+from tests.reference.known_words import known_words
 
 LEAST, MOST = 4, 24
 """Letters of a word that may be misspelt."""
 LEAST_TERM = 2
 MOST_WORDS = 16
 MOST_BYTES = 4096
+MOST_TRIED = 8
+"""Terms of which a word is looked for in documents: in so many of these, and so many bytes of their texts."""
+MOST_READ = 64
+MOST_READ_BYTES = 65536
 
 Correction = tuple[str, str, str, str]
 """What was typed, its term, the known word, its term."""
@@ -49,20 +56,77 @@ def edits(word: str) -> set[str]:
     } - {word, ""}
 
 
+def surface_words(text: str) -> Iterator[str]:
+    """The words of a text as they are written, without case and accents; joined ones also as one word."""
+    joined = "(?:(?:['\u2019](?!(?:s|m|re|ve|ll|d)(?![a-z]))|[-\u2010])[a-z]+)*"
+    for compound in re.findall(f"[a-z]+{joined}", fold(text)):
+        words = re.findall("[a-z]+", compound)
+        yield from words
+        if len(words) > 1:
+            yield "".join(words)
+
+
+def standing_word(texts: Iterable[tuple[str, ...]], meant: Callable[[str], bool]) -> str | None:
+    """The first word that is meant in the texts of the first documents, as far as they are read."""
+    bytes_left = MOST_READ_BYTES
+    for parts in itertools.islice(texts, MOST_READ):
+        for text in parts:
+            encoded = text.encode("utf-8", "replace")
+            for word in surface_words(encoded[:bytes_left].decode(errors="ignore")):
+                if meant(word):
+                    return word
+            bytes_left -= min(len(encoded), bytes_left)
+    return None
+
+
 def nearest(
-    word: str, document_frequency: Mapping[str, int], stem: Callable[[str], str]
+    typed: str,
+    compared: str,
+    document_frequency: Mapping[str, int],
+    stem: Callable[[str], str] | None,
+    texts_of: Callable[[str], Iterable[tuple[str, ...]]],
 ) -> tuple[str, str] | None:
-    """The known word that is meant, and its term."""
-    if re.fullmatch("[a-z]+", word) is None:
+    """The known word that is meant, and its term; `compared` is the word, or its term where there is no `stem`."""
+    if re.fullmatch("[a-z]+", compared) is None:
         return None
-    known = [
-        (other, term)
-        for other in sorted(edits(word), reverse=True)
-        if document_frequency.get(term := stem(other), 0) > 0 and len(term.encode()) >= LEAST_TERM
-    ]
-    return min(
-        known, key=lambda one: (one[0][0] != word[0], -document_frequency[one[1]], one[1]), default=None
-    )
+    words: dict[tuple[bool, int, str], list[str]] = {}
+    for other in edits(compared):
+        term = other if stem is None else stem(other)
+        if document_frequency.get(term, 0) > 0 and len(term.encode()) >= LEAST_TERM:
+            words.setdefault((other[0] != compared[0], -document_frequency[term], term), []).append(other)
+    near = edits(typed)
+    for key in sorted(words)[:MOST_TRIED]:
+        meant = near if stem is None else words[key]
+        if (found := standing_word(texts_of(key[2]), meant.__contains__)) is not None:
+            return found, key[2]
+    return None
+
+
+def other_spelling(word: str) -> str:
+    """British for American, or the other way round: organise, organization, analyzed."""
+    places = [at for at in range(4, len(word) - 1) if word[at] in "sz" and word[at - 1] in "iy"]
+    if not places:
+        return ""
+    at = places[-1]
+    return word[:at] + ("z" if word[at] == "s" else "s") + word[at + 1 :]
+
+
+def other_spellings(
+    text: str,
+    tokens: Sequence[tuple[str, str]],
+    document_frequency: Mapping[str, int],
+    term_of: Callable[[str], str],
+) -> dict[str, str]:
+    """What unknown terms of known words become, where documents have the other spelling."""
+    becomes: dict[str, str] = {}
+    for typed in spelled_words(text):
+        term, other = term_of(typed), other_spelling(typed.lower())
+        kinds = {kind for one, kind in tokens if one == term}
+        if kinds != {"word"} or document_frequency.get(term, 0) > 0 or term in becomes:
+            continue
+        if {typed.lower(), other} <= known_words() and document_frequency.get(term_of(other), 0) > 0:
+            becomes[term] = term_of(other)
+    return becomes
 
 
 def corrections(
@@ -71,23 +135,30 @@ def corrections(
     document_frequency: Mapping[str, int],
     term_of: Callable[[str], str],
     stem: Callable[[str], str] | None,
+    texts_of: Callable[[str], Iterable[tuple[str, ...]]],
 ) -> list[Correction]:
     """Each misspelt word of a query, in order.
 
-    `stem` is None where it is the caller's: then terms are compared instead of words.
+    `stem` is None where it is the caller's: then terms are compared instead of words. `texts_of` a term: those of each
+    document that holds it.
     """
-    meant: dict[str, tuple[str, str] | None] = {}
-    found = []
+    unknown = []
     for typed in spelled_words(text):
         term = term_of(typed)
         kinds = {kind for other, kind in tokens if other == term}
-        if kinds != {"word"} or document_frequency.get(term, 0) > 0:
+        if kinds == {"word"} and document_frequency.get(term, 0) == 0:
+            unknown.append((typed, term))
+    left_alone = {term for typed, term in unknown if typed.lower() in known_words()}
+    meant: dict[str, tuple[str, str] | None] = {}
+    found = []
+    for typed, term in unknown:
+        if term in left_alone:
             continue
         if term not in meant:
             if len(meant) == MOST_WORDS:
                 continue
-            word = term if stem is None else typed.lower()
-            meant[term] = nearest(word, document_frequency, stem or (lambda other: other))
+            word = typed.lower()
+            meant[term] = nearest(word, word if stem else term, document_frequency, stem, texts_of)
         if (best := meant[term]) is not None:
             found.append((typed, term, *best))
     return found

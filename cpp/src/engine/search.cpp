@@ -251,6 +251,10 @@ class Search {
     }
   }
 
+  // Whether only a correction says the term: that a document holds it speaks half as much for it.
+  static constexpr double kGuessedShare = 0.5;
+  [[nodiscard]] bool is_guessed(size_t term) const { return corrected_ && s_.spelled.guessed[term]; }
+
   // What each term says, and all of them: idf, by which unknown terms say most; function words say nothing.
   void weigh_information(SearchResult& result, uint64_t n_docs) {
     s_.term_idfs.assign(terms_.size(), 0.0);
@@ -286,7 +290,7 @@ class Search {
           if (!lexical_arm_.holds(hit.chunk, hit.offset, t)) continue;
           result.matched[i].push_back(t);
           n_present += terms_[t].counts ? 1 : 0;
-          found += s_.term_idfs[t];
+          found += is_guessed(t) ? kGuessedShare * s_.term_idfs[t] : s_.term_idfs[t];
         }
         if (result.information > 0.0) hit.information = found / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;

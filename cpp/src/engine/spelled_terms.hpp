@@ -46,6 +46,7 @@ struct SpelledTerms {
   bool means_cannot = false;  // can, not and cannot stand for one another
   std::vector<Other> others;
   std::vector<lexical::TermCount> terms;  // views of what is replaced, and of the tokens
+  std::vector<bool> guessed;              // of `terms`: only a correction says them
   size_t first_part = 0;                  // of `terms`: the parts are the last
   std::vector<uint32_t> part_of;          // which of `terms` each of them stands for
 
@@ -55,6 +56,7 @@ struct SpelledTerms {
     parts.clear();
     means_cannot = false;
     terms.clear();
+    guessed.clear();
     part_of.clear();
   }
   [[nodiscard]] const Replaced* find(uint32_t term) const noexcept;

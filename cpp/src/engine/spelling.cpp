@@ -7,6 +7,7 @@
 #include "base/interruption.hpp"
 #include "lexical/term_prefixes.hpp"
 #include "text/characters.hpp"
+#include "text/known_words.hpp"
 #include "text/plausible_edits.hpp"
 
 namespace scrubjay::engine {
@@ -44,10 +45,11 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
     find_forms(terms);
     find_cannot(terms);
   }
-  const bool has_forms = !spelled.replaced.empty() || !spelled.further.empty();
   find_meant(text, terms, corrections);
   if (has_compounds_ || analyzer_.english()) find_parts(terms);
-  if (!has_forms && corrections.empty() && spelled.parts.empty()) return false;
+  const bool replaces = std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
+                                    [](const SpelledTerms::Replaced& one) { return !one.term.empty(); });
+  if (!replaces && spelled.further.empty() && spelled.parts.empty()) return false;
   spelled.apply(terms);
   return true;
 }
@@ -107,39 +109,68 @@ void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
 
 void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
                           std::vector<Correction>& corrections) {
-  SpelledTerms& spelled = s_.spelled;
+  struct Asked {
+    const text::SpelledWord* place;
+    uint32_t term;
+    std::string word;
+  };
+  std::vector<Asked> asked;
+  std::vector<uint32_t> known;  // terms of known words
   text::find_spelled_words(text, s_.spelled_words);
-  size_t n_words = 0;
   for (const text::SpelledWord& place : s_.spelled_words) {
     const std::string_view typed = text.substr(place.at, place.n_bytes);
     const std::string term = analyzer_.term_of_word(typed);
     const uint64_t key = text::term_key(term);
-    const auto at = std::find_if(terms.begin(), terms.end(), [&](const lexical::TermCount& known) {
-      return known.key == key && (text::is_packed(key) || known.term == term);
+    const auto at = std::find_if(terms.begin(), terms.end(), [&](const lexical::TermCount& one) {
+      return one.key == key && (text::is_packed(key) || one.term == term);
     });
     if (at == terms.end() || !unknown(static_cast<size_t>(at - terms.begin()), terms.size())) continue;
     if (!is_word(term, key)) continue;
     const auto t = static_cast<uint32_t>(at - terms.begin());
-    const SpelledTerms::Replaced* known = spelled.find(t);
-    if (!known) {
+    std::string word(typed);
+    std::transform(word.begin(), word.end(), word.begin(), text::to_lower);
+    if (text::is_known_word(word)) {
+      known.push_back(t);
+      if (!s_.spelled.find(t)) find_other_spelling(word, t);
+    } else {
+      asked.push_back({&place, t, std::move(word)});
+    }
+  }
+  SpelledTerms& spelled = s_.spelled;
+  size_t n_words = 0;
+  for (const Asked& one : asked) {
+    if (std::find(known.begin(), known.end(), one.term) != known.end()) continue;
+    const SpelledTerms::Replaced* replaced = spelled.find(one.term);
+    if (!replaced) {
       if (n_words == kMostWords) continue;
       ++n_words;
-      std::string word(typed);
-      std::transform(word.begin(), word.end(), word.begin(), text::to_lower);
-      Best best = nearest(analyzer_.stems_slowly() ? term : word);
-      spelled.replaced.push_back({t, std::move(best.term), std::move(best.word)});
-      known = &spelled.replaced.back();
+      Best best = nearest(one.word, terms[one.term].term);
+      spelled.replaced.push_back({one.term, std::move(best.term), std::move(best.word)});
+      replaced = &spelled.replaced.back();
     }
-    if (!known->word.empty()) corrections.push_back({std::string(typed), known->word, place.at});
+    if (replaced->word.empty()) continue;
+    const std::string_view typed = text.substr(one.place->at, one.place->n_bytes);
+    corrections.push_back({std::string(typed), replaced->word, one.place->at});
   }
 }
 
-Spelling::Best Spelling::nearest(std::string_view word) {
+// A known word that only British or American documents have.
+void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
+  if (!analyzer_.english()) return;
+  const std::string other = text::other_spelling(word);
+  if (other.empty() || !text::is_known_word(other)) return;
+  std::vector<SpelledTerms::Other>& others = s_.spelled.others;
+  others.assign(1, {other, analyzer_.term_of_word(other), 0});
+  look_up();
+  if (others.front().df != 0) s_.spelled.replaced.push_back({t, others.front().term, {}});
+}
+
+Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_term) {
   base::interruption_point();
+  const std::string_view word = analyzer_.stems_slowly() ? typed_term : typed;
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
   others.clear();
-  Best best;
-  if (!std::all_of(word.begin(), word.end(), text::is_lower)) return best;
+  if (!std::all_of(word.begin(), word.end(), text::is_lower)) return {};
   std::string buffer;
   const auto add = [&](std::string_view other, bool is_term) {
     if (other.empty()) return;
@@ -153,15 +184,32 @@ Spelling::Best Spelling::nearest(std::string_view word) {
     text::visit_edits(word, [&](std::string_view other) { add(other, false); });
   }
   look_up();
-  for (const SpelledTerms::Other& other : others) {
-    if (other.df == 0 || other.term.size() < kLeastTermBytes) continue;
-    const bool other_letter = other.word.front() != word.front();
-    // Of the words of one term the last by bytes: story, not stori.
-    const bool better = std::tie(other_letter, best.df, other.term, best.word) <
-                        std::tie(best.other_letter, other.df, best.term, other.word);
-    if (best.df == 0 || better) best = {other.term, other.word, other_letter, other.df};
+  std::erase_if(others, [](const SpelledTerms::Other& other) {
+    return other.df == 0 || other.term.size() < kLeastTermBytes;
+  });
+  const auto is_other_letter = [&](const SpelledTerms::Other& other) {
+    return other.word.front() != word.front();
+  };
+  std::sort(others.begin(), others.end(), [&](const SpelledTerms::Other& a, const SpelledTerms::Other& b) {
+    return std::make_tuple(is_other_letter(a), b.df, std::string_view(a.term)) <
+           std::make_tuple(is_other_letter(b), a.df, std::string_view(b.term));
+  });
+  size_t n_tried = 0;
+  for (size_t from = 0, end; from < others.size() && n_tried < kMostTried; from = end, ++n_tried) {
+    const bool other_letter = is_other_letter(others[from]);
+    for (end = from + 1; end < others.size() && others[end].term == others[from].term; ++end) {
+      if (is_other_letter(others[end]) != other_letter) break;
+    }
+    // What is compared may be stems: then what stands there is compared with what was typed.
+    const std::span<const SpelledTerms::Other> same(others.data() + from, end - from);
+    std::string found = standing_.first_of(s_.chunks, same.front().term, [&](std::string_view standing) {
+      if (analyzer_.stems_slowly()) return text::is_one_edit(standing, typed);
+      return std::any_of(same.begin(), same.end(),
+                         [&](const SpelledTerms::Other& other) { return other.word == standing; });
+    });
+    if (!found.empty()) return {same.front().term, std::move(found)};
   }
-  return best;
+  return {};
 }
 
 // What the terms of the visible chunks begin with. False: not known of all of them.
@@ -239,8 +287,10 @@ bool SpelledTerms::means(const lexical::TermCount& term, std::string_view word) 
 // A term that is there already counts the more.
 void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
   terms.assign(given.begin(), given.end());
+  guessed.assign(given.size(), false);
   for (const Replaced& one : replaced) {
     if (one.term.empty()) continue;
+    guessed[one.at] = !one.word.empty();
     terms[one.at].term = one.term;
     terms[one.at].key = text::term_key(one.term);
   }
@@ -251,6 +301,7 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     });
     if (!present) terms.push_back({one.term, key, one.count, false});
   }
+  guessed.resize(terms.size(), false);
   for (size_t t = 1; t < terms.size();) {
     const auto end = terms.begin() + static_cast<ptrdiff_t>(t);
     const auto same = std::find_if(terms.begin(), end, [&](const lexical::TermCount& term) {
@@ -262,6 +313,9 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     }
     same->count += end->count;
     same->counts |= end->counts;
+    const auto first = static_cast<size_t>(same - terms.begin());
+    guessed[first] = guessed[first] && guessed[t];
+    guessed.erase(guessed.begin() + static_cast<ptrdiff_t>(t));
     terms.erase(end);
   }
   first_part = terms.size();
@@ -275,6 +329,7 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     part_of.push_back(static_cast<uint32_t>(whole - terms.begin()));
     terms.push_back({one.term, text::term_key(one.term), given[one.of].count, false});
   }
+  guessed.resize(terms.size(), false);
 }
 
 }  // namespace scrubjay::engine

@@ -1,12 +1,14 @@
 // Spelling: words of a query that no visible document holds are read as known ones.
 //
-// A word that may be misspelt (text/spelling.hpp) and whose term no visible document holds becomes the known word at
-// one edit from it: of the words that begin with the same letter, or else of all, the one whose term most visible
-// documents hold, then the lesser term by bytes. A function word of the text is never corrected, but may
-// be a correction.
+// A word that may be misspelt (text/spelling.hpp), is no known word of the language (text/known_words.hpp) and whose term
+// no visible document holds becomes a word at one edit from it that stands in a visible document: of the words that begin
+// with the same letter, or else of all, the one whose term most visible documents hold, then the lesser term by bytes, and
+// of its words the one that stands first (standing_words.hpp). A term of a word that is known is not corrected for
+// another word of it. A function word of the text is never corrected, but may be a correction.
 //
 // A term that has other forms with other stems (text/word_forms.hpp) is searched for in all that the scope knows; if it
-// is unknown itself, the form that most visible documents hold takes its place. Forms count neither towards coverage
+// is unknown itself, the form that most visible documents hold takes its place; so does, in English, the known word that
+// is another's American or British spelling with s or z. Forms count neither towards coverage
 // nor as corrections.
 //
 // Compounds of a term, and the parts of a term that is a compound (text/compounds.hpp), are searched for beside it where
@@ -16,7 +18,8 @@
 //
 // Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
 // is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
-// many words the scope has, and a look-up in every visible chunk for those whose terms may begin as a known one does. For
+// many words the scope has, and a look-up in every visible chunk for those whose terms may begin as a known one does; then
+// texts of documents are read until one has the word, mostly the first. For
 // compounds the letters of all terms of more than seven bytes are looked through.
 #pragma once
 
@@ -29,6 +32,7 @@
 
 #include "engine/result.hpp"
 #include "engine/search_scratch.hpp"
+#include "engine/standing_words.hpp"
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
 #include "text/compounds.hpp"
@@ -42,6 +46,7 @@ class Spelling {
   static constexpr size_t kMostWords = 16;    // of one query
   static constexpr size_t kMostBytes = 4096;  // a longer text is no question
   static constexpr size_t kLeastTermBytes = 2;
+  static constexpr size_t kMostTried = 8;   // terms of which a word is looked for in documents
   static constexpr size_t kMostParts = 32;  // of one term, or compounds with it
 
   // The scratch holds the snapshot and the postings of every chunk and term, before any filter.
@@ -59,21 +64,20 @@ class Spelling {
  private:
   struct Best {
     std::string term, word;
-    bool other_letter = true;
-    uint64_t df = 0;
   };
   [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
   void find_forms(std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
                   std::vector<Correction>& corrections);
+  void find_other_spelling(std::string_view word, uint32_t t);
   [[nodiscard]] bool says_can_not() const noexcept;
   void find_cannot(std::span<const lexical::TermCount> terms);
   void find_parts(std::span<const lexical::TermCount> terms);
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds() const;
   [[nodiscard]] bool may_be_inside(std::string_view word);
-  [[nodiscard]] Best nearest(std::string_view word);
+  [[nodiscard]] Best nearest(std::string_view typed, std::string_view typed_term);
   [[nodiscard]] bool find_prefixes();
   [[nodiscard]] bool may_begin(uint64_t bytes) const noexcept;
   void look_up();
@@ -81,6 +85,7 @@ class Spelling {
   SearchScratch& s_;
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
+  StandingWords standing_;
   std::optional<bool> prefixes_known_;  // unset: not asked for yet
 };
 

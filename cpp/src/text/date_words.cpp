@@ -17,9 +17,11 @@ constexpr std::string_view kPlainMonths[] = {
     "january february march april may june july august september october november december",
     "januar februar märz april mai juni juli august september oktober november dezember",
 };
-constexpr std::string_view kMonths[] = {
+constexpr std::string_view kShortMonths[] = {
     "jan feb mar apr - jun jul aug sep oct nov dec",
     "- - - - - - - - sept - - -",
+};
+constexpr std::string_view kMonths[] = {
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
     "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
@@ -27,16 +29,31 @@ constexpr std::string_view kMonths[] = {
     "januari februari maart april mei juni juli augustus september oktober november december",
 };
 constexpr std::string_view kWeekdays = "monday tuesday wednesday thursday friday saturday sunday";
+constexpr std::string_view kQuarters = "q1 q2 q3 q4";
 constexpr std::string_view kUnits = "day week weekend month year";
 constexpr std::string_view kPlurals = "days weeks - months years";
 
 constexpr QuestionWord kOthers[] = {
-    {"spring", DateWord::season, 3},  {"summer", DateWord::season, 6},  {"autumn", DateWord::season, 9},
-    {"fall", DateWord::season, 9},    {"winter", DateWord::season, 12}, {"yesterday", DateWord::yesterday},
-    {"gestern", DateWord::yesterday}, {"ayer", DateWord::yesterday},    {"ieri", DateWord::yesterday},
-    {"ontem", DateWord::yesterday},   {"today", DateWord::today},       {"night", DateWord::night},
-    {"ago", DateWord::ago},           {"latest", DateWord::newest},     {"newest", DateWord::newest},
-    {"current", DateWord::newest},    {"recent", DateWord::newest, 1},
+    {"spring", DateWord::season, 3},
+    {"summer", DateWord::season, 6},
+    {"autumn", DateWord::season, 9},
+    {"fall", DateWord::season, 9},
+    {"winter", DateWord::season, 12},
+    {"yesterday", DateWord::yesterday},
+    {"gestern", DateWord::yesterday},
+    {"ayer", DateWord::yesterday},
+    {"ieri", DateWord::yesterday},
+    {"ontem", DateWord::yesterday},
+    {"vorgestern", DateWord::before_yesterday},
+    {"anteayer", DateWord::before_yesterday},
+    {"anteontem", DateWord::before_yesterday},
+    {"today", DateWord::today},
+    {"night", DateWord::night},
+    {"ago", DateWord::ago},
+    {"latest", DateWord::newest},
+    {"newest", DateWord::newest},
+    {"current", DateWord::newest},
+    {"recent", DateWord::newest, 1},
 };
 
 // An open-addressing table of these words; the first entry of a word counts.
@@ -44,8 +61,10 @@ class DateWordTable {
  public:
   DateWordTable() {
     for (const std::string_view names : kPlainMonths) add_all(names, DateWord::plain_month, 1);
+    for (const std::string_view names : kShortMonths) add_all(names, DateWord::short_month, 1);
     for (const std::string_view names : kMonths) add_all(names, DateWord::month, 1);
     add_all(kWeekdays, DateWord::weekday, 0);
+    add_all(kQuarters, DateWord::quarter, 1);
     add_all(kUnits, DateWord::unit, 0);
     add_all(kPlurals, DateWord::units, 0);
     for (const QuestionWord& word : kOthers) add(word);

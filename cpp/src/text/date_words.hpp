@@ -14,11 +14,14 @@ enum class DateWord : uint8_t {
   other,
   month,        // value: 1 to 12
   plain_month,  // the same; says when without a year or day, too, behind a word such as "in"
+  short_month,  // the same of an English name that is cut short; says when with a day
   weekday,      // 0 to 6, from Monday
   season,       // its first month; those of the north
   unit,         // of time, in the singular: DateUnit
   units,        // in the plural
+  quarter,      // 1 to 4
   yesterday,
+  before_yesterday,
   today,
   night,
   ago,

@@ -74,6 +74,29 @@ bool may_be_misspelt(std::string_view word, bool any_small) {
 
 }  // namespace
 
+bool is_one_edit(std::string_view a, std::string_view b) noexcept {
+  size_t front = 0;
+  while (front < a.size() && front < b.size() && a[front] == b[front]) ++front;
+  const std::string_view x = a.substr(front), y = b.substr(front);
+  if (x.size() == y.size() + 1) return x.substr(1) == y;
+  if (y.size() == x.size() + 1) return y.substr(1) == x;
+  if (x.size() != y.size() || x.empty()) return false;
+  if (x.substr(1) == y.substr(1)) return true;
+  return x.size() >= 2 && x[0] == y[1] && x[1] == y[0] && x.substr(2) == y.substr(2);
+}
+
+std::string other_spelling(std::string_view word) {
+  constexpr size_t kFirst = 4;
+  for (size_t at = word.size(); at-- > kFirst;) {
+    if (at + 1 == word.size() || (word[at] != 's' && word[at] != 'z')) continue;
+    if (word[at - 1] != 'i' && word[at - 1] != 'y') continue;
+    std::string other(word);
+    other[at] = word[at] == 's' ? 'z' : 's';
+    return other;
+  }
+  return {};
+}
+
 void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out) {
   out.clear();
   const bool any_small = std::any_of(utf8.begin(), utf8.end(), is_lower);

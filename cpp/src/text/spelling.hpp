@@ -2,7 +2,7 @@
 //
 // Words of 4 to 24 ASCII letters that stand alone. Not touched: parts of identifiers and compounds, what stands
 // between double quotes, words in capitals (in a text with small letters), inner capitals, function words, names
-// of months and days. What may be meant is at one edit: a letter too many, too few, wrong, or two neighbours
+// of months and days; and known words (known_words.hpp) are left alone by those who ask what is meant. What may be meant is at one edit: a letter too many, too few, wrong, or two neighbours
 // exchanged (optimal string alignment); of words, not of stems, so that a misspelt suffix is found, too.
 // tests/reference/spelling.py is the twin.
 #pragma once
@@ -26,6 +26,13 @@ struct SpelledWord {
 
 // In the order of the text.
 void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out);
+
+// Whether the words are at one edit from each other.
+[[nodiscard]] bool is_one_edit(std::string_view a, std::string_view b) noexcept;
+
+// The word with s for z, or z for s, where British and American spelling differ: behind the last i or y that is followed
+// by one of them and more (organise, organization, analyzed). Empty: there is no such place behind the third letter.
+[[nodiscard]] std::string other_spelling(std::string_view word);
 
 // Calls visit(other) for every word at one edit from `word` (small ASCII letters), some of them twice: 54 n + 25 at
 // most for n letters. `other` is valid until visit() returns.

@@ -44,9 +44,10 @@ class Query:
             their fused order. Measures, years, ordinals, ranges and numbered words ("400mg", "2023", "18th", "1/2",
             "interleukin-2") count as identifiers only where the query is mostly about such. Applies where rankings are
             fused.
-        spelling: a word that no visible document holds is read as the known one at one edit from it that most visible
-            documents hold (one with the same first letter, if there is any); :attr:`Hits.corrections` says which. Words
-            of 4 to 24 letters; no identifiers, no words in capitals, nothing between double quotes.
+        spelling: a word that no visible document holds, and that is no common English word either, is read as the word
+            at one edit from it that most visible documents hold (one with the same first letter, if there is any);
+            :attr:`Hits.corrections` says which. Words of 4 to 24 letters; no identifiers, no words in capitals, nothing
+            between double quotes.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: new documents count more; True for :class:`Recency` with its defaults.
         dates: documents of the days that the question names count more: True (the default) for :class:`Dates` with its

@@ -136,7 +136,7 @@ class Hits:
 
     @property
     def corrections(self) -> dict[str, str]:
-        """The words of the text that no visible document holds, and the known words that were searched for instead.
+        """The misspelt words of the text, and the words of visible documents that were searched for instead.
 
         Matched terms are those of the known words. Empty with ``Query(spelling=False)``.
         """

@@ -1,0 +1,167 @@
+#include "text/date_windows.hpp"
+
+#include <algorithm>
+
+#include "text/date_numbers.hpp"
+
+namespace scrubjay::text {
+
+using date_numbers::day_exists;
+using date_numbers::days;
+using date_numbers::kFirstYear;
+using date_numbers::kLastYear;
+
+DateWindows::DateWindows(std::vector<DateWindow>& windows, std::vector<std::string>& terms, int64_t now_us)
+    : windows_(windows), terms_(terms) {
+  int64_t day = now_us / kDayUs;
+  if (now_us % kDayUs < 0) --day;
+  has_today_ = day >= days(kFirstYear, 1) && day <= days(kLastYear, 12, 31);
+  if (!has_today_) return;
+  today_ = static_cast<int>(day);
+  const std::chrono::year_month_day now{std::chrono::sys_days{std::chrono::days{today_}}};
+  year_ = static_cast<int>(now.year());
+  month_ = static_cast<int>(static_cast<unsigned>(now.month()));
+  weekday_ = (today_ % 7 + 7 + 3) % 7;  // 1970-01-01 was a Thursday
+}
+
+bool DateWindows::try_day(int year, int month, int day, Terms terms) {
+  if (!day_exists(year, month, day)) return false;
+  add_day(days(year, month, day), terms);
+  return true;
+}
+
+bool DateWindows::try_recent_day(int month, int day, Terms terms) {
+  constexpr int kLongestGap = 8;  // years, of 29 February
+  if (!has_today_) return false;
+  for (int year = year_; year >= year_ - kLongestGap; --year)
+    if (day_exists(year, month, day) && days(year, month, day) <= today_)
+      return try_day(year, month, day, terms);
+  return false;
+}
+
+void DateWindows::add_month(int year, int month, Terms terms) { add_months(12 * year + month - 1, 1, terms); }
+
+void DateWindows::add_recent_month(int month, bool over) {
+  const bool earlier = month > month_ || (over && month == month_);
+  add_month(earlier ? year_ - 1 : year_, month, {});
+}
+
+void DateWindows::add_season(int year, int first_month) {
+  const int end = first_month == 12 ? days(year + 1, 3) : days(year, first_month + 3);
+  add({days(year, first_month), end, 7, 0.5}, end, {});
+}
+
+void DateWindows::add_recent_season(int first_month, bool over) {
+  int year = year_;
+  const auto end = [&] { return first_month == 12 ? days(year + 1, 3) : days(year, first_month + 3); };
+  while ((over ? end() : days(year, first_month)) > today_) --year;
+  add_season(year, first_month);
+}
+
+void DateWindows::add_quarter(int year, int quarter, Terms terms) {
+  add_months(12 * year + 3 * (quarter - 1), 3, terms);
+}
+
+void DateWindows::add_recent_quarter(int quarter, bool over) {
+  const int now = (month_ - 1) / 3 + 1;
+  const bool earlier = quarter > now || (over && quarter == now);
+  add_quarter(earlier ? year_ - 1 : year_, quarter, {});
+}
+
+void DateWindows::add_year(int year, Terms terms) {
+  const int end = days(year + 1, 1);
+  add({days(year, 1), end, 0, 0.0}, end, terms);
+}
+
+void DateWindows::add_today() { add({today_, today_ + 1, 0, 0.0}, today_ + 1, {}); }
+// People tell of it on the day after, too, but rather of today then.
+void DateWindows::add_yesterday() { add({today_ - 1, today_, 1, 0.5}, today_, {}); }
+void DateWindows::add_day_before_yesterday() { add({today_ - 2, today_ - 1, 0, 0.0}, today_ - 1, {}); }
+
+void DateWindows::add_last_weekday(int weekday) {
+  const int back = (weekday_ - weekday + 7) % 7;
+  add_day(today_ - (back != 0 ? back : 7), {});
+}
+
+void DateWindows::add_calendar(DateUnit unit, int back) {
+  if (unit == DateUnit::year) {
+    add_months(12 * (year_ - back), 12, {});
+  } else if (unit == DateUnit::month) {
+    add_months(12 * year_ + month_ - 1 - back, 1, {});
+  } else {
+    const int monday = today_ - weekday_ - 7 * back;
+    add({monday + (unit == DateUnit::weekend ? 5 : 0), monday + 7, 3, 0.5}, monday + 7, {});
+  }
+}
+
+void DateWindows::add_ago(DateUnit unit, int least, int most) {
+  if (unit == DateUnit::day) {
+    if (least == most) return add_day(today_ - most, {});
+    add({today_ - most, today_ - least + 1, 0, 0.0}, today_ - least + 1, {});
+  } else if (unit == DateUnit::week) {
+    const int end = today_ - 7 * least + 4;
+    add({today_ - 7 * most - 3, end, 3, 0.5}, end, {});
+  } else if (unit == DateUnit::month) {
+    add_months(12 * year_ + month_ - 1 - most, most - least + 1, {});
+  } else {
+    add_months(12 * (year_ - most), 12 * (most - least + 1), {});
+  }
+}
+
+void DateWindows::add_last(DateUnit unit, int count) {
+  const int n_days = unit == DateUnit::day     ? 1
+                     : unit == DateUnit::week  ? 7
+                     : unit == DateUnit::month ? 31
+                                               : 366;
+  const int start = std::max(today_ - n_days * count, days(kFirstYear, 1));
+  add({start, today_ + 1, 0, 0.0}, today_ + 1, {});
+}
+
+void DateWindows::add_day(int day, Terms terms) { add({day, day + 2, 7, 0.7}, day + 1, terms); }
+
+void DateWindows::add_months(int first, int n, Terms terms) {
+  if (first < 12 * kFirstYear) return;
+  const int last = first + n;
+  const int end = days(last / 12, last % 12 + 1);
+  add({days(first / 12, first % 12 + 1), end, 7, 0.5}, end, terms);
+}
+
+void DateWindows::add(const Span& span, int past, Terms terms) {
+  const int first = days(kFirstYear, 1), always = days(kLastYear + 1, 1);
+  DateWindow window;
+  window.first_term = static_cast<uint32_t>(terms_.size());
+  switch (relation_) {
+    case DateRelation::none:
+      return;
+    case DateRelation::at:
+      window.start = span.start;
+      window.end = span.end;
+      break;
+    case DateRelation::before:
+      window.start = first;
+      // Before a day: it is told until the day behind it.
+      window.end = span.end > past ? span.end : span.start;
+      break;
+    case DateRelation::after:
+      window.start = past;
+      window.end = always;
+      break;
+    case DateRelation::since:
+      window.start = span.start;
+      window.end = has_today_ ? today_ + 1 : always;
+      break;
+  }
+  if (window.start >= window.end || window.start < days(kFirstYear - 1, 1)) return;
+  window.later = window.end;
+  if (relation_ == DateRelation::at || relation_ == DateRelation::before) {
+    window.later += span.more;
+    window.after = span.after;
+  }
+  if (relation_ == DateRelation::at) {
+    window.n_terms = static_cast<uint32_t>(terms.size());
+    terms_.insert(terms_.end(), terms.begin(), terms.end());
+  }
+  windows_.push_back(window);
+}
+
+}  // namespace scrubjay::text

@@ -1,0 +1,74 @@
+// Date windows: the days that the expressions of a question mean at a time.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/date_words.hpp"
+#include "text/dates.hpp"
+
+namespace scrubjay::text {
+
+// How an expression stands to the days that it names: they are meant, all before, all after, all since; none of them
+// (not in May).
+enum class DateRelation : uint8_t { at, before, after, since, none };
+
+// Appends to the windows and terms of one question. The functions that count back from today need has_today().
+class DateWindows {
+ public:
+  using Terms = std::initializer_list<std::string_view>;
+
+  DateWindows(std::vector<DateWindow>& windows, std::vector<std::string>& terms, int64_t now_us);
+
+  // False where `now_us` is in no year that questions name.
+  [[nodiscard]] bool has_today() const noexcept { return has_today_; }
+  [[nodiscard]] int month() const noexcept { return month_; }
+
+  // Of what is added from here on.
+  void relate(DateRelation relation) noexcept { relation_ = relation; }
+
+  // False, and nothing is added, if there is no such day.
+  bool try_day(int year, int month, int day, Terms terms);
+  // The last day of this name until now; false if there is none.
+  bool try_recent_day(int month, int day, Terms terms);
+  void add_month(int year, int month, Terms terms);
+  // The last one that has begun, or that is over.
+  void add_recent_month(int month, bool over);
+  void add_recent_season(int first_month, bool over);
+  void add_recent_quarter(int quarter, bool over);
+  void add_season(int year, int first_month);
+  void add_quarter(int year, int quarter, Terms terms);
+  void add_year(int year, Terms terms);
+
+  void add_today();
+  void add_yesterday();
+  void add_day_before_yesterday();
+  void add_last_weekday(int weekday);
+  // The week, weekend, month or year so many before this one.
+  void add_calendar(DateUnit unit, int back);
+  // So many units ago; between `least` and `most` of them.
+  void add_ago(DateUnit unit, int least, int most);
+  // So many units up to now.
+  void add_last(DateUnit unit, int count);
+
+ private:
+  struct Span {
+    int start, end, more;
+    double after;
+  };
+  void add_day(int day, Terms terms);
+  void add_months(int first, int n, Terms terms);  // first: months since year 0
+  // `past`: where what comes after it begins, usually at its end.
+  void add(const Span& span, int past, Terms terms);
+
+  std::vector<DateWindow>& windows_;
+  std::vector<std::string>& terms_;
+  DateRelation relation_ = DateRelation::at;
+  bool has_today_ = false;
+  int today_ = 0, year_ = 0, month_ = 0, weekday_ = 0;  // of now
+};
+
+}  // namespace scrubjay::text

@@ -1,0 +1,89 @@
+// Surface words: the words of a text as they are written, not their terms, for spelling.
+//
+// Runs of the letters a to z after case and accents are folded (fold.hpp), in the order of the text; behind those that
+// one apostrophe or hyphen joins, also all of them as one word (e-mail: e, mail, email), but for contractions with 's,
+// 'm, 're, 've, 'll and 'd. tests/reference/spelling.py is the twin.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "text/characters.hpp"
+#include "text/fold.hpp"
+
+namespace scrubjay::text {
+
+// Reads one text after the other; keeps its buffers. Not thread-safe.
+class SurfaceWords {
+ public:
+  // Calls visit(word) until it returns true, and then returns true. `utf8`: well-formed. The word is valid until visit()
+  // returns.
+  template <class Visit>
+  bool visit(std::string_view utf8, Visit&& visit) {
+    constexpr uint8_t kInStretch = kLower | kUpper | kBeyondAscii;
+    const auto is_inside = [](char c) { return (byte_class(c) & kInStretch) != 0 || c == '\'' || c == '-'; };
+    for (size_t at = 0; at < utf8.size();) {
+      const size_t from = at;
+      while (at < utf8.size() && is_inside(utf8[at])) ++at;
+      if (at == from) {
+        ++at;
+      } else if (visit_folded(folded(utf8.substr(from, at - from)), visit)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] std::string_view folded(std::string_view stretch) {
+    if (!is_ascii(stretch)) return folder_.fold(stretch);
+    lower_.resize(stretch.size());
+    std::transform(stretch.begin(), stretch.end(), lower_.begin(), to_lower);
+    return lower_;
+  }
+
+  template <class Visit>
+  bool visit_folded(std::string_view text, Visit&& visit) {
+    for (size_t at = 0; at < text.size();) {
+      if (!is_lower(text[at])) {
+        ++at;
+        continue;
+      }
+      joined_.clear();
+      for (bool more = true; more;) {
+        const size_t from = at;
+        while (at < text.size() && is_lower(text[at])) ++at;
+        const std::string_view word = text.substr(from, at - from);
+        if (visit(word)) return true;
+        const size_t n = joiner_bytes(text.substr(at));
+        more = n != 0;
+        if (more || !joined_.empty()) joined_.append(word);
+        at += n;
+      }
+      if (!joined_.empty() && visit(std::string_view(joined_))) return true;
+    }
+    return false;
+  }
+
+  // Of the joiner at the begin of `rest`; 0: there is none with a word behind it.
+  [[nodiscard]] static size_t joiner_bytes(std::string_view rest) noexcept {
+    const bool curly = rest.starts_with("\xe2\x80\x99");
+    const bool apostrophe = curly || rest.starts_with('\'');
+    const size_t n = curly || rest.starts_with("\xe2\x80\x90") ? 3
+                     : apostrophe || rest.starts_with('-')     ? 1
+                                                               : 0;
+    if (n == 0 || n == rest.size() || !is_lower(rest[n])) return 0;
+    if (!apostrophe) return n;
+    const auto end = std::find_if_not(rest.begin() + static_cast<ptrdiff_t>(n), rest.end(), is_lower);
+    const std::string_view behind = rest.substr(n, static_cast<size_t>(end - rest.begin()) - n);
+    constexpr std::array<std::string_view, 6> kContracted{"s", "m", "re", "ve", "ll", "d"};
+    return std::find(kContracted.begin(), kContracted.end(), behind) == kContracted.end() ? n : 0;
+  }
+
+  Folder folder_;
+  std::string lower_, joined_;
+};
+
+}  // namespace scrubjay::text
