@@ -585,21 +585,6 @@ def test_row_32_the_model_is_told_the_tier_and_the_date(memory: Memory) -> None:
     assert re.search(r"Jane lives in Oslo \(since 2026-03-01; (high|standard|low)\)", prompt)
 
 
-def test_row_32_a_plan_says_which_day_it_is_for(memory: Memory) -> None:
-    plan = FactCandidate("Jane moves to Rome", "Jane", "lives in", relation="plans", valid_from="2090-06-01")
-    memory.propose(plan, scope=JANE, source="r")
-    memory.propose(FactCandidate("Jane will dive", "Jane", "dives", relation="plans"), scope=JANE, source="r")
-    prompt = memory.assemble("where does Jane move, Rome? will she dive?", JANE, floor="none").text
-    assert re.search(r"Jane moves to Rome \(planned for 2090-06-01; (high|standard|low)\)", prompt)
-    assert re.search(r"Jane will dive \(a plan of 20\d\d-\d\d-\d\d; (high|standard|low)\)", prompt)
-    with memory.session(JANE, "chat") as session:
-        session.user("where does Jane move, Rome?")
-        said = session.assemble(floor="none").text
-    assert "planned for 2090-06-01" in said
-    (again,) = memory.replay("chat", JANE).prompts()
-    assert again.faithful and again.assembled is not None and again.assembled.text == said
-
-
 def test_row_33_sensitivity_retention_and_legal_hold(memory: Memory) -> None:
     said = FactCandidate(
         "Jane's number is +47123", sensitivity="personal", ttl=timedelta(days=30),
