@@ -6,15 +6,12 @@ written once. Which scopes a scope sees is the core's to say (:meth:`Scope.visib
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
-from scrubjay.store.sqlite.connections import first_row
 
-__all__ = ["Sight", "agreeing", "exactly", "names_of", "row_of", "sight_of"]
+__all__ = ["Sight", "agreeing", "exactly", "names_of", "sight_of"]
 
 
 def names_of(scope: Scope) -> tuple[str, str, str]:
@@ -35,29 +32,6 @@ def agreeing(scope: Scope, *, exact: bool = False, table: str = "") -> tuple[str
     named = {column: name or "" for column, name in given.items() if exact or name is not None}
     prefix = f"{table}." if table else ""
     return " AND ".join(f"{prefix}{column} = ?" for column in named), tuple(named.values())
-
-
-def row_of(connection: sqlite3.Connection, table: str, scope: Scope, columns: str) -> tuple[Any, ...] | None:
-    """Return columns of the row of exactly this scope in a collection's table of scopes; None: there is none.
-
-    The index over the names finds the row, and the row itself says whose it is: a page of the index that is not what
-    was written must not lead to what another scope has.
-
-    Raises:
-        CorruptIndexError: the index leads to the row of another scope.
-    """
-    names = names_of(scope)
-    found = first_row(
-        connection,
-        f"SELECT s.tenant, s.user, s.agent, {columns} FROM {table} AS named CROSS JOIN {table} AS s "
-        "ON s.key = named.key WHERE named.tenant = ? AND named.user = ? AND named.agent = ?",
-        names,
-    )
-    if found is None:
-        return None
-    if found[:3] != names:
-        raise CorruptIndexError(f"the index of {table} leads to another scope", scope=scope)
-    return tuple(found[3:])
 
 
 class Sight(NamedTuple):

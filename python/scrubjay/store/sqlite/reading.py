@@ -22,7 +22,7 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.decoding import integer, is_id, row_reader, scope_of, shown
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.scopes import Sight, agreeing, names_of, row_of
+from scrubjay.store.rows.scopes import Sight, agreeing, names_of
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,
@@ -40,6 +40,7 @@ from scrubjay.store.sqlite.connections import Readers, StoreConnection, translat
 from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.scope_rows import row_of
 
 __all__ = ["ReadingStore", "names_of", "scope_of"]
 

@@ -13,7 +13,7 @@ from scrubjay.payload import has_context, is_pending
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
-from scrubjay.store.rows.scopes import agreeing, names_of, row_of
+from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash, has_passages
 from scrubjay.store.sqlite import feedback, pending, schema
@@ -22,6 +22,7 @@ from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.sqlite.digests import Digests
 from scrubjay.store.sqlite.holds import Holds
 from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.scope_rows import row_of
 
 __all__ = ["Transaction"]
 
