@@ -74,7 +74,7 @@ class Asking:
             is_single = None if single is None else bool(single)
             if one.candidate.single is not is_single:
                 one.candidate = with_values(one.candidate, {"single": is_single})
-            if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
+            if self._is_decided(one):
                 continue
             for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:
                 assert target is not None
@@ -84,7 +84,7 @@ class Asking:
 
     def contradicted(self, one: Proposal, rivals: Iterable[FactRow]) -> list[str]:
         """Return the ids of those of a slot that a candidate contradicts; the judge is asked once about each."""
-        if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
+        if self._is_decided(one):
             return []
         found = []
         for rival in rivals:
@@ -97,6 +97,12 @@ class Asking:
             if one.contradicted[rival.id]:
                 found.append(rival.id)
         return found
+
+    def _is_decided(self, one: Proposal) -> bool:
+        """Whether the judge need not compare a fact with others: its words say it, or the projection does."""
+        if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
+            return True
+        return hasattr(self._context.judge, "is_single")
 
     def note_new(self, change: Change, proposals: Sequence[Proposal]) -> None:
         """Note which facts of several are new to their scopes, before anything is written: those are not looked for one
