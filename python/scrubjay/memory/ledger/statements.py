@@ -43,8 +43,8 @@ __all__ = [
 ]
 
 IsSingle = Callable[[str, str], bool | None]
-"""Whether a predicate has one value at a time (None: one of a kind), by it and the content; asked about rows that do not
-say it."""
+"""Whether a predicate has one value at a time (None: one of a kind), by it and the content; asked about rows that do
+not say it."""
 
 
 # ---------------------------------------------------------------------- columns

@@ -33,8 +33,8 @@ class DefaultJudge:
     Which predicates have one value is said by the candidate (`single`), or else by the caller's lists, or else by
     those of :mod:`scrubjay.memory.model.cardinality`: "lives in", "works at", "age" and many more. Where words only
     resemble such a predicate ("born in", "appointment"), the two statements are compared
-    (:mod:`scrubjay.memory.model.kinds`). A statement that says that it adds to what is known ("also", "at weekends"), or,
-    without dates, that it speaks of the past ("as a child"), contradicts nothing.
+    (:mod:`scrubjay.memory.model.kinds`). A statement that says that it adds to what is known ("also", "at weekends"),
+    or, without dates, that it speaks of the past ("as a child"), contradicts nothing.
 
     Args:
         several: predicates that may have several values at once ("likes", "owns"), where nothing contradicts.

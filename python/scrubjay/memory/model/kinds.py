@@ -29,11 +29,17 @@ _MONTH = (
     r"ene|fev|f[eé]v|mag|giu|lug|set|ott|dic|abr)\w*\.?"
 )
 _BARE = (
-    ("time", re.compile(r"(?:at |um |à |a las |alle |às |om )?\d{1,2}(?:[:.h]\d{2})?\s*(?:am|pm|uhr|h|uur|o'clock)|\d{1,2}[:.]\d{2}")),
+    (
+        "time",
+        re.compile(
+            r"(?:at |um |à |a las |alle |às |om )?\d{1,2}(?:[:.h]\d{2})?\s*(?:am|pm|uhr|h|uur|o'clock)|\d{1,2}[:.]\d{2}"
+        ),
+    ),
     (
         "date",
         re.compile(
-            rf"(?:on |in |am |le |el |il |the )?(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of |de |di )?{_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|{_MONTH})"
+            r"(?:on |in |am |le |el |il |the )?"
+            rf"(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of |de |di )?{_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|{_MONTH})"
             r"(?:,? (?:de )?(?:19|20)\d\d)?|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d{2}|\d{4})|(?:19|20)\d\d"
         ),
     ),
@@ -46,8 +52,9 @@ _EXACT = frozenset(("time", "date", "address", "number"))
 
 _CHANGE = re.compile(
     r"\b(?:now|nowadays|these days|any ?more|no longer|instead|switched|changed|moved|replaced|swapped|traded|upgraded|"
-    r"became|becomes|turned|raised|lowered|increased|reduced|rescheduled|postponed|brought forward|from now on|as of|retired|"
-    r"jetzt|nun|neuerdings|nicht mehr|stattdessen|statt|gewechselt|geändert|umgezogen|gezogen|verschoben|inzwischen|ab sofort|"
+    r"became|becomes|turned|raised|lowered|increased|reduced|rescheduled|postponed|brought forward|from now on|as of|"
+    r"retired|jetzt|nun|neuerdings|nicht mehr|stattdessen|statt|gewechselt|geändert|umgezogen|gezogen|verschoben|"
+    r"inzwischen|ab sofort|"
     r"maintenant|désormais|ne \w+ plus|plut[oô]t|au lieu|chang[eé]\w*|déménagé|remplac\w+|report[eé]|"
     r"ahora|ya no|en lugar|en vez|cambi[oóaé]\w*|mud[oóaé]\w*|reemplaz\w+|desde ahora|aplaz\w+|"
     r"adesso|ora|ormai|non \w+ più|invece|trasferit\w+|sostituit\w+|spostat\w+|d'ora in poi|"
@@ -59,7 +66,10 @@ _CHANGE = re.compile(
     r"|\b(?:neue[rs]? \w+ (?:ist|heißt)|(?:nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]) \w+|nieuwe \w+ (?:is|heet))\b"
 )
 """How a statement says that something changed."""
-_INDEFINITE = r"\b(?:has|have|got|had|hat|habe|a|ho|tiene|tengo|tem|tenho|heeft|heb|ai) (?:an?|ein(?:en?)?|une?|una?|um|uma|een) (?:\w+ )?%s"
+_INDEFINITE = (
+    r"\b(?:has|have|got|had|hat|habe|a|ho|tiene|tengo|tem|tenho|heeft|heb|ai) "
+    r"(?:an?|ein(?:en?)?|une?|una?|um|uma|een) (?:\w+ )?%s"
+)
 
 
 def says_change(text: str) -> bool:
@@ -86,7 +96,9 @@ def kind_of(value: str) -> str:
     return "name" if words and all(word[0].isupper() or word[0].isdigit() for word in words) else ""
 
 
-_SMALL = frozenset("a an the of de la le der die das von van den het een il lo el os do da di du des and und et y e".split())
+_SMALL = frozenset(
+    "a an the of de la le der die das von van den het een il lo el os do da di du des and und et y e".split()
+)
 
 
 def contradicts(
@@ -134,5 +146,7 @@ def _tail(text: str, predicate: str) -> str:
     return re.sub(r"^now |,? (?:now|instead|jetzt|nun|maintenant|ahora|adesso|ora|agora|nu)$", "", rest)
 
 
-_CHANGING = stems("switched changed moved replaced became turned sorry correction actually instead nowadays days new")
+_CHANGING = stems(
+    "switched changed moved replaced became turned sorry correction actually instead nowadays days new"
+)
 _OF_A_KIND = frozenset(words_of(one) for one in OF_A_KIND)

@@ -1,8 +1,8 @@
 """Which known statements a retraction or a correction speaks of.
 
-By what is named: the value, or else the words. Words are compared by their stems, so that "peanut" names "peanuts"; those
-of subject and predicate, which all statements of a slot share, and those that deny name nothing. What names none of
-several values touches none: what nobody contradicted is not lost.
+By what is named: the value, or else the words. Words are compared by their stems, so that "peanut" names "peanuts";
+those of subject and predicate, which all statements of a slot share, and those that deny name nothing. What names none
+of several values touches none: what nobody contradicted is not lost.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Named(NamedTuple):
 def ended(said: Named, known: Sequence[Named]) -> list[int]:
     """Return the places of those statements that an end names.
 
-    They are, the first that there are any of: those of its value; those whose value its text mentions; those all of whose
-    words it has; the one that shares more words with it than the others do; and, if it states no value, those of a
-    predicate with one value at a time.
+    They are, the first that there are any of: those of its value; those whose value its text mentions; those all of
+    whose words it has; the one that shares more words with it than the others do; and, if it states no value, those of
+    a predicate with one value at a time (or one of a kind, if there is no other).
 
     >>> nuts, latex = Named("Noor is allergic to nuts"), Named("Noor is allergic to latex")
     >>> ended(Named("Noor's nut allergy is gone", subject="Noor", predicate="allergic to"), [nuts, latex])
@@ -45,14 +45,16 @@ def ended(said: Named, known: Sequence[Named]) -> list[int]:
     found = [place for place, one in enumerate(known) if said.value and _is_value(said, one)]
     found = found or _mentioned(said, known) or _most_shared(said, known)
     if not found and not said.value:
-        found = [place for place, one in enumerate(known) if one.single]
+        found = [
+            place for place, one in enumerate(known) if one.single or (one.single is None and len(known) == 1)
+        ]
     return found
 
 
 def corrected(said: Named, known: Sequence[Named]) -> list[int]:
-    """Return the place of the statement that a correction speaks of, oldest first given: the last of those whose value its
-    text mentions, or the one that shares most words with it, or the last that says the same, or, unless several values
-    hold at once, the last; of one that is alone in its slot, that one.
+    """Return the place of the statement that a correction speaks of, oldest first given: the last of those whose value
+    its text mentions, or the one that shares most words with it, or the last that says the same, or, unless several
+    values hold at once, the last; of one that is alone in its slot, that one.
 
     >>> known = [Named("I react to walnuts"), Named("I react to kiwi")]
     >>> corrected(Named("Sorry, not walnuts: I meant hazelnuts"), known)

@@ -7,11 +7,12 @@ what holds when is computed from all of them, so that the order in which they we
 - A predicate with several values at once (allergies, pets) accumulates: nothing ends anything.
 - Of a predicate with one value at a time (`single`: where a person lives) the statement that begins last holds,
   whenever it was told; what is over gives way to what it had interrupted.
-- Of a predicate that holds one value of a kind (`single` is None) the statements accumulate, but that a later one ends an
-  earlier one that it contradicts by its words (:mod:`scrubjay.memory.model.kinds`).
-- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.named`) on its day, and holds itself until
-  its value (of a single value: any) begins anew; `corrects` takes the place of a statement for all of its time; `plans`
-  holds as a plan from the day it was said, and competes with others from its stated day only, without one never.
+- Of a predicate that holds one value of a kind (`single` is None) the statements accumulate, but that a later one ends
+  an earlier one that it contradicts by its words (:mod:`scrubjay.memory.model.kinds`).
+- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.named`) on its day, and holds itself
+  until its value (of a single value: any) begins anew; `corrects` takes the place of a statement for all of its time;
+  `plans` holds as a plan from the day it was said, and competes with others from its stated day only, without one
+  never.
 - What is said again is one statement: the one that begins first stands for all. One that says more of the same value
   takes the place of what said less, while it holds; two that say different things of the same value both hold.
 - An end or a correction that finds no statement changes no other.
@@ -294,9 +295,7 @@ def _replace(
                     _close(other, spans[one.id][0], one, spans, plans, closed)
 
 
-def _contradict(
-    alive: Sequence[Statement], spans: dict[str, Interval], closed: dict[str, str]
-) -> None:
+def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: dict[str, str]) -> None:
     """Let statements that hold one value of a kind end earlier ones that they contradict; for good, if they hold on.
 
     Plans without a day, ends and what lasts only for a time contradict nothing here: nobody knows that what they
@@ -416,7 +415,7 @@ def _voiced(
         for (value, _), some in of_voice.items():
             if value != best.statement.value:
                 continue
-            first, since, until = "", begin, begin
+            first, since, until = "", begin, end
             for claim in some:
                 since_claim = max(begin, claim.begin)
                 until_claim = _earlier(end, claim.end)

@@ -1,7 +1,7 @@
 """Who says the same of a value: statements with one value whose texts say different things are several voices.
 
-"Noor has a son, Ali" and "Noor has a son, Karim" are two statements of the value "son"; "Jane lives in Oslo" and "Oslo is
-Jane's home" are one.
+"Noor has a son, Ali" and "Noor has a son, Karim" are two statements of the value "son"; "Jane lives in Oslo" and "Oslo
+is Jane's home" are one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Voices(NamedTuple):
 
 
 def voices_of(statements: Sequence[Any]) -> Voices:
-    """Return the voices of the statements of a slot (:class:`scrubjay.memory.model.projection.Statement`), in the order in
-    which they begin."""
+    """Return the voices of the statements of a slot (:class:`scrubjay.memory.model.projection.Statement`), in the order
+    in which they begin."""
     of_value: dict[str, list[Any]] = {}
     for one in statements:
         of_value.setdefault(one.value, []).append(one)
@@ -49,7 +49,9 @@ def voices_of(statements: Sequence[Any]) -> Voices:
             continue
         groups: list[list[Any]] = []
         for one in dict.fromkeys(some):
-            home = next((group for group in groups if any(_says(known, one) is False for known in group)), None)
+            home = next(
+                (group for group in groups if any(_says(known, one) is False for known in group)), None
+            )
             if home is None:
                 richer += [
                     (known.id, one.id) for group in groups for known in group if _says(known, one) is True
@@ -63,8 +65,12 @@ def voices_of(statements: Sequence[Any]) -> Voices:
 
 
 def is_said_by(known: str, said: str, *, value: str, subject: str, predicate: str) -> bool | None:
-    """Whether a text says no more of a value than a known one does (True), more of it (False), or something else (None)."""
-    adds = True if not value else adds_to(known, said, stems(value, subject, predicate, synonyms_of(predicate)))
+    """Whether a text says no more of a value than a known one does (True), more of it (False), or something else
+    (None).
+    """
+    adds = (
+        True if not value else adds_to(known, said, stems(value, subject, predicate, synonyms_of(predicate)))
+    )
     if normalised(known) == normalised(said):
         return True
     return None if adds is None else not adds
