@@ -42,7 +42,7 @@ from scrubjay.memory.ledger.statements import (
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.memory.model.content import value_words
 from scrubjay.memory.model.refusal import Unfit
-from scrubjay.memory.model.voices import is_said_by
+from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
@@ -181,10 +181,10 @@ class Facts:
             if row.expires_at is not None and row.expires_at <= change.now:
                 self._drop_fact(change, row)
             elif _says_the_same(row, one, said_at):
-                no_more = row.hash == hash or _says_no_more(row, one)
-                if no_more:
+                more = False if row.hash == hash else _says_more(row, one)
+                if more is False:
                     return row, None
-                less = row if no_more is False and less is None else less
+                less = row if more and less is None else less
         return None, less
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
@@ -259,10 +259,9 @@ def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
     return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
 
 
-def _says_no_more(row: FactRow, one: Proposal) -> bool | None:
-    """Whether a candidate says no more of a value than a fact does (False: it says all of that and more, None:
-    something else)."""
-    return is_said_by(
+def _says_more(row: FactRow, one: Proposal) -> bool | None:
+    """Whether a candidate says more of a value than a fact does; False: it says no more, None: something else."""
+    return says_more(
         row.content,
         one.candidate.content,
         value=value_words(one.candidate.value),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from scrubjay.memory.model.cardinality import synonyms_of
+from scrubjay.memory.model.cardinality import says_besides, synonyms_of
 from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.wording import adds_to, stems
 
-__all__ = ["Voices", "is_said_by", "voices_of", "without"]
+__all__ = ["Voices", "says_more", "voices_of", "without"]
 
 _Span = tuple[int, int | None]
 
@@ -64,16 +64,19 @@ def voices_of(statements: Sequence[Any]) -> Voices:
     return Voices(numbers, richer)
 
 
-def is_said_by(known: str, said: str, *, value: str, subject: str, predicate: str) -> bool | None:
-    """Whether a text says no more of a value than a known one does (True), more of it (False), or something else
-    (None).
+def says_more(known: str, said: str, *, value: str, subject: str, predicate: str) -> bool | None:
+    """Whether a text says more of a value than a known one does: False if it says no more, None if it says something
+    else. Words of subject and predicate say nothing besides; what says that it adds ("a second dog") says something else.
+
+    Args:
+        known, said: the texts.
+        value: as :func:`scrubjay.memory.model.content.value_words` has it.
+        subject, predicate: of both.
     """
-    adds = (
-        True if not value else adds_to(known, said, stems(value, subject, predicate, synonyms_of(predicate)))
-    )
     if normalised(known) == normalised(said):
-        return True
-    return None if adds is None else not adds
+        return False
+    more = adds_to(known, said, stems(value, subject, predicate, synonyms_of(predicate)))
+    return None if more and says_besides(said) and not says_besides(known) else more
 
 
 def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]:
@@ -98,11 +101,6 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
 
 
 def _says(known: Any, one: Any) -> bool | None:
-    """Whether a statement adds to a known one of its value; False: it says no more, None: it says something else."""
-    if known.text == one.text:
-        return False
     if not one.given and not known.given:  # its value is its text
         return False
-    return adds_to(
-        known.text, one.text, stems(one.value, one.subject, one.predicate, synonyms_of(one.predicate))
-    )
+    return says_more(known.text, one.text, value=one.value, subject=one.subject, predicate=one.predicate)
