@@ -66,7 +66,8 @@ def voices_of(statements: Sequence[Any]) -> Voices:
 
 def says_more(known: str, said: str, *, value: str, subject: str, predicate: str) -> bool | None:
     """Whether a text says more of a value than a known one does: False if it says no more, None if it says something
-    else. Words of subject and predicate say nothing besides; what says that it adds ("a second dog") says something else.
+    else. Words of subject and predicate say nothing besides; what says that it adds ("a second dog") says something
+    else.
 
     Args:
         known, said: the texts.
