@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from scrubjay._native import Scope
 from scrubjay.memory.gate.checking import content_of, with_values
 from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import Embedded
-from scrubjay.memory.ledger.making import record_of
+from scrubjay.memory.ledger.making import as_moment, record_of
 from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow
 from scrubjay.memory.ledger.schema import LIVING
 from scrubjay.memory.ledger.statements import facts_of_slot
@@ -70,7 +71,10 @@ class Asking:
         for one in proposals:
             if one.kind != "fact" or one.unfit:
                 continue
-            single = self._context.cardinality(one.candidate)
+            candidate = one.candidate
+            if one.said_at is not None and candidate.said_at is None and candidate.single is None:
+                candidate = replace(candidate, said_at=as_moment(one.said_at))
+            single = self._context.cardinality(candidate)
             is_single = None if single is None else bool(single)
             if one.candidate.single is not is_single:
                 one.candidate = with_values(one.candidate, {"single": is_single})

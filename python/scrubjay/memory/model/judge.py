@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Protocol, runtime_checkable
 
+from scrubjay import payload
 from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.memory.model.cardinality import is_single, words_of
 from scrubjay.memory.model.content import checked_str, normalised, value_words
@@ -68,7 +69,9 @@ class DefaultJudge:
             candidate.content,
             single=self.single,
             several=self.several,
-            is_dated=candidate.valid_from is not None or candidate.valid_until is not None,
+            is_dated=candidate.valid_from is not None
+            or candidate.valid_until is not None
+            or (candidate.said_at is not None and _names_year(candidate)),
         )
 
     def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
@@ -86,6 +89,12 @@ class DefaultJudge:
             known_value=_as_text(known.value),
             said_value=_as_text(candidate.value),
         )
+
+
+def _names_year(candidate: FactCandidate) -> bool:
+    """Whether a statement names the year in which it was said, which is no past then."""
+    said_at = payload.to_utc(candidate.said_at, "said_at")
+    return said_at is not None and str(said_at.year) in candidate.content
 
 
 def _as_text(value: Any) -> str:
