@@ -39,6 +39,7 @@ from scrubjay.memory.ledger.statements import (
     holds_of,
     is_in_force,
 )
+from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.memory.model.content import value_words
 from scrubjay.memory.model.refusal import Unfit
@@ -189,6 +190,7 @@ class Facts:
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
         drop(change, row)
+        delete_versions(change, row, "expired")
         if has_documents(row):
             remove(change, row, "expired")
             self._promotion.unshare(change, row.id)

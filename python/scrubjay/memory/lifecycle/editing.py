@@ -1,6 +1,6 @@
 """Changing a record under its id, and its documents with it.
 
-What a fact said before stays for those who ask what was known (:mod:`scrubjay.memory.lifecycle.versions`). Episodes and
+What a fact said before stays for those who ask what was known (:mod:`scrubjay.memory.ledger.versions`). Episodes and
 preferences are rewritten.
 """
 
@@ -37,7 +37,7 @@ from scrubjay.memory.ledger.rows import (
 )
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import detail_in, facts_of_slot, is_in_force, topics_in
-from scrubjay.memory.lifecycle.versions import is_edited, keep_version
+from scrubjay.memory.ledger.versions import is_edited, keep_version
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
 from scrubjay.memory.model.decoding import moment_of
 from scrubjay.memory.model.records import Record

@@ -34,7 +34,7 @@ from scrubjay.memory.ledger.rows import (
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import is_file, release
 from scrubjay.memory.ledger.trace import erase_traces
-from scrubjay.memory.lifecycle.versions import delete_versions
+from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of

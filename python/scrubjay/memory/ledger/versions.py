@@ -17,8 +17,10 @@ from scrubjay.memory.ledger.rows import FactRow, insert, new_ids, rows_where, up
 from scrubjay.memory.ledger.statements import encoded_ids, ids_of
 from scrubjay.store.together import Change
 
-__all__ = ["delete_versions", "is_edited", "keep_version", "versions_of"]
+__all__ = ["IS_VERSION", "delete_versions", "is_edited", "keep_version", "versions_of"]
 
+IS_VERSION = "id LIKE '%.%'"
+"""The condition for rows of what facts said before they were edited."""
 _SAID = ("content", "topic", "value_hash", "valid_from", "valid_until", "single")
 
 
