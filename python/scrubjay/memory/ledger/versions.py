@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
+from scrubjay.memory.ledger.holds import is_held
 from scrubjay.memory.ledger.log import drop, log
 from scrubjay.memory.ledger.rows import FactRow, insert, new_ids, rows_where, update_fact
 from scrubjay.memory.ledger.statements import encoded_ids, ids_of
@@ -75,7 +76,10 @@ def versions_of(connection: sqlite3.Connection, id: str) -> Iterator[FactRow]:
 
 
 def delete_versions(change: Change, row: FactRow, reason: str) -> None:
-    """Delete them, with their documents."""
+    """Delete them, with their documents; what is under a legal hold stays."""
+    held = is_held(change.connection)
     for version in list(versions_of(change.connection, row.id)):
+        if held(version):
+            continue
         drop(change, version, "forgotten")
         remove_documents(change, version, reason)
