@@ -21,7 +21,7 @@ LIMITING = frozenset(
     """
     not no never none nothing nobody neither nor cannot without hardly barely rarely seldom scarcely only almost
     nearly may might must should could would can ought shall except unless former formerly ex stopped quit sometimes
-    always nicht kein keine keinen keiner keinem keines nie niemals ohne kaum nur selten darf dürfen durfte soll
+    nicht kein keine keinen keiner keinem keines nie niemals ohne kaum nur selten darf dürfen durfte soll
     sollte muss musste kann könnte mag möchte würde früher ehemals fast außer ausser weder niemand nichts nirgends
     ne n pas jamais aucun aucune sans rien personne guère seulement rarement peut doit devrait pourrait plus ni sauf
     nunca jamás sin nada nadie ningún ninguno ninguna tampoco apenas solo sólo solamente puede debe debería podría
