@@ -68,9 +68,12 @@ def test_what_was_known_before_an_edit_stays_known(memory: Memory, clock: Clock,
     before = memory.history(subject, "lives in", scope, known_at=told)
     assert [(one.text.split()[-1], one.status) for one in before] == [("Brno", "active")]
     why = memory.why(history[0].id, scope=scope)
-    assert why is not None and [(event.what, event.by, event.detail) for event in why.events] == [
-        ("edited", "joe", id)
-    ]
+    assert why is not None and why.superseded_by == id
+    changed = memory.why(id, scope=scope)
+    assert (
+        changed is not None
+        and [(one.what, one.by) for one in changed.events][-2:] == [("updated", "joe")] * 2
+    )
     assert memory.recall("Brno", scope).texts in ([], [f"{subject} is in Graz"])
     assert memory.admin.check() == [] and memory.documents.admin.check().clean
     memory.admin.reindex()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.holds import is_held
-from scrubjay.memory.ledger.log import drop, log
+from scrubjay.memory.ledger.log import drop
 from scrubjay.memory.ledger.rows import FactRow, insert, new_ids, rows_where, update_fact
 from scrubjay.memory.ledger.statements import encoded_ids, ids_of
 from scrubjay.store.together import Change
@@ -32,14 +32,13 @@ def is_edited(before: FactRow, after: FactRow) -> bool:
     return any(getattr(before, name) != getattr(after, name) for name in _SAID)
 
 
-def keep_version(change: Change, before: FactRow, withdrawn_at: int, by: str | None) -> None:
+def keep_version(change: Change, before: FactRow, withdrawn_at: int) -> None:
     """Keep what a fact said until it was edited.
 
     Args:
         change: under way; the fact's own row has been rewritten.
         before: the row as it was.
         withdrawn_at: when the edit is recorded: from then on it is known to be wrong.
-        by: who edited it.
     """
     connection = change.connection
     n_before = sum(1 for _ in versions_of(connection, before.id))
@@ -61,7 +60,6 @@ def keep_version(change: Change, before: FactRow, withdrawn_at: int, by: str | N
     if is_tenants:  # which only enter so
         provisional, row = row, row._replace(status="revoked")
         update_fact(change, provisional, row, ("status",))
-    log(change, row.id, "edited", by, before.id)
     documents_in(change).put(row, documents_in(change).embedded_of(before))
     for id in ids_of(before, "replaces"):  # so that it is known what it had ended
         for other in rows_where(connection, "fact", "id = ?", (id,)):

@@ -150,7 +150,7 @@ class Editing:
             if isinstance(fresh, (FactRow, EpisodeRow)) and isinstance(held, (FactRow, EpisodeRow)):
                 if isinstance(fresh, FactRow) and isinstance(held, FactRow) and is_edited(held, fresh):
                     assert fresh.recorded_at is not None
-                    keep_version(change, held, fresh.recorded_at, by)
+                    keep_version(change, held, fresh.recorded_at)
                 documents_in(change).put(fresh, embedded, before=held)
             if isinstance(fresh, FactRow) and isinstance(held, FactRow):
                 self._slots.project_slot_of(change, held, by)
