@@ -400,7 +400,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.kinds:contradicts",
         "return not (old and new) or bool(old & new)",
         "return True",
-        f"{TRUTH}::test_what_resembles_a_contradiction_is_none",
+        f"{TRUTH}::test_kinds_and_changes",
     ),
     "kinds_contradict": Mutant(
         "of one kind the later statement holds",

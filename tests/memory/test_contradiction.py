@@ -142,6 +142,13 @@ def test_kinds_and_changes() -> None:
         "Ze is verhuisd",
     ):
         assert says_change(text)
+    due = {"known_value": "31 July", "said_value": "15 August"}
+    assert not contradicts(
+        "The tax return is due on 31 July", "The grant is due on 15 August", "deadline", **due
+    )
+    assert contradicts(
+        "The tax return is due on 31 July", "The tax return is due on 15 August", "deadline", **due
+    )
     assert not contradicts("I joined the choir", "I joined the rowing club", "joined")
     assert contradicts(
         "I am in the choir", "I moved from the choir to the band", "joined", known_value="the choir"
