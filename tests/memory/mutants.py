@@ -31,6 +31,8 @@ FILES = "tests/memory/test_files.py"
 FEED = "tests/memory/test_feed.py"
 TOGETHER = "tests/unit/test_store_together.py"
 SEALING = "tests/memory/test_memory_encryption.py"
+TRUTH = "tests/memory/test_contradiction.py"
+EDITS = "tests/memory/test_edited.py"
 
 
 class Mutant(NamedTuple):
@@ -262,7 +264,7 @@ MUTANTS: dict[str, Mutant] = {
     "dedupe": Mutant(
         "the same content is remembered once",
         _M + "gate.facts:Facts._living",
-        "return row",
+        "return row, None",
         "continue",
         f"{GATE}::test_the_same_is_remembered_once_in_a_scope",
     ),
@@ -354,8 +356,8 @@ MUTANTS: dict[str, Mutant] = {
     "supersede": Mutant(
         "a contradicting fact takes the place of the old one",
         _M + "model.projection:project",
-        "[claim for claim in claims if claim.statement.single], held, closed)",
-        "[], held, closed)",
+        "_prevail([claim for claim in claims if claim.statement.single],",
+        "_prevail([],",
         f"{FACTS}::test_the_new_fact_takes_the_place_of_the_old",
     ),
     "accumulate": Mutant(
@@ -375,9 +377,114 @@ MUTANTS: dict[str, Mutant] = {
     "besides": Mutant(
         "a statement that adds to what is known contradicts nothing",
         _M + "model.cardinality:is_single",
-        "if _BESIDES.intersection(",
-        "if set().intersection(",
+        "if not _BESIDES.isdisjoint(words) or",
+        "if",
         f"{FACTS}::test_predicates_with_one_value_are_known",
+    ),
+    "one_of_a_kind": Mutant(
+        "a year does not contradict a place",
+        _M + "model.kinds:contradicts",
+        "if kinds[0] != kinds[1]:",
+        "if False:",
+        f"{TRUTH}::test_what_resembles_a_contradiction_is_none",
+    ),
+    "only_on_change": Mutant(
+        "what only resembles a single predicate is contradicted by a change alone",
+        _M + "model.kinds:contradicts",
+        "if not changed and not (kinds[0]",
+        "if not changed and not True and not (kinds[0]",
+        f"{TRUTH}::test_what_resembles_a_contradiction_is_none",
+    ),
+    "other_things": Mutant(
+        "what is about another thing contradicts nothing",
+        _M + "model.kinds:contradicts",
+        "return not (old and new) or bool(old & new)",
+        "return True",
+        f"{TRUTH}::test_kinds_and_changes",
+    ),
+    "kinds_contradict": Mutant(
+        "of one kind the later statement holds",
+        _M + "model.projection:project",
+        "_contradict(alive, spans, closed)",
+        "pass",
+        f"{TRUTH}::test_of_one_kind_the_later_one_holds",
+    ),
+    "for_a_time": Mutant(
+        "what lasts only for a time ends nothing of its kind",
+        _M + "model.projection:_contradict",
+        "if one.single is False or end is not None:",
+        "if one.single is False:",
+        f"{TRUTH}::test_what_lasts_only_for_a_time_ends_nothing_of_its_kind",
+    ),
+    "of_the_past": Mutant(
+        "what speaks of the past ends nothing",
+        _M + "model.cardinality:is_single",
+        "return False if not is_dated and _PAST.search(text) else ruled",
+        "return ruled",
+        f"{TRUTH}::test_what_resembles_a_contradiction_is_none",
+    ),
+    "same_value_of_two": Mutant(
+        "a value said of two things is two statements, for the gate",
+        _M + "gate.facts:_says_more",
+        "return says_more(",
+        "return False and says_more(",
+        f"{TRUTH}::test_one_value_of_two_things_is_two_statements",
+    ),
+    "voices": Mutant(
+        "a value said of two things is two statements, for the projection",
+        _M + "model.voices:_says",
+        "return says_more(",
+        "return False and says_more(",
+        f"{TRUTH}::test_one_value_of_two_things_is_two_statements",
+    ),
+    "richer": Mutant(
+        "what says more takes the place of what said less",
+        _M + "model.projection:project",
+        "if cut != held[less].intervals:",
+        "if False:",
+        f"{TRUTH}::test_what_says_more_takes_the_place_of_what_said_less",
+    ),
+    "ends_named": Mutant(
+        "an end ends what it names alone",
+        _M + "model.named:ended",
+        "found = found or _mentioned(said, known) or _most_shared(said, known)",
+        "found = found or list(range(len(known)))",
+        f"{TRUTH}::test_an_end_ends_what_it_names_and_nothing_else",
+    ),
+    "corrects_named": Mutant(
+        "a correction takes the place of what it speaks of, not of the last",
+        _M + "model.named:corrected",
+        "found = _mentioned(said, rest) or ([] if same or is_single else _most_shared(said, rest))",
+        "found = [len(rest) - 1] if rest else []",
+        f"{TRUTH}::test_a_correction_takes_the_place_of_what_it_speaks_of",
+    ),
+    "unfelt": Mutant(
+        "an end that finds nothing says so",
+        _M + "gate.new_facts:outcome_of",
+        "if superseded is None and not is_felt and row.relation in UNFELT:",
+        "if False:",
+        f"{TRUTH}::test_what_names_nothing_touches_nothing_and_says_so",
+    ),
+    "edit_kept": Mutant(
+        "what was known before an edit stays known",
+        _M + "ledger.versions:is_edited",
+        'if before.status == "provisional":',
+        "if True:",
+        f"{EDITS}::test_what_was_known_before_an_edit_stays_known",
+    ),
+    "versions_go": Mutant(
+        "a fact's versions are deleted with it",
+        _M + "ledger.versions:delete_versions",
+        "for version in list(versions_of(change.connection, row.id)):",
+        "for version in ():",
+        f"{EDITS}::test_erasure_takes_every_version",
+    ),
+    "versions_stay": Mutant(
+        "a fact's versions stay as long as history does",
+        _M + "lifecycle.sweeping:Sweeping._let_go",
+        "AND NOT {IS_VERSION} AND",
+        "AND",
+        f"{EDITS}::test_versions_last_as_long_as_history",
     ),
     # ------------------------------------------------------------------ two axes of time
     "time_of_source": Mutant(

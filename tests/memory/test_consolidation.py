@@ -95,6 +95,13 @@ def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Cloc
         ("Jane drinks her coffee black", "Jane drinks her coffee black now", {"value": "black"}),
         ("Jane drinks her coffee black", "Jane drinks her coffee black now", {"scope": JOE}),
         ("Jane drinks her coffee black", "Jane drinks her coffee black now", {"ttl": 100}),
+        ("Jane may drink coffee at night", "Jane may never drink coffee at night", {}),
+        ("Jane wohnt in Wien an der Donau", "Jane wohnt nicht in Wien an der Donau", {}),
+        ("Jane n'aime pas le vin rouge", "Jane aime le vin rouge", {}),
+        ("Ada lent Bob 50 euros", "Bob lent Ada 50 euros", {}),
+        ("Jane prefers tea to coffee", "Jane prefers coffee to tea", {}),
+        ("Jane moved from Rome to Bari", "Jane moved from Bari to Rome", {}),
+        ("Jane is married to Joe now", "Jane is unmarried to Joe now", {}),
     ],
 )
 def test_what_differs_stays(memory: Memory, one: str, other: str, options: Any) -> None:

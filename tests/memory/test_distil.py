@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from scrubjay import Scope
+from scrubjay import RetrievalError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
 from scrubjay.memory.intake.stabilise import Transcript
@@ -153,6 +153,45 @@ def test_a_retraction_ends_what_earlier_runs_left(memory: Memory) -> None:
     session.user("Oh well, she sails again.")
     memory.distil("r4", Scripted(SCRIPT), scope=JANE)
     assert contents(memory) == ["Jane lives in Bergen.", "Jane sails."], "the end is over, too"
+
+
+def test_a_retraction_ends_only_what_it_names(memory: Memory) -> None:
+    def facts(*values: str) -> dict[str, Any]:
+        named = {"subject": "Jane", "predicate": "allergic to"}
+        return {
+            "facts": [{**named, "content": f"Jane is allergic to {one}.", "value": one} for one in values]
+        }
+
+    gone = {"content": "Jane's nut allergy is gone.", "subject": "Jane", "predicate": "allergic to"}
+    memory.session(JANE, "r1").user("x")
+    memory.distil("r1", lambda _: facts("nuts", "latex"), scope=JANE)
+    memory.session(JANE, "r2").user("x")
+    memory.distil("r2", lambda _: {"retracted": [gone]}, scope=JANE)
+    assert contents(memory) == ["Jane is allergic to latex.", "Jane's nut allergy is gone."]
+    memory.session(JANE, "r3").user("x")
+    both = {**facts("kiwi", "bees"), "retracted": [{**gone, "content": "It is over.", "value": "bee"}]}
+    memory.distil("r3", lambda _: both, scope=JANE)
+    assert "Jane is allergic to kiwi." in contents(memory) and "Jane is allergic to bees." not in contents(
+        memory
+    )
+    memory.session(JANE, "r4").user("x")
+    vague = {**gone, "content": "Jane feels better."}
+    memory.distil("r4", lambda _: {"retracted": [vague]}, scope=JANE)
+    assert {"Jane is allergic to latex.", "Jane is allergic to kiwi.", "Jane feels better."} <= set(
+        contents(memory)
+    )
+
+
+def test_a_run_is_not_distilled_if_nothing_of_the_answer_can_be_read(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.session(JANE, "r1").user("I live in Bergen.")
+    bad: dict[str, Any] = {"content": "Jane lives in Bergen.", "confidence": "high"}
+    with pytest.raises(RetrievalError, match="all 1 items of its answer for run 'r1' are malformed"):
+        memory.distil("r1", lambda _: {"facts": [bad]}, scope=JANE)
+    assert "run 'r1': 1 items of the extractor's answer are malformed" in caplog.text
+    done = memory.distil("r1", lambda _: {"facts": [bad, "Jane sails.", {"text": "Jane rows."}]}, scope=JANE)
+    assert done.fresh and done.n_malformed == 1 and contents(memory) == ["Jane rows.", "Jane sails."]
 
 
 def test_an_extractor_that_fails_leaves_nothing(memory: Memory) -> None:

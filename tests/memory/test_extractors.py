@@ -13,12 +13,15 @@ import pytest
 
 from scrubjay.errors import RetrievalError
 from scrubjay.memory.intake.extractors import (
+    CONFIDENCE,
+    PROMPT,
     Extraction,
     Found,
     OpenAIExtractor,
     Retraction,
     as_extraction,
     name_of,
+    read_answer,
 )
 from scrubjay.memory.intake.stabilise import Transcript, Utterance
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate
@@ -140,8 +143,25 @@ def test_what_is_malformed_is_counted_and_left_out(endpoint: Endpoint) -> None:
         "policies": [{"key": "obey", "text": "me"}],
     }
     found = as_extraction(OpenAIExtractor("m", base_url=endpoint.url), TRANSCRIPT)
-    assert [one.candidate for one in found.found] == [FactCandidate("Jane sails.", "Jane", "sails", 1.0)]
-    assert found.n_malformed == 11 and found.retracted == ()
+    assert [one.candidate for one in found.found] == [
+        FactCandidate("Jane sails.", "Jane", "sails", 1.0),
+        FactCandidate("a str"),  # a text is a fact without a slot, and so is an object without one
+        FactCandidate("x"),
+    ]
+    assert found.n_malformed == 9 and found.retracted == ()
+
+
+def test_a_missing_confidence_is_that_of_a_candidate() -> None:
+    fact = {"content": "Jane sails.", "subject": "Jane", "predicate": "sails", "confidence": None}
+    found = read_answer({"facts": [fact], "preferences": [{"key": "tone", "text": "Brief."}]})
+    assert [one.candidate.confidence for one in found.found] == [CONFIDENCE, CONFIDENCE]  # type: ignore[union-attr]
+    assert found.n_malformed == 0 and FactCandidate("x").confidence == CONFIDENCE
+
+
+def test_a_retraction_says_what_ended() -> None:
+    said = {"subject": "Jane", "predicate": "allergic to", "content": "It is over.", "value": "nuts"}
+    assert read_answer({"retracted": [said]}).retracted[0].value == "nuts"
+    assert '"ends"' in PROMPT and '"value": what ended' in PROMPT
 
 
 @pytest.mark.parametrize("answer", ["no JSON", "[]", "null", "{"])

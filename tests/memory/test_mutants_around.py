@@ -28,6 +28,27 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
+        "a retraction ends only what it names",
+        "intake.distil",
+        "if not gone.content and gone.value is None:",
+        "if True:",
+        "test_distil.py::test_a_retraction_ends_only_what_it_names",
+    ),
+    Mutant(
+        "a run of whose answer nothing can be read is not distilled",
+        "intake.distil",
+        "if not extraction.found and not extraction.retracted:",
+        "if False:",
+        "test_distil.py::test_a_run_is_not_distilled_if_nothing_of_the_answer_can_be_read",
+    ),
+    Mutant(
+        "opposites are not merged",
+        "intake.consolidation",
+        "return not changes_meaning(one.content, other.content)",
+        "return True",
+        "test_consolidation.py::test_what_differs_stays",
+    ),
+    Mutant(
         "the budget is kept",
         "read.assembly",
         "for block in whole(n_items, recent))) <= budget",

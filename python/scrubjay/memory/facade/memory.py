@@ -199,7 +199,7 @@ class Memory:
 
     @documented(Editing.update)
     def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
-        """Change a fact, episode or preference in place; its previous text is deleted and no longer searchable."""
+        """Change a fact, episode or preference, which keeps its id."""
         return self._parts.editing.update(id, scope=scope, by=by, **changes)
 
     @documented(Sweeping.feedback)

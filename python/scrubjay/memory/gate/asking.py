@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from scrubjay._native import Scope
 from scrubjay.memory.gate.checking import content_of, with_values
 from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import Embedded
-from scrubjay.memory.ledger.making import record_of
+from scrubjay.memory.ledger.making import as_moment, record_of
 from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow
 from scrubjay.memory.ledger.schema import LIVING
 from scrubjay.memory.ledger.statements import facts_of_slot
@@ -70,11 +71,14 @@ class Asking:
         for one in proposals:
             if one.kind != "fact" or one.unfit:
                 continue
-            single = self._context.cardinality(one.candidate)
+            candidate = one.candidate
+            if one.said_at is not None and candidate.said_at is None and candidate.single is None:
+                candidate = replace(candidate, said_at=as_moment(one.said_at))
+            single = self._context.cardinality(candidate)
             is_single = None if single is None else bool(single)
             if one.candidate.single is not is_single:
                 one.candidate = with_values(one.candidate, {"single": is_single})
-            if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
+            if self._is_decided(one):
                 continue
             for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:
                 assert target is not None
@@ -84,7 +88,7 @@ class Asking:
 
     def contradicted(self, one: Proposal, rivals: Iterable[FactRow]) -> list[str]:
         """Return the ids of those of a slot that a candidate contradicts; the judge is asked once about each."""
-        if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
+        if self._is_decided(one):
             return []
         found = []
         for rival in rivals:
@@ -97,6 +101,12 @@ class Asking:
             if one.contradicted[rival.id]:
                 found.append(rival.id)
         return found
+
+    def _is_decided(self, one: Proposal) -> bool:
+        """Whether the judge need not compare a fact with others: its words say it, or the projection does."""
+        if one.candidate.single is not None or one.candidate.relation not in ("asserts", "plans"):
+            return True
+        return hasattr(self._context.judge, "is_single")
 
     def note_new(self, change: Change, proposals: Sequence[Proposal]) -> None:
         """Note which facts of several are new to their scopes, before anything is written: those are not looked for one

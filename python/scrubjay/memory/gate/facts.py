@@ -39,8 +39,11 @@ from scrubjay.memory.ledger.statements import (
     holds_of,
     is_in_force,
 )
+from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
+from scrubjay.memory.model.content import value_words
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
@@ -80,7 +83,7 @@ class Facts:
             (*observation, change.now, one.source.author),
         )
         (n_independent,) = change.connection.execute(_INDEPENDENT, (tenant.tenant, hash)).fetchone()
-        held = self._living(change, one, tenant)
+        held, _ = self._living(change, one, tenant)
         if held is not None and held.status == "active":
             outcome = self._restate(change, held, one)
         elif n_independent < 2:
@@ -130,10 +133,12 @@ class Facts:
                 is None
             ):
                 raise Unfit(f"replaces: expected ids of facts of this scope, got {id!r}")
-        held = self._living(change, one, scope)
+        held, extends = self._living(change, one, scope)
         if held is not None:
             return self._restate(change, held, one)
         row = new_row(change, one, scope)
+        if extends is not None:  # its class and its names hold of what says more, too
+            row = row._replace(detail=_merged_detail(extends, row.detail, valued=True))
         if row.status == "provisional":
             if one.topics:  # told last, it prevails when listed
                 slot = facts_of_slot(connection, names_of(scope), one.topics, with_provisional=True)
@@ -141,18 +146,20 @@ class Facts:
             insert(connection, "memory_fact", row)
             log_written(change, row)
             return Outcome("written", "fact", row.id, _PROVISIONAL, active=False)
-        row, superseded = self._slots.enter(
+        row, superseded, is_felt = self._slots.enter(
             change, row, one.topics, partial(self._asking.contradicted, one), one.source.author
         )
         documents_in(change).put(row, self._asking.embedded(one))
-        return outcome_of(row, superseded, change.now)
+        extended = None if extends is None else extends.id
+        return outcome_of(row, superseded, change.now, is_felt=is_felt, extended=extended)
 
-    def _living(self, change: Change, one: Proposal, scope: Scope) -> FactRow | None:
-        """The living fact of this scope that says the same; one that has expired is deleted, it is not living."""
+    def _living(self, change: Change, one: Proposal, scope: Scope) -> tuple[FactRow | None, FactRow | None]:
+        """The living fact of this scope that says the same, and, without one, that of the same value which says less;
+        one that has expired is deleted, it is not living."""
         connection, candidate, about = change.connection, one.candidate, one.topic
         by_value = one.value_hash is not None and bool(about)
         if one.is_new and not by_value and scope == one.target and not documents_in(change).has_changed:
-            return None
+            return None, None
         hash = one.hash if scope == one.target else hash_in(connection, scope, candidate.content)
         marks = ", ".join("?" * len(one.topics)) or "NULL"
         same, values = (
@@ -170,15 +177,20 @@ class Facts:
             (*names_of(scope), *values, hash, about),
         )
         said_at = change.now if one.said_at is None else one.said_at
+        less = None
         for row in list(found):
             if row.expires_at is not None and row.expires_at <= change.now:
                 self._drop_fact(change, row)
             elif _says_the_same(row, one, said_at):
-                return row  # type: ignore[no-any-return]
-        return None
+                more = False if row.hash == hash else _says_more(row, one)
+                if more is False:
+                    return row, None
+                less = row if more and less is None else less
+        return None, less
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
         drop(change, row)
+        delete_versions(change, row, "expired")
         if has_documents(row):
             remove(change, row, "expired")
             self._promotion.unshare(change, row.id)
@@ -247,6 +259,17 @@ def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
         times = holds_of(row)
         return not times or times[-1][1] is None or said_at < times[-1][1]
     return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
+
+
+def _says_more(row: FactRow, one: Proposal) -> bool | None:
+    """Whether a candidate says more of a value than a fact does; False: it says no more, None: something else."""
+    return says_more(
+        row.content,
+        one.candidate.content,
+        value=value_words(one.candidate.value),
+        subject=row.subject,
+        predicate=row.predicate,
+    )
 
 
 def _affirms(row: FactRow, said_at: int) -> bool:

@@ -29,7 +29,7 @@ from scrubjay.memory.gate.checking import (
 )
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts
-from scrubjay.memory.gate.new_facts import stands_alone
+from scrubjay.memory.gate.new_facts import UNFELT, stands_alone
 from scrubjay.memory.gate.policies import policy_of, window_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
 from scrubjay.memory.gate.proposal import Proposal
@@ -163,6 +163,8 @@ class Gate:
         for outcome in outcomes:
             if not outcome:
                 _log.warning("a %s was rejected: %s", outcome.kind, outcome.reason)
+            elif outcome.reason in UNFELT.values():
+                _log.warning("fact %r %s", outcome.id, outcome.reason)
         return outcomes
 
     def add(

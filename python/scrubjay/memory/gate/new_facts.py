@@ -14,7 +14,13 @@ from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["new_row", "outcome_of", "stands_alone"]
+__all__ = ["UNFELT", "new_row", "outcome_of", "stands_alone"]
+
+UNFELT = {
+    "ends": "ends nothing that is known: it names no value of its slot",
+    "corrects": "corrects nothing that is known: it names no value of its slot",
+}
+"""Relation -> why a statement that was written touched no other one; what it says is kept."""
 
 
 def stands_alone(one: Proposal) -> bool:
@@ -70,11 +76,25 @@ def new_row(change: Change, one: Proposal, scope: Scope) -> FactRow:
     )
 
 
-def outcome_of(row: FactRow, superseded: str | None, now: int) -> Outcome:
-    """Return what became of a proposal whose row was written, and believed."""
+def outcome_of(
+    row: FactRow, superseded: str | None, now: int, *, is_felt: bool = False, extended: str | None = None
+) -> Outcome:
+    """Return what became of a proposal whose row was written, and believed.
+
+    Args:
+        row: of it.
+        superseded: the id of the record that it took the place of.
+        now: in microseconds since 1970.
+        is_felt: whether it changed when any other fact holds.
+        extended: the id of a record of its value of which it says more.
+    """
     in_force = is_in_force(row, now)
+    if superseded is None and not is_felt and row.relation in UNFELT:
+        return Outcome("written", "fact", row.id, UNFELT[row.relation], active=in_force)
     if superseded is not None:
         reason = "ends what was known" if row.relation == "ends" else "contradicts what was known"
+        if superseded == extended:
+            reason = "says more than what was known"
         return Outcome("superseded", "fact", row.id, reason, superseded, active=in_force)
     return Outcome("written", "fact", row.id, "" if in_force else _not_yet(row, now), active=in_force)
 

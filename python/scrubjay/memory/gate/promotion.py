@@ -59,7 +59,8 @@ class Promotion:
         others = [one for one in slot if one.id != row.id]
         rivals = [one for one in others if one.status != "provisional"]
         if row.relation is None or (row.single is None and hasattr(self._context.judge, "is_single")):
-            single = int(self._context.is_single(row.predicate, row.content))
+            is_single = self._context.is_single(row.predicate, row.content)
+            single = None if is_single is None else int(is_single)
             row = row._replace(
                 relation=row.relation or "asserts", single=single, said_at=row.said_at or row.created_at
             )

@@ -67,8 +67,12 @@ class Slots:
         topics: Sequence[bytes],
         contradicted: Contradicted,
         by: str | None,
-    ) -> tuple[FactRow, str | None]:
-        """Insert a fact and let its slot be projected; return it, and the id of the first that it ended."""
+    ) -> tuple[FactRow, str | None, bool]:
+        """Insert a fact and let its slot be projected.
+
+        Returns:
+            It, the id of the first that it ended, and whether it changed when any other one holds.
+        """
         connection, names = change.connection, (row.tenant, row.user, row.agent)
         if not topics or _stands_alone(connection, row, topics):
             rivals: list[FactRow] = []
@@ -79,11 +83,12 @@ class Slots:
             row = row._replace(replaces=encoded_ids(ids), recorded_at=next_recorded(change, rivals))
         held = projected(connection, [*rivals, row], self._context.is_single)
         row = with_held(row, held[row.id], change.now)
+        is_felt = any(one.by == row.id for id, one in held.items() if id != row.id)
         ended = self.settle(change, rivals, held, row.id, by)
         insert(connection, "memory_fact", row)
         log_written(change, row)
         ended += self.replace_elsewhere(change, row, {rival.id for rival in rivals}, by)
-        return row, ended[0] if ended else None
+        return row, ended[0] if ended else None, is_felt or bool(ended)
 
     def alone(self, change: Change, row: FactRow) -> FactRow:
         """Return a new fact that no other one concerns, with when it holds."""

@@ -19,6 +19,7 @@ from scrubjay.memory.ledger.making import as_moment
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.model.wording import changes_meaning
 from scrubjay.memory.read.lookup import Lookup
 
 __all__ = ["Consolidated", "Merger", "consolidate", "merge"]
@@ -163,9 +164,12 @@ def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]
 
 
 def _are_one(one: Fact, other: Fact) -> bool:
-    """Whether two facts may be one: no number, value, time or expiry of theirs tells them apart."""
+    """Whether two facts may be one: no number, value, time or expiry of theirs tells them apart, no word that denies or
+    limits, no content word that only one of them has in the place of another, and no order of these."""
     same = (one.value, one.valid_until, one.expires_at) == (other.value, other.valid_until, other.expires_at)
-    return same and _numbers(one.content) == _numbers(other.content)
+    if not same or _numbers(one.content) != _numbers(other.content):
+        return False
+    return not changes_meaning(one.content, other.content)
 
 
 def _numbers(text: str) -> set[str]:

@@ -8,12 +8,14 @@ whole or not at all, even if several processes try or one of them is killed.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
+from scrubjay.errors import RetrievalError
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.intake.extractors import (
@@ -30,14 +32,20 @@ from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import place_in_run
 from scrubjay.memory.ledger.drafts import check_run_id
 from scrubjay.memory.ledger.rows import FactRow, belongs_to, kind_of, rows_where
+from scrubjay.memory.ledger.statements import detail_in
 from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
+from scrubjay.memory.model.cardinality import canonical
+from scrubjay.memory.model.content import normalised, value_words
 from scrubjay.memory.model.decoding import decoded, json_of
+from scrubjay.memory.model.named import Named, ended
 from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.sqlite.connections import translated
 
 __all__ = ["Distilled", "DistilledOne", "distil"]
+
+_log = logging.getLogger("scrubjay.memory")
 
 
 class DistilledOne(NamedTuple):
@@ -82,6 +90,7 @@ def distil(
     Raises:
         KeyError: this scope has no such run.
         TypeError, ValueError: a bad argument, or an extractor that returned something else than candidates.
+        RetrievalError: every item of the extractor's answer was malformed; nothing was written.
         Exception: whatever the extractor raises; nothing was written.
     """
     check_run_id(run_id)
@@ -98,6 +107,15 @@ def distil(
     through = events[-1].seq
     transcript = stabilise(run_id, events, after=last, languages=languages)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
+    if extraction.n_malformed:
+        _log.warning(
+            "run %r: %d items of the extractor's answer are malformed", run_id, extraction.n_malformed
+        )
+        if not extraction.found and not extraction.retracted:
+            raise RetrievalError(
+                f"extractor: all {extraction.n_malformed} items of its answer for run {run_id!r} are malformed; nothing"
+                " was written, and it can be asked again"
+            )
     found = _still_held(context, slots, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
     taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
@@ -135,22 +153,61 @@ def distil(
 def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction) -> list[Found]:
     """Leave out what is retracted later in the same run; let what earlier runs left end, as something known."""
 
-    def undone(one: Found) -> bool:
-        about = (getattr(one.candidate, "subject", None), getattr(one.candidate, "predicate", None))
-        return any(
-            about == (gone.subject, gone.predicate) and not _before(gone, one)
-            for gone in extraction.retracted
-        )
-
-    found = [one for one in extraction.found if not undone(one)]
+    found = list(extraction.found)
     for gone in extraction.retracted:
-        ended = _in_force(context, slots, scope, gone)
-        if ended:
-            said = gone.content or "No longer so: " + " ".join(row.text for row in ended)
-            ids = [row.id for row in ended]
-            ends = FactCandidate(said, gone.subject, gone.predicate, relation="ends", replaces=ids)
+        here = [one for one in found if _is_about(one.candidate, gone) and not _before(gone, one)]
+        undone = [here[place] for place in _ended(gone, [_named(context, one.candidate) for one in here])]
+        found = [one for one in found if not any(one is other for other in undone)]
+        known = _in_force(context, slots, scope, gone)
+        places = _ended(gone, [_named_row(context, row) for row in known])
+        if known and (places or not undone):  # what names nothing is kept as what was said
+            rows = [known[place] for place in places]
+            said = gone.content or "No longer so: " + " ".join(row.text for row in rows)
+            ends = FactCandidate(
+                said,
+                gone.subject,
+                gone.predicate,
+                value=gone.value,
+                relation="ends",
+                replaces=[row.id for row in rows],
+            )
             found.append(Found(ends, gone.seq))
     return found
+
+
+def _ended(gone: Retraction, known: Sequence[Named]) -> list[int]:
+    """The places of those of its slot that a retraction ends: all, if it says no more."""
+    if not gone.content and gone.value is None:
+        return list(range(len(known)))
+    words = "" if gone.value is None else value_words(gone.value)
+    given = gone.value if isinstance(gone.value, str) else words
+    return ended(Named(gone.content, words, given, None, gone.subject, gone.predicate), known)
+
+
+def _is_about(candidate: Candidate, gone: Retraction) -> bool:
+    if not isinstance(candidate, FactCandidate) or candidate.relation == "ends":
+        return False
+    return all(
+        normalised(name) == normalised(other)
+        for name, other in (
+            (candidate.subject, gone.subject),
+            (canonical(candidate.predicate), canonical(gone.predicate)),
+        )
+    )
+
+
+def _named(context: MemoryContext, one: Any) -> Named:
+    words = normalised(one.content) if one.value is None else value_words(one.value)
+    given = one.value if isinstance(one.value, str) else "" if one.value is None else words
+    kept = context.cardinality(one)
+    return Named(one.content, words, given, None if kept is None else bool(kept), one.subject, one.predicate)
+
+
+def _named_row(context: MemoryContext, row: FactRow) -> Named:
+    single = None if row.single is None else bool(row.single)
+    value = detail_in(row).get("value")
+    candidate = FactCandidate(row.content, row.subject, row.predicate, value=value, single=single)
+    return _named(context, candidate)
 
 
 def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retraction) -> list[FactRow]:

@@ -23,6 +23,7 @@ from scrubjay.memory.model.projection import RELATIONS
 from scrubjay.retrieval.rewriting import json_of_answer
 
 __all__ = [
+    "CONFIDENCE",
     "PROMPT",
     "AnyExtractor",
     "Extraction",
@@ -34,6 +35,8 @@ __all__ = [
     "name_of",
 ]
 
+CONFIDENCE = 1.0
+"""Of a fact or preference for which a model states none: as of a candidate without one."""
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
 _NO_DAY = ("", "null", "none", "unknown")
 
@@ -51,13 +54,15 @@ class Retraction:
     """What was said to hold no longer, without saying what holds instead: facts of this subject and predicate end.
 
     They end when it was said: they were true before. `content` says it in a sentence ("Jane left Acme"), which history
-    and :meth:`Memory.why` show.
+    and :meth:`Memory.why` show. With a `value`, or if the content names some of several ("Jane is not allergic to nuts
+    any more"), only those that it names end (:func:`scrubjay.memory.model.named.ended`); without both, all.
     """
 
     subject: str
     predicate: str
     seq: int | None = None
     content: str = ""
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -141,14 +146,14 @@ object with
 "facts": a list of {"content": one sentence, "subject": whom or what it is about, "predicate": one or two words for \
 what it says of the subject, the same words whenever a later fact would replace it, "single": true if that has one \
 value at a time (where somebody lives), false if several hold at once (allergies), "value": what it says of the \
-subject in a word or two, "relation": "asserts", "corrects" if what was said before was never so, or "plans" for what \
-is to come, "valid_from" and "valid_until": the dates (YYYY-MM-DD, YYYY-MM or YYYY) from which and until before which \
-it is so, or null where the line's own date is meant, "entities": the names in it, "confidence": 0 to 1, "line": \
-number},
+subject in a word or two, "relation": "asserts", "ends" if that holds no longer, "corrects" if what was said before \
+was never so, or "plans" for what is to come, "valid_from" and "valid_until": the dates (YYYY-MM-DD, YYYY-MM or YYYY) \
+from which and until before which it is so, or null where the line's own date is meant, "entities": the names in it, \
+"confidence": 0 to 1, "line": number},
 "preferences": a list of {"key": a short name, "text": the wish as one sentence, "stated": true if said outright, \
 "confidence": 0 to 1, "line": number},
-"retracted": a list of {"content": one sentence, "subject", "predicate", "line"} of what holds no longer, if nothing \
-is said to hold instead,
+"retracted": a list of {"content": one sentence, "subject", "predicate", "value": what ended, in the words in which it \
+was noted, "line"} of what holds no longer, if nothing is said to hold instead,
 "episode": null, or, if a task was completed, {"summary": one or two sentences, "task_type": one word, "outcome": \
 one sentence, "steps": list of the key steps, "artifacts": list of what was made}.
 Before: {context}
@@ -227,7 +232,8 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     """Read a model's JSON; what is not as it should be is left out and counted.
 
     Beside the shape that :data:`PROMPT` asks for, the common ones of other projects are understood: `facts` or
-    `memories` that are all texts, and `memories` that say `memory` or `text` instead of `content`.
+    `memories` that are texts, objects, or both, and such that say `memory` or `text` instead of `content`. A fact
+    without subject and predicate is in no slot; one without a confidence has :data:`CONFIDENCE`.
 
     >>> read_answer({"memories": ["Jane sails"]}) == read_answer({"memories": [{"memory": "Jane sails"}]})
     True
@@ -245,15 +251,11 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
             except (TypeError, ValueError, KeyError, AttributeError):
                 n_malformed += 1
 
-    facts = said.get("facts")
-    if isinstance(facts, list) and facts and all(isinstance(item, str) for item in facts):
-        each("facts", lambda item: found.append(Found(_stated({"text": item}))))
-    else:
-        each("facts", lambda item: found.append(Found(_fact(item), _line(item))))
-    each(
-        "memories",
-        lambda item: found.append(Found(_stated(item), None if isinstance(item, str) else _line(item))),
-    )
+    for name in ("facts", "memories"):
+        each(
+            name,
+            lambda item: found.append(Found(_stated(item), None if isinstance(item, str) else _line(item))),
+        )
     each("preferences", lambda item: found.append(Found(_preference(item), _line(item))))
     each(
         "retracted",
@@ -263,6 +265,7 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
                 _text(item, "predicate"),
                 _line(item),
                 _text(item, "content") if item.get("content") else "",
+                _value(item),
             )
         ),
     )
@@ -290,11 +293,11 @@ def _fact(item: Mapping[str, Any]) -> FactCandidate:
 
 
 def _stated(item: Any) -> FactCandidate:
-    """A fact of another project's shape, whose model was asked for no more than a sentence."""
+    """A fact, perhaps of another project's shape, whose model was asked for no more than a sentence."""
     given: Mapping[str, Any] = {"text": item} if isinstance(item, str) else item
     name = next((name for name in ("content", "memory", "text") if given.get(name)), "content")
     said = {key: value for key, value in given.items() if key in _OF_A_FACT and value is not None}
-    made = _fact({"subject": "-", "predicate": "-", "confidence": 1.0, **said, "content": _text(given, name)})
+    made = _fact({"subject": "-", "predicate": "-", **said, "content": _text(given, name)})
     has_slot = "subject" in said and "predicate" in said
     return made if has_slot else replace(made, subject="", predicate="")
 
@@ -337,7 +340,9 @@ def _texts(value: Any) -> Sequence[str]:
 
 
 def _confidence(item: Mapping[str, Any]) -> float:
-    value = item["confidence"]
+    value = item.get("confidence")
+    if value is None:
+        return CONFIDENCE
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise ValueError("confidence")
     return float(value)

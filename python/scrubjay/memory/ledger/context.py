@@ -167,17 +167,20 @@ class MemoryContext:
         vectors, marks = self.backend.embed_or_mark(texts, [None] * len(texts))
         return [Embedded(vector, mark is not None) for vector, mark in zip(vectors, marks, strict=True)]
 
-    def is_single(self, predicate: str, content: str) -> bool:
-        """Whether a predicate has one value at a time, if the judge knows."""
+    def is_single(self, predicate: str, content: str) -> bool | None:
+        """Whether a predicate has one value at a time, if the judge knows; None: one of a kind."""
         ask = getattr(self.judge, "is_single", None)
-        return bool(ask is not None and ask(FactCandidate(content, "", predicate)))
+        single = False if ask is None else ask(FactCandidate(content, "", predicate))
+        return None if single is None else bool(single)
 
     def cardinality(self, candidate: FactCandidate) -> int | None:
-        """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several, None: nobody knows."""
+        """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several; None: it depends on the
+        other statement, which the judge or the projection compares."""
         if candidate.single is not None:
             return int(candidate.single)
         ask = getattr(self.judge, "is_single", None)
-        return None if ask is None else int(bool(ask(candidate)))
+        single = None if ask is None else ask(candidate)
+        return None if single is None else int(bool(single))
 
 
 def checked_scope(scope: Any) -> Scope:

@@ -197,6 +197,10 @@ class Documents:
             self._embedded[row.id] = embedded
         self._rows[row.id] = row
 
+    def embedded_of(self, row: FactRow | EpisodeRow) -> Embedded | None:
+        """Return what the embedder made of a record's text, as its document has it; None if it does not."""
+        return self._known(row, row.text)
+
     def remove(self, row: FactRow | EpisodeRow, reason: str) -> None:
         """Delete the documents of a record."""
         self._rows.pop(row.id, None)

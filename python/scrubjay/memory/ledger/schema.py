@@ -357,6 +357,8 @@ def erasing(connection: sqlite3.Connection) -> Iterator[None]:
     if not sealing.is_file(connection):  # where no trigger forbids it
         yield
         return
-    connection.execute("INSERT OR IGNORE INTO memory_meta VALUES ('erasing', 1)")
+    outer = connection.execute("INSERT OR IGNORE INTO memory_meta VALUES ('erasing', 1)").rowcount == 0
     yield
+    if outer:  # which goes on
+        return
     connection.execute("DELETE FROM memory_meta WHERE name = 'erasing'")

@@ -42,8 +42,9 @@ __all__ = [
     "withdrawn_at",
 ]
 
-IsSingle = Callable[[str, str], bool]
-"""Whether a predicate has one value at a time, by it and the content; asked about rows that do not say it."""
+IsSingle = Callable[[str, str], bool | None]
+"""Whether a predicate has one value at a time (None: one of a kind), by it and the content; asked about rows that do
+not say it."""
 
 
 # ---------------------------------------------------------------------- columns
@@ -152,12 +153,14 @@ def has_documents(row: FactRow) -> bool:
 
 def statement_of(row: FactRow, is_single: IsSingle, *, is_alone: bool = False) -> Statement:
     """Return a fact as the projection sees it; of one that is alone in its slot without a value to compare."""
-    relation, words = row.relation or "asserts", ""
+    relation, words, given = row.relation or "asserts", "", ""
     if not is_alone:
         value = detail_in(row).get("value")
-        words = (
-            value_words(value) if value is not None else "" if relation == "ends" else normalised(row.content)
-        )
+        if value is not None:
+            words = value_words(value)
+            given = value if isinstance(value, str) else words
+        elif relation != "ends":
+            words = normalised(row.content)
     said_at = row.created_at if row.said_at is None else row.said_at
     until, withdrawn_at = row.valid_until, row.withdrawn_at
     if row.expires_at is not None and (until is None or row.expires_at < until):
@@ -169,7 +172,7 @@ def statement_of(row: FactRow, is_single: IsSingle, *, is_alone: bool = False) -
         text=row.content,
         relation=relation,
         value=words,
-        single=is_single(row.predicate, row.content) if row.single is None else bool(row.single),
+        single=_single(row, is_single),
         said_at=said_at,
         recorded_at=row.created_at if row.recorded_at is None else row.recorded_at,
         valid_from=row.valid_from,
@@ -177,7 +180,17 @@ def statement_of(row: FactRow, is_single: IsSingle, *, is_alone: bool = False) -
         affirmed=affirmed_of(row),
         replaces=ids_of(row, "replaces"),
         withdrawn_at=withdrawn_at,
+        subject=row.subject,
+        predicate=row.predicate,
+        given=given,
     )
+
+
+def _single(row: FactRow, is_single: IsSingle) -> bool | None:
+    if row.single is not None:
+        return bool(row.single)
+    single = is_single(row.predicate, row.content)
+    return None if single is None else bool(single)
 
 
 def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:

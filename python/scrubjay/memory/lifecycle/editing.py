@@ -1,4 +1,8 @@
-"""Changing a record in place, and its documents with it."""
+"""Changing a record under its id, and its documents with it.
+
+What a fact said before stays for those who ask what was known (:mod:`scrubjay.memory.ledger.versions`). Episodes and
+preferences are rewritten.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,7 @@ from scrubjay.memory.ledger.rows import (
 )
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import detail_in, facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.ledger.versions import is_edited, keep_version
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
 from scrubjay.memory.model.decoding import moment_of
 from scrubjay.memory.model.records import Record
@@ -77,8 +82,11 @@ _CHANGEABLE = {
 }
 
 
+_TOLD = ("topic", "value_hash", "valid_from", "valid_until", "single")
+
+
 class Editing:
-    """Changes facts, episodes and preferences in place.
+    """Changes facts, episodes and preferences, which keep their ids.
 
     Args:
         context: of the memory.
@@ -90,7 +98,11 @@ class Editing:
         self._slots = slots
 
     def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
-        """Change a fact, episode or preference in place; its previous text is deleted and no longer searchable.
+        """Change a fact, episode or preference, which keeps its id.
+
+        Of a fact this is a correction: what it says now is so for all of its time (`as_of`), and what it said stays
+        what was known before (`known_at`, :meth:`history`), until the fact is deleted or forgotten; to let a text
+        itself go, `delete` it or `forget`. Of an episode or preference the previous text is deleted.
 
         Args:
             id: of a record in force that belongs to `scope` (what is shared with others can only be changed by
@@ -136,6 +148,9 @@ class Editing:
             check_hold(change.connection, scope_in(held), within=False)
             fresh = self._rewrite(change, held, candidate, until, metadata)
             if isinstance(fresh, (FactRow, EpisodeRow)) and isinstance(held, (FactRow, EpisodeRow)):
+                if isinstance(fresh, FactRow) and isinstance(held, FactRow) and is_edited(held, fresh):
+                    assert fresh.recorded_at is not None
+                    keep_version(change, held, fresh.recorded_at)
                 documents_in(change).put(fresh, embedded, before=held)
             if isinstance(fresh, FactRow) and isinstance(held, FactRow):
                 self._slots.project_slot_of(change, held, by)
@@ -220,10 +235,8 @@ class Editing:
                 relation=candidate.relation,
                 said_at=row.created_at if row.said_at is None else row.said_at,
             )
-            if (candidate.content, values["topic"], values["value_hash"]) != (
-                row.content,
-                row.topic,
-                row.value_hash,
+            if is_edited(
+                row, row._replace(content=candidate.content, **{name: values[name] for name in _TOLD})
             ):
                 topics = [values["topic"]] if values["topic"] else []
                 rivals = (

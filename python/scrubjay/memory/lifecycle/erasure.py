@@ -34,6 +34,7 @@ from scrubjay.memory.ledger.rows import (
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import is_file, release
 from scrubjay.memory.ledger.trace import erase_traces
+from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
@@ -118,6 +119,7 @@ class Erasure:
                 )
             remove_documents(change, row, reason)
             if isinstance(row, FactRow):
+                delete_versions(change, row, reason)
                 self._slots.project_slot_of(change, row, by)
                 self._promotion.unshare(change, row.id)
             note_deletion(change, scope_in(row), reason, by, {row.kind: 1})

@@ -29,6 +29,7 @@ from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.ledger.statements import is_in_force
 from scrubjay.memory.ledger.trace import sweep_traces
+from scrubjay.memory.ledger.versions import IS_VERSION, delete_versions
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.together import Change
@@ -69,9 +70,9 @@ class Sweeping:
         """Delete expired records, let facts age, and delete rows that were only kept for :meth:`Memory.why`.
 
         Searches and look-ups leave out what has expired anyway. Revoked records, superseded preferences and rejections
-        are kept for `retention_days`, superseded facts and those whose time is over for `history_days`, traces as long
-        as their class says. One transaction, over PostgreSQL one for each tenant. What is kept of an encrypted tenant
-        whose key cannot be had now stays until it can.
+        are kept for `retention_days`, superseded facts, those whose time is over and what facts said before they were
+        edited for `history_days`, traces as long as their class says. One transaction, over PostgreSQL one for each
+        tenant. What is kept of an encrypted tenant whose key cannot be had now stays until it can.
         """
         with self._context.reading() as connection:
             is_one = is_file(connection)
@@ -135,6 +136,7 @@ class Sweeping:
         log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
         remove_documents(change, row, "expired")
         if row.kind == "fact":
+            delete_versions(change, row, "expired")
             self._promotion.unshare(change, row.id)
         counts = expired.setdefault((row.tenant, row.user, row.agent), {})
         counts[row.kind] = counts.get(row.kind, 0) + 1
@@ -184,12 +186,13 @@ class Sweeping:
         gone = [
             ("preference", "status IN ('superseded', 'revoked') AND updated_at < ?", before),
             ("episode", "status = 'revoked' AND updated_at < ?", before),
-            ("fact", "status = 'revoked' AND updated_at < ?", before),
+            ("fact", f"status = 'revoked' AND NOT {IS_VERSION} AND updated_at < ?", before),
         ]
         if self._context.settings.history_days is not None:
             past = change.now - int(self._context.settings.history_days * _DAY_US)
             gone += [
                 ("fact", "status = 'superseded' AND updated_at < ?", past),
+                ("fact", f"{IS_VERSION} AND updated_at < ?", past),
                 ("fact", "status = 'active' AND valid_until < ?", past),
             ]
         whose, given = _of_tenant(tenant)
@@ -205,6 +208,7 @@ class Sweeping:
                 log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
                 if kind == "fact":
                     remove_documents(change, row, "history")
+                    delete_versions(change, row, "history")
                 n += 1
         table = "memory_rejection"
         spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"

@@ -57,12 +57,14 @@ class FactCandidate:
         expires_at, ttl: from when on it is to be deleted. It holds no longer than that.
         metadata: JSON values for filters, returned with the record.
         single: whether the predicate has one value at a time, so that what begins later takes the place of what is
-            known. None: the judge decides; its default knows "lives in" and the like, and lets all else stand side by
-            side.
-        value: what it says of the slot ("Oslo"), a str or another JSON value. The same value said again, in whatever
-            words, is the same statement.
+            known. None: the judge decides; its default knows "lives in" and the like, compares two statements where
+            words only resemble these ("born in", "appointment"), and lets all else stand side by side.
+        value: what it says of the slot ("Oslo"), a str or another JSON value. The same value said again is the same
+            statement, unless its text says something else ("a son, Ali" and "a son, Karim" both hold); if it says more,
+            it takes the place of what said less.
         relation: "asserts" that it holds; "ends" what was known from its day on ("not allergic any more"); "corrects"
-            what was never so, and takes its place for all of its time; "plans" what will be so from `valid_from` on,
+            what was never so, and takes its place for all of its time. Both touch what they name, by `replaces`, value
+            or words, and nothing else; "plans" what will be so from `valid_from` on,
             and supersedes nothing before.
         valid_from, valid_until: when it is so (datetime, ISO 8601, seconds since 1970). By default from when it was
             said on, for good. A fact of the past goes to its place in the past and supersedes nothing that begins
@@ -198,7 +200,8 @@ class Outcome:
         status: "written", "deduplicated", "superseded" (written, in the place of another) or "rejected".
         kind: "policy", "preference", "fact" or "episode".
         id: of the record that holds it now; None if it was rejected.
-        reason: why it was rejected or deduplicated, or is not active yet.
+        reason: why it was rejected or deduplicated, or is not active yet; or that an end or a correction, which is
+            written all the same, names nothing that is known.
         superseded: id of the record that it took the place of, or None.
         active: whether the record is in force now; a provisional one is not.
     """

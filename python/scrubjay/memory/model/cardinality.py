@@ -1,143 +1,209 @@
 """Which predicates have one value at a time, by their words; asked where neither candidate nor caller says it.
 
-By default values accumulate: a second allergy does not end the first. A predicate is single
-if its words are listed here, or in the judge's own list, unless the statement's words say that it adds to what is known
-("also", "at weekends") or that it is one of several.
+By default values accumulate: a second allergy does not end the first. Of a predicate the words tell one of three
+things:
+
+- One value at a time: it is listed in :data:`SINGLE` ("lives in", "wohnt in"), singles one out ("current project",
+  "Lieblingsverein"), or ends with a measure of one thing ("insulin dose", "private phone number").
+- One value of a kind (:data:`OF_A_KIND`, :data:`ON_CHANGE`): the words only resemble such a predicate. "Born in 1990"
+  does not contradict "born in Aleppo", nor one appointment another one. Each two of its statements are compared
+  (:mod:`scrubjay.memory.model.kinds`).
+- All else: several values at once. A statement whose words say that it adds to what is known ("also", "at weekends",
+  "has a second"), or that it speaks of the past ("as a child"), contradicts nothing whatever its predicate.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.predicates import OF_A_KIND, ON_CHANGE, SEVERAL, SINGLE, SYNONYMS
 
-__all__ = ["SEVERAL", "SINGLE", "SYNONYMS", "canonical", "is_single", "words_of"]
+__all__ = [
+    "OF_A_KIND",
+    "ON_CHANGE",
+    "SEVERAL",
+    "SINGLE",
+    "SYNONYMS",
+    "canonical",
+    "is_single",
+    "says_besides",
+    "synonyms_of",
+    "words_of",
+]
 
-SINGLE = frozenset(
-    """
-    age; years old; birthday; date of birth; born on; born in; birthplace; height; weight; blood type; gender; pronouns
-    name; is called; full name; first name; last name; surname; nickname; maiden name; username; user name; handle
-    lives in; lives at; lives; live in; living in; resides in; residence; home; home town; hometown; home city
-    home address; city; country; location; based in; is based in; moved to; located in; address; postal address
-    postcode; zip code; timezone; time zone; currently in; staying in; stays in; stay; stays at; current location
-    works at; works for; work at; employer; is employed by; employed by; company; workplace; joined; works as; work as
-    job; job title; title; role; position; occupation; profession; is a; department; team; office; desk; salary
-    manager; boss; reports to; is managed by; supervisor; lead; team lead
-    marital status; relationship status; is married to; married to; married; engaged to; spouse; husband; wife; partner
-    car; drives; drives a; vehicle; main car; phone; phone number; mobile; mobile number; telephone; email
-    email address; e-mail; mail; website; homepage
-    diet; is on a diet; eats; doctor; general practitioner; physician; dentist; therapist; lawyer; landlord; accountant
-    bank; insurer; insurance; health insurance; school; university; studies at; major; gym
-    plan; current plan; pricing plan; tier; subscription plan; subscription tier; status; state; current status; mood
-    flight; departure; departs at; leaves at; arrival; arrives at; appointment; deadline; due date; due; meeting time
-    reply language; preferred language; interface language; native language; mother tongue; default language; locale
-    currency; theme; editor; operating system; browser; shell; favourite colour; favorite color
-    office hours; opening hours; hours; refund limit; refund rule; limit; budget; price; support mail; support address
-    support email; contact; version; current version; database region; region; owner; ceo; head office; headquarters
-    alcohol; smokes; drinks; smoking; drinking; religion; party; nationality; citizenship
-    default model; model; provider; password policy; rate limit; quota; wifi password; pin; travel class; train class
-    """.replace("\n", ";").split(";")
-)
-"""Predicates with one value at a time; spaces around are not part of them."""
-
-SEVERAL = frozenset(
-    """
-    likes; dislikes; loves; hates; enjoys; wants; owns; has; has a; knows; speaks; language; languages; visited; met
-    allergy; allergic to; is allergic to; hobby; hobbies; pet; pets; child; children; sibling; brother; sister; friend
-    colleague; instrument; plays; subscription; subscribes to; subscribed to; skill; skills; trip; travelled to; goal
-    read; watched; bought; condition; medication; takes; food no; does not eat; avoids; cannot eat; interest; interests
-    """.replace("\n", ";").split(";")
-)
-"""Predicates with several values at once, though a word in them is listed as single."""
-
-SYNONYMS = """
-    lives in; live in; living in; lives at; lives; resides in; residence; home city; moved to; is based in; based in
-    works at; works for; work at; employer; is employed by; employed by; employed at; workplace; joined
-    works as; work as; job; job title; occupation; profession; position
-    is married to; married to; spouse; husband; wife
-    marital status; relationship status
-    age; years old; is aged
-    birthday; date of birth; born on
-    birthplace; born in; place of birth
-    phone; phone number; telephone; telephone number
-    mobile; mobile number; mobile phone; cell phone
-    email; e-mail; email address; e-mail address
-    manager; boss; reports to; is managed by; supervisor
-    plan; current plan; subscription plan; pricing plan
-    allergic to; is allergic to; allergy; allergies; has allergy
-    hobby; hobbies
-    pet; pets; has pet
-    child; children; has child
-    speaks; language; languages; speaks language
-    car; drives; drives a; vehicle; main car
-    name; is called; full name
-    timezone; time zone
-    diet; is on a diet
-    deadline; due date; due
-"""
-"""Predicates that say the same, a line each; the first of a line is the usual name."""
 
 _ONE_OF = frozenset(
-    "limit hours phone mail email address number status title manager doctor dentist age deadline price version region"
-    " owner plan size quota timezone birthday password temperature salary rent model capacity window".split()
+    """
+    limit hours mail email number status title manager dentist age price version region owner size quota timezone
+    birthday password temperature salary rent capacity window dose dosage weight height host hostname port url
+    endpoint laptop workstation time code pin fee balance speed rate threshold shift phone address desk seat room
+    floor dosis gewicht uhrzeit poids horaire hora ora
+    """.split()
 )
-"""Last words that make a predicate single whatever stands before them: "private phone", "refund limit"."""
+"""Last words that make a predicate single that has words before it: "private phone", "refund limit", "enalapril
+dose".
+"""
+_SINGLED_OUT = frozenset(
+    """
+    current favourite favorite primary default preferred main usual principal aktuell aktuelle aktueller aktuelles
+    derzeitige derzeitiger derzeitiges bevorzugte bevorzugter bevorzugtes actuel actuelle favori favorite préféré
+    préférée principale actual favorito favorita preferido preferida attuale preferito preferita predefinito
+    predefinita atual predeterminado predeterminada padrão huidig huidige favoriete standaard
+    """.split()
+)
+"""Words that single one value out: "current project", "plat préféré"."""
+_SINGLING = ("lieblings", "haupt", "standard", "lievelings", "voorkeurs", "hoofd")
+"""Beginnings of words that do so: "Lieblingsverein"."""
 _BESIDES = frozenset(
-    "also too additionally besides another either second weekends weekdays weekend sometimes occasionally part-time "
-    "mornings evenings auch ausserdem außerdem zudem aussi également también también además".split()
+    """
+    also too additionally besides another either second weekends weekdays weekend sometimes occasionally part-time
+    mornings evenings secondly auch ausserdem außerdem zudem manchmal zweite zweiten zweites aussi également parfois
+    deuxième seconde también además otro otra segundo segunda anche inoltre altro altra secondo também outro outra
+    ook bovendien tweede soms
+    """.split()
 )
 """Words with which a statement says that it adds to what is known."""
-
-
-def words_of(predicate: str) -> str:
-    """Return a predicate as the lists have it.
-
-    >>> words_of("Lives_In"), words_of("is-married-to")
-    ('lives in', 'is married to')
+_DAYS = frozenset(
     """
-    return " ".join(normalised(predicate).replace("_", " ").replace("-", " ").split())
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays montags dienstags mittwochs donnerstags freitags
+    samstags sonntags
+    """.split()
+)
+"""Words that do so too, but of what is about times ("retro time")."""
+_PAST = re.compile(
+    r"\b(?:as (?:a|an) (?:child|kid|boy|girl|teen\w*|student|baby|toddler)|(?:years?|months?|decades?) ago|used to|"
+    r"formerly|previously|originally|back in|when (?:i|he|she|they|we) (?:was|were)|als kind|früher|damals|"
+    r"vor \w+ jahren|enfant|autrefois|"
+    r"auparavant|de niñ[oa]|antes|hace \w+ años|da bambin[oa]|una volta|\w+ anni fa|em criança|há \w+ anos|vroeger|"
+    r"\w+ jaar geleden|(?<!since )(?<!since the year )(?:in|during) (?:19|20)\d\d)\b"
+)
+"""How a statement says, without dates of its own, that it speaks of the past."""
+_CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ0-9])(?=[A-ZÀ-ÖØ-Þ])")
+_NOW = frozenset(
+    """
+    now currently presently momentan derzeit jetzt actuellement maintenant ahora actualmente adesso ora agora nu
+    """.split()
+)
+
+
+@lru_cache(maxsize=4096)  # slots are few words
+def words_of(predicate: str) -> str:
+    """Return a predicate as the lists have it: in words, without "now".
+
+    >>> words_of("Lives_In"), words_of("is-married-to"), words_of("livesIn"), words_of("now lives in")
+    ('lives in', 'is married to', 'lives in', 'lives in')
+    """
+    words = normalised(_CAMEL.sub(" ", predicate)).replace("_", " ").replace("-", " ").split()
+    return " ".join([word for word in words if word not in _NOW] or words)
 
 
 def is_single(
-    predicate: str, content: str = "", *, single: Collection[str] = (), several: Collection[str] = ()
-) -> bool:
+    predicate: str,
+    content: str = "",
+    *,
+    single: Collection[str] = (),
+    several: Collection[str] = (),
+    is_dated: bool = False,
+) -> bool | None:
     """Whether a predicate holds one value at a time, as far as its words and those of the statement tell.
 
     Args:
         predicate: of the statement.
         content: its text.
         single, several: predicates of the caller's, as :func:`words_of` has them; they go before the lists here.
+        is_dated: whether it says by dates when it holds, so that its words need not tell whether that is past.
 
-    >>> is_single("lives in"), is_single("allergic to"), is_single("private phone"), is_single("reply language")
+    Returns:
+        None if it holds one value of a kind: it depends on the other statement.
+
+    >>> is_single("lives in"), is_single("allergic to"), is_single("private phone"), is_single("current project")
     (True, False, True, True)
-    >>> is_single("works at", "She also works at the school")
-    False
+    >>> is_single("works at", "She also works at the school"), is_single("moved to", "She moved to Ghent as a child")
+    (False, False)
+    >>> is_single("born in") is None
+    True
     """
     said = words_of(predicate)
     if said in several or not said:
         return False
     if said in single:
         return True
-    if _BESIDES.intersection(normalised(content).replace(",", " ").replace(".", " ").split()):
+    ruled = _ruled(said)
+    if ruled is False:
         return False
-    if said in _SEVERAL:
+    text = normalised(content)
+    words = _spoken(text)
+    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and said.split()[-1] not in _ONE_OF):
         return False
-    return said in _SINGLE or said.split()[-1] in _ONE_OF
+    return False if not is_dated and _PAST.search(text) else ruled
+
+
+def says_besides(content: str) -> bool:
+    """Whether a statement says that it adds to what is known.
+
+    >>> says_besides("Jane has a second dog"), says_besides("Jane has a dog")
+    (True, False)
+    """
+    return not _BESIDES.isdisjoint(_spoken(normalised(content)))
+
+
+def _spoken(text: str) -> list[str]:
+    return text.replace(",", " ").replace(".", " ").replace(";", " ").split()
+
+
+@lru_cache(maxsize=4096)
+def _ruled(said: str) -> bool | None:
+    """What the words of a predicate say by themselves."""
+    for name in dict.fromkeys((said, _bare(said))):
+        if name in _SEVERAL:
+            return False
+        if name in _MAYBE:
+            return None
+        if name in _SINGLE:
+            return True
+    words = said.split()
+    last = words[-1]
+    if any(word in _SINGLED_OUT or (word.startswith(_SINGLING) and word not in _SINGLING) for word in words):
+        is_plural = last.endswith("s") and not last.endswith(("ss", "us", "is", "as", "os"))
+        return not is_plural or last in _ONE_OF
+    return len(words) > 1 and last in _ONE_OF and words[0] not in ("free", "spare", "all", "former", "any")
+
+
+def _bare(said: str) -> str:
+    """A predicate without the verb that carries it: "is living in", "has employer"."""
+    first, _, rest = said.partition(" ")
+    return rest if rest and first in ("is", "are", "has", "have", "am", "s", "was") else said
 
 
 def canonical(predicate: str) -> str:
     """Return the usual name of a predicate, under which its statements stand in one slot.
 
-    >>> canonical("Resides_in"), canonical("employer"), canonical("favourite bird")
-    ('lives in', 'works at', 'favourite bird')
+    >>> canonical("Resides_in"), canonical("employer"), canonical("now wohnt in"), canonical("favourite bird")
+    ('lives in', 'works at', 'lives in', 'favourite bird')
     """
     said = words_of(predicate)
-    return _USUAL.get(said, said)
+    return _USUAL.get(said) or _USUAL.get(_bare(said), said)
+
+
+def synonyms_of(predicate: str) -> str:
+    """Return all words that say what a predicate says.
+
+    >>> synonyms_of("hobby"), synonyms_of("favourite bird")
+    ('hobby hobbies', 'favourite bird')
+    """
+    usual = canonical(predicate)
+    return _ALIKE.get(usual, usual)
 
 
 _USUAL: dict[str, str] = {}
-for _line in SYNONYMS.strip().splitlines():
-    _names = [words_of(one) for one in _line.split(";")]
+_ALIKE: dict[str, str] = {}
+for _group in SYNONYMS:
+    _names = [words_of(one) for one in _group]
     _USUAL.update((name, _names[0]) for name in _names)
-_SINGLE = frozenset(words_of(one) for one in SINGLE if one.strip())
-_SEVERAL = frozenset(words_of(one) for one in SEVERAL if one.strip())
+    _ALIKE[_names[0]] = " ".join(_names)
+_SINGLE = frozenset(words_of(one) for one in SINGLE)
+_SEVERAL = frozenset(words_of(one) for one in SEVERAL)
+_MAYBE = frozenset(words_of(one) for one in OF_A_KIND | ON_CHANGE)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from scrubjay import payload
 from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.memory.model.cardinality import is_single, words_of
-from scrubjay.memory.model.content import checked_str, normalised
+from scrubjay.memory.model.content import checked_str, normalised, value_words
+from scrubjay.memory.model.kinds import contradicts
 from scrubjay.memory.model.records import Fact
 
 __all__ = ["DefaultJudge", "Judge"]
@@ -30,8 +32,10 @@ class DefaultJudge:
     """Facts stand beside each other; only where a predicate has one value at a time another content contradicts.
 
     Which predicates have one value is said by the candidate (`single`), or else by the caller's lists, or else by
-    those of :mod:`scrubjay.memory.model.cardinality`: "lives in", "works at", "age" and many more. A statement that
-    says that it adds to what is known ("also", "at weekends") contradicts nothing.
+    those of :mod:`scrubjay.memory.model.cardinality`: "lives in", "works at", "age" and many more. Where words only
+    resemble such a predicate ("born in", "appointment"), the two statements are compared
+    (:mod:`scrubjay.memory.model.kinds`). A statement that says that it adds to what is known ("also", "at weekends"),
+    or, without dates, that it speaks of the past ("as a child"), contradicts nothing.
 
     Args:
         several: predicates that may have several values at once ("likes", "owns"), where nothing contradicts.
@@ -56,12 +60,42 @@ class DefaultJudge:
         if both:
             raise ValueError(f"single: expected other predicates than in several, got {both[0]!r}")
 
-    def is_single(self, candidate: FactCandidate) -> bool:
-        """Whether the candidate's predicate has one value at a time."""
+    def is_single(self, candidate: FactCandidate) -> bool | None:
+        """Whether the candidate's predicate has one value at a time; None: one of a kind."""
         if candidate.single is not None:
             return candidate.single
-        return is_single(candidate.predicate, candidate.content, single=self.single, several=self.several)
+        return is_single(
+            candidate.predicate,
+            candidate.content,
+            single=self.single,
+            several=self.several,
+            is_dated=candidate.valid_from is not None
+            or candidate.valid_until is not None
+            or (candidate.said_at is not None and _names_year(candidate)),
+        )
 
     def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
-        """Whether `known` and `candidate` differ in more than spelling, and the predicate has one value at a time."""
-        return self.is_single(candidate) and normalised(known.content) != normalised(candidate.content)
+        """Whether `known` and `candidate` differ in more than spelling, and cannot both hold."""
+        if normalised(known.content) == normalised(candidate.content):
+            return False
+        single = self.is_single(candidate)
+        if single is not None:
+            return single
+        return contradicts(
+            known.content,
+            candidate.content,
+            candidate.predicate,
+            subject=candidate.subject,
+            known_value=_as_text(known.value),
+            said_value=_as_text(candidate.value),
+        )
+
+
+def _names_year(candidate: FactCandidate) -> bool:
+    """Whether a statement names the year in which it was said, which is no past then."""
+    said_at = payload.to_utc(candidate.said_at, "said_at")
+    return said_at is not None and str(said_at.year) in candidate.content
+
+
+def _as_text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else value_words(value)

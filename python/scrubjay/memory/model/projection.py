@@ -7,10 +7,14 @@ what holds when is computed from all of them, so that the order in which they we
 - A predicate with several values at once (allergies, pets) accumulates: nothing ends anything.
 - Of a predicate with one value at a time (`single`: where a person lives) the statement that begins last holds,
   whenever it was told; what is over gives way to what it had interrupted.
-- `ends` closes earlier statements of its value on its day, and holds itself until its value (of a single value: any)
-  begins anew; `corrects` takes the place of a statement for all of its time; `plans` holds as a plan from the day it
-  was said, and competes with others from its stated day only, without one never.
-- What is said again is one statement: the one that begins first stands for all.
+- Of a predicate that holds one value of a kind (`single` is None) the statements accumulate, but that a later one ends
+  an earlier one that it contradicts by its words (:mod:`scrubjay.memory.model.kinds`).
+- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.named`) on its day, and holds itself
+  until its value (of a single value: any) begins anew; `corrects` takes the place of a statement for all of its time;
+  `plans` holds as a plan from the day it was said, and competes with others from its stated day only, without one
+  never.
+- What is said again is one statement: the one that begins first stands for all. One that says more of the same value
+  takes the place of what said less, while it holds; two that say different things of the same value both hold.
 - An end or a correction that finds no statement changes no other.
 
 `known_at` leaves out what was recorded later: what was believed at a time never changes afterwards.
@@ -22,7 +26,9 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.kinds import contradicts
+from scrubjay.memory.model.named import Named, corrected, ended
+from scrubjay.memory.model.voices import Voices, voices_of, without
 
 __all__ = ["RELATIONS", "Held", "Interval", "Statement", "in_force", "project"]
 
@@ -41,8 +47,8 @@ class Statement(NamedTuple):
     relation: str = "asserts"
     value: str = ""
     """What it says of the slot, normalised: statements with the same value say the same."""
-    single: bool = False
-    """Whether the slot has one value at a time."""
+    single: bool | None = False
+    """Whether the slot has one value at a time; None: one of a kind."""
     said_at: int = 0
     recorded_at: int = 0
     valid_from: int | None = None
@@ -53,6 +59,10 @@ class Statement(NamedTuple):
     """Ids of statements that it contradicts, whatever their values."""
     withdrawn_at: int | None = None
     """When it was revoked, or merged into another."""
+    subject: str = ""
+    predicate: str = ""
+    given: str = ""
+    """Its value as a text as it was given, if it was."""
 
 
 class Held(NamedTuple):
@@ -122,6 +132,7 @@ def project(
     beside = [one for one in beside if not _is_withdrawn(one, known_at)]
     spans.update((one.id, (_begin(one), one.valid_until)) for one in beside)
     _replace([*alive, *beside], alive, spans, plans, closed)
+    _contradict(alive, spans, closed)
     claims = [
         claim
         for one in alive
@@ -129,8 +140,13 @@ def project(
         for claim in _claims(one, spans[one.id], known_at)
     ]
     held = {one.id: Held(by=closed.get(one.id)) for one in told}
-    _accumulate([claim for claim in claims if not claim.statement.single], held, closed)
-    _prevail([claim for claim in claims if claim.statement.single], held, closed)
+    voices = voices_of([claim.statement for claim in sorted(claims, key=lambda claim: claim.order)])
+    _accumulate([claim for claim in claims if not claim.statement.single], held, closed, voices)
+    _prevail([claim for claim in claims if claim.statement.single], held, closed, voices)
+    for less, more in voices.richer:
+        cut = without(held[less].intervals, held[more].intervals)
+        if cut != held[less].intervals:
+            held[less] = Held(cut, more)
     for one in alive:
         if one.relation == "ends":
             held[one.id] = _after_end(one, claims, closed)
@@ -216,7 +232,7 @@ def _spans(alive: Sequence[Statement], closed: dict[str, str]) -> dict[str, Inte
 
 
 def _corrected(one: Statement, alive: Sequence[Statement], closed: Mapping[str, str]) -> list[Statement]:
-    """What a correction corrects: what it names, what it mentions, the same value, or what was said last before it."""
+    """What a correction corrects: what it replaces, or what it names among what was said before it."""
     if one.replaces:
         return [other for other in alive if other.id in one.replaces]
     earlier = [
@@ -226,10 +242,11 @@ def _corrected(one: Statement, alive: Sequence[Statement], closed: Mapping[str, 
         and other.relation != "ends"
         and (other.said_at, other.recorded_at, other.id) < (one.said_at, one.recorded_at, one.id)
     ]
-    others = [other for other in earlier if other.value != one.value]
-    mentioned = [other for other in others if _mentions(one.text, other.value)]
-    same = [other for other in earlier if other.value == one.value]
-    return (mentioned or same or others)[-1:]
+    return [earlier[place] for place in corrected(_named(one), [_named(other) for other in earlier])]
+
+
+def _named(one: Statement) -> Named:
+    return Named(one.text, one.value, one.given, one.single, one.subject, one.predicate)
 
 
 def _end_of(one: Statement) -> int:
@@ -252,13 +269,10 @@ def _end(
             and (_begins_by(spans.get(other.id), moment) or _begins_by(plans.get(other.id), moment))
         ]
         if one.replaces:
-            ended = [other for other in begun if other.id in one.replaces]
+            targets = [other for other in begun if other.id in one.replaces]
         else:
-            ended = [other for other in begun if one.value and other.value == one.value]
-            ended = ended or [other for other in begun if _mentions(one.text, other.value)]
-            if not ended and not one.value:
-                ended = [other for other in begun if other.single]
-        for other in ended:
+            targets = [begun[place] for place in ended(_named(one), [_named(other) for other in begun])]
+        for other in targets:
             _close(other, moment, one, spans, plans, closed)
 
 
@@ -281,6 +295,44 @@ def _replace(
                     _close(other, spans[one.id][0], one, spans, plans, closed)
 
 
+def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: dict[str, str]) -> None:
+    """Let statements that hold one value of a kind end earlier ones that they contradict; for good, if they hold on.
+
+    Plans without a day, ends and what lasts only for a time contradict nothing here: nobody knows that what they
+    interrupt is over.
+    """
+    told = [one for one in alive if one.id in spans and one.relation != "ends"]
+    if all(one.single is not None for one in told):
+        return
+    for one in told:
+        begin, end = spans[one.id]
+        if one.single is False or end is not None:
+            continue
+        for other in told:
+            if other.single is False or (one.single and other.single) or other.value == one.value:
+                continue
+            since, until = spans[other.id]
+            earlier = (since, other.said_at, other.recorded_at, other.id)
+            if (
+                earlier < (begin, one.said_at, one.recorded_at, one.id)
+                and (until is None or begin < until)
+                and _contradicts(other, one)
+            ):
+                spans[other.id] = (since, begin)
+                closed[other.id] = one.id
+
+
+def _contradicts(known: Statement, said: Statement) -> bool:
+    return contradicts(
+        known.text,
+        said.text,
+        said.predicate,
+        subject=said.subject,
+        known_value=known.given,
+        said_value=said.given,
+    )
+
+
 def _close(
     other: Statement,
     moment: int,
@@ -297,14 +349,16 @@ def _close(
                 closed[other.id] = by.id
 
 
-def _accumulate(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str]) -> None:
-    """Several values hold at once; claims of the same value that touch or overlap are merged into the first."""
-    of_value: dict[str, list[_Claim]] = {}
+def _accumulate(
+    claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str], voices: Voices
+) -> None:
+    """Several values hold at once; claims that say the same and touch or overlap are merged into the first."""
+    of_voice: dict[tuple[str, int], list[_Claim]] = {}
     for claim in sorted(claims, key=lambda claim: claim.order):
-        of_value.setdefault(claim.statement.value, []).append(claim)
+        of_voice.setdefault(voices.of(claim.statement), []).append(claim)
     owned: dict[str, list[Interval]] = {}
     by: dict[str, str | None] = {}
-    for some in of_value.values():
+    for some in of_voice.values():
         first = some[0].statement.id
         begin, end, closer = some[0].begin, some[0].end, closed.get(first)
         for claim in some[1:]:
@@ -325,12 +379,17 @@ def _accumulate(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping
         held[id] = Held(tuple(owned.get(id, ())), by.get(id))
 
 
-def _prevail(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str]) -> None:
-    """One value at a time: in every stretch of time the claim that begins last prevails."""
+def _prevail(
+    claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str], voices: Voices
+) -> None:
+    """One value at a time: in every stretch of time the claim that begins last prevails, and with it those of its value
+    that say something else of it."""
     stretches = _stretches(claims)
     owned: dict[str, list[Interval]] = {}
     for begin, end, best in stretches:
         owned.setdefault(best.statement.id, []).append((begin, end))
+    if voices.are_several:
+        owned = _voiced(claims, stretches, voices)
     for claim in claims:
         id = claim.statement.id
         intervals = tuple(owned.get(id, ()))
@@ -341,6 +400,41 @@ def _prevail(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[st
             if not intervals:
                 by = next((s[2].statement.id for s in stretches if _covers(s, claim.begin)), by)
         held[id] = Held(intervals, by)
+
+
+def _voiced(
+    claims: Sequence[_Claim], stretches: Sequence[tuple[int, int | None, _Claim]], voices: Voices
+) -> dict[str, list[Interval]]:
+    """When each statement holds, if several say different things of one value: each voice for itself, while the value
+    prevails and one of its claims lasts."""
+    of_voice: dict[tuple[str, int], list[_Claim]] = {}
+    for claim in sorted(claims, key=lambda claim: claim.order):
+        of_voice.setdefault(voices.of(claim.statement), []).append(claim)
+    owned: dict[str, list[Interval]] = {}
+    for begin, end, best in stretches:
+        for (value, _), some in of_voice.items():
+            if value != best.statement.value:
+                continue
+            first, since, until = "", begin, end
+            for claim in some:
+                since_claim = max(begin, claim.begin)
+                until_claim = _earlier(end, claim.end)
+                if until_claim is not None and since_claim >= until_claim:
+                    continue
+                if first and until is not None and since_claim > until:
+                    owned.setdefault(first, []).append((since, until))
+                    first = ""
+                if not first:
+                    first, since, until = claim.statement.id, since_claim, until_claim
+                elif until is not None and (until_claim is None or until_claim > until):
+                    until = until_claim
+            if first:
+                owned.setdefault(first, []).append((since, until))
+    return owned
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    return min((end for end in (one, other) if end is not None), default=None)
 
 
 def _stretches(claims: Sequence[_Claim]) -> list[tuple[int, int | None, _Claim]]:
@@ -381,18 +475,3 @@ def _same(one: _Claim, other: _Claim) -> bool:
 
 def _covers(stretch: tuple[int, int | None, _Claim], moment: int) -> bool:
     return stretch[0] <= moment and (stretch[1] is None or moment < stretch[1])
-
-
-def _mentions(text: str, value: str) -> bool:
-    """Whether a text holds all words of a value.
-
-    >>> _mentions("Tomas gave up trail running.", "trail running"), _mentions("Tomas gave up running.", "rowing")
-    (True, False)
-    """
-    words = set(_words(text))
-    wanted = _words(value)
-    return bool(wanted) and all(word in words for word in wanted)
-
-
-def _words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() else " " for c in normalised(text)).split()

@@ -56,7 +56,7 @@ def over_floor(
     return inside, outside
 
 
-def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool]) -> dict[str, str]:
+def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool | None]) -> dict[str, str]:
     """Return, by the ids of facts that others take the place of, what holds instead.
 
     What is said in a narrower scope goes before what is shared with it: of facts in different scopes about one subject

@@ -1,0 +1,152 @@
+"""Whether a statement contradicts another one of a predicate that holds one value of a kind.
+
+"Born in 1990" and "born in Aleppo", a phone's number and its make, one appointment and the next: the words of such
+predicates only resemble those that hold one value at a time. Two of their statements contradict each other if
+
+- their values are of one kind (:func:`kind_of`): both are numbers, times, dates, addresses, or names; and
+- their words do not say that they are about different things ("the tax return is due", "the grant application is
+  due"), unless the later one names the earlier one's value; and
+- the later one says that something changed ("now", "moved", "instead of"), or the predicate is of
+  :data:`~scrubjay.memory.model.cardinality.OF_A_KIND`, or the values are bare numbers, times or dates.
+
+Of two statements that say a kind none, because their values are plain words, only one that says that something changed
+contradicts the other.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from scrubjay.memory.model.cardinality import OF_A_KIND, synonyms_of, words_of
+from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.wording import stems
+
+__all__ = ["contradicts", "kind_of", "says_change"]
+
+_MONTH = (
+    r"(?:jan|feb|m[aä]r|mars|apr|avr|ma[iyj]|ju[nl]|juin|juil|aug|ao[uû]t|ago|sep|oc?kt|oct|out|nov|de[czs]|d[eé]c|gen|"
+    r"ene|fev|f[eé]v|mag|giu|lug|set|ott|dic|abr)\w*\.?"
+)
+_BARE = (
+    (
+        "time",
+        re.compile(
+            r"(?:at |um |à |a las |alle |às |om )?\d{1,2}(?:[:.h]\d{2})?\s*(?:am|pm|uhr|h|uur|o'clock)|\d{1,2}[:.]\d{2}"
+        ),
+    ),
+    (
+        "date",
+        re.compile(
+            r"(?:on |in |am |le |el |il |the )?"
+            rf"(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of |de |di )?{_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|{_MONTH})"
+            r"(?:,? (?:de )?(?:19|20)\d\d)?|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d{2}|\d{4})|(?:19|20)\d\d"
+        ),
+    ),
+    ("address", re.compile(r"\S+@\S+\.\S+|https?://\S+|(?:[\w-]+\.)+[a-z]{2,}(?:[/:]\S*)?")),
+    ("number", re.compile(r"[-+]?[\d][\d\s.,/()-]*|\+[\d\s()-]+")),
+    ("number", re.compile(r"[-+~]?[$€£]?\s?\d[\d.,]*\s?(?:[^\W\d]+|[%$€£°])?")),
+)
+"""Kinds of values that are nothing but a number, a time, a date or an address, as what is normalised."""
+_EXACT = frozenset(("time", "date", "address", "number"))
+
+_CHANGE = re.compile(
+    r"\b(?:now|nowadays|these days|any ?more|no longer|instead|switched|changed|moved|replaced|swapped|traded|upgraded|"
+    r"became|becomes|turned|raised|lowered|increased|reduced|rescheduled|postponed|brought forward|from now on|as of|"
+    r"retired|jetzt|nun|neuerdings|nicht mehr|stattdessen|statt|gewechselt|geändert|umgezogen|gezogen|verschoben|"
+    r"inzwischen|ab sofort|"
+    r"maintenant|désormais|ne \w+ plus|plut[oô]t|au lieu|chang[eé]\w*|déménagé|remplac\w+|report[eé]|"
+    r"ahora|ya no|en lugar|en vez|cambi[oóaé]\w*|mud[oóaé]\w*|reemplaz\w+|desde ahora|aplaz\w+|"
+    r"adesso|ora|ormai|non \w+ più|invece|trasferit\w+|sostituit\w+|spostat\w+|d'ora in poi|"
+    r"agora|já não|em vez|troc\w+|substitu\w+|a partir de|adiad\w+|"
+    r"nu|tegenwoordig|niet meer|voortaan|overgestapt|verhuisd|veranderd|gewijzigd|verplaatst|vervangen|in plaats van|"
+    r"sorry|correction|actually)\b"
+    r"|\bfrom \S+(?: \S+){0,3} to \S|\bvon \S+(?: \S+){0,3} (?:zu|nach|auf) \S|\bde \S+(?: \S+){0,3} [àa] \S"
+    r"|\b(?:my|his|her|our|their|the|'s|s) new (?:\w+ ){1,3}(?:is|was|are)\b"
+    r"|\b(?:neue[rs]? \w+ (?:ist|heißt)|(?:nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]) \w+|nieuwe \w+ (?:is|heet))\b"
+)
+"""How a statement says that something changed."""
+_INDEFINITE = (
+    r"\b(?:has|have|got|had|hat|habe|a|ho|tiene|tengo|tem|tenho|heeft|heb|ai) "
+    r"(?:an?|ein(?:en?)?|une?|una?|um|uma|een) (?:\w+ )?%s"
+)
+
+
+def says_change(text: str) -> bool:
+    """Whether a text says that something changed.
+
+    >>> says_change("The dentist is now Dr Abel"), says_change("She switched from Vim to Helix"), says_change("Dr Abel")
+    (True, True, False)
+    """
+    return _CHANGE.search(normalised(text)) is not None
+
+
+@lru_cache(maxsize=4096)
+def kind_of(value: str) -> str:
+    """Return what kind of value a text is: "time", "date", "address", "number", "name", or "" for plain words.
+
+    >>> [kind_of(value) for value in ("9:40", "31 July", "+32 1", "12 kg", "Aleppo", "a Pixel 9", "no pork")]
+    ['time', 'date', 'number', 'number', 'name', 'name', '']
+    """
+    bare = normalised(value)
+    for kind, pattern in _BARE:
+        if pattern.fullmatch(bare):
+            return kind
+    words = [word for word in re.findall(r"[^\W_]+", value) if word.lower() not in _SMALL]
+    return "name" if words and all(word[0].isupper() or word[0].isdigit() for word in words) else ""
+
+
+_SMALL = frozenset(
+    "a an the of de la le der die das von van den het een il lo el os do da di du des and und et y e".split()
+)
+
+
+def contradicts(
+    known: str, said: str, predicate: str, *, subject: str = "", known_value: str = "", said_value: str = ""
+) -> bool:
+    """Whether a later statement contradicts an earlier one of a predicate that holds one value of a kind.
+
+    Args:
+        known, said: their texts.
+        predicate, subject: of both.
+        known_value, said_value: what they say of the slot, as given; empty: what follows the predicate in the text.
+
+    >>> contradicts("Nadia was born in Aleppo", "Nadia was born in 1990", "born in")
+    False
+    >>> contradicts("My doctor is Dr Roth", "My doctor is Dr Abel now", "doctor")
+    True
+    """
+    before, after = known_value or _tail(known, predicate), said_value or _tail(said, predicate)
+    changed = says_change(said)
+    kinds = kind_of(before), kind_of(after)
+    if kinds[0] != kinds[1]:
+        return False
+    if not changed and re.search(_INDEFINITE % re.escape(_noun(predicate)), normalised(said)):
+        return False  # "has a dentist appointment": one of several
+    if not changed and not (kinds[0] in _EXACT or (kinds[0] and words_of(predicate) in _OF_A_KIND)):
+        return False
+    named = stems(before)
+    if changed and named and named <= stems(said):
+        return True
+    beside = stems(synonyms_of(predicate), predicate, subject) | _CHANGING
+    old, new = stems(known) - named - beside, stems(said) - stems(after) - beside
+    return not (old and new) or bool(old & new)
+
+
+def _noun(predicate: str) -> str:
+    return words_of(predicate).split()[-1] if predicate else ""
+
+
+def _tail(text: str, predicate: str) -> str:
+    """What a text says after the words of its predicate; all of it if they are not there."""
+    said = words_of(predicate)
+    place = re.search(rf"\b{re.escape(said)}\b", text, re.IGNORECASE) if said else None
+    rest = text[place.end() :] if place else text
+    rest = re.sub(r"^[\s:]*(?:is|are|was|were|ist|est|es|è|é)\b", "", rest).strip(" .!:")
+    return re.sub(r"^now |,? (?:now|instead|jetzt|nun|maintenant|ahora|adesso|ora|agora|nu)$", "", rest)
+
+
+_CHANGING = stems(
+    "switched changed moved replaced became turned sorry correction actually instead nowadays days new"
+)
+_OF_A_KIND = frozenset(words_of(one) for one in OF_A_KIND)

@@ -1,0 +1,265 @@
+"""What contradicts, ends or repeats what: a statement that nobody contradicted is never lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay.memory import FactCandidate, Memory, Outcome
+from scrubjay.memory.gate.new_facts import UNFELT
+from scrubjay.memory.model.cardinality import canonical, is_single
+from scrubjay.memory.model.kinds import contradicts, kind_of, says_change
+from scrubjay.memory.model.predicates import OF_A_KIND, ON_CHANGE, SEVERAL, SINGLE
+from scrubjay.memory.model.projection import Statement, in_force, project
+from scrubjay.memory.model.voices import says_more
+from tests.memory.setting import JANE, open_memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with open_memory(tmp_path / "m.scrubjay") as memory:
+        yield memory
+
+
+def told(memory: Memory, content: str, predicate: str, **fields: Any) -> Outcome:
+    return memory.propose(FactCandidate(content, "Noor", predicate, **fields), scope=JANE, source="r")
+
+
+def held(memory: Memory, **when: Any) -> list[str]:
+    return sorted(record.text for record in memory.list(JANE, kinds=["fact"], **when))
+
+
+# ---------------------------------------------------------------------- one value, one of a kind, or several
+
+
+def test_the_lists_exclude_each_other() -> None:
+    assert not SINGLE & SEVERAL and not (OF_A_KIND | ON_CHANGE) & (SINGLE | SEVERAL)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "livesIn",
+        "LIVES_IN",
+        "now lives in",
+        "is living in",
+        "wohnt in",
+        "habite à",
+        "vive en",
+        "abita a",
+        "mora em",
+        "woont in",
+    ],
+)
+def test_a_predicate_is_known_in_other_spellings_and_languages(predicate: str) -> None:
+    assert canonical(predicate) == "lives in" and is_single(predicate)
+
+
+SINGLE_OUT = (
+    "favourite club; current project; default editor; enalapril dose; stand-up time; vpn host; commutes by"
+)
+SINGLE_OUT += (
+    "; weighs; work laptop; Lieblingsverein; plat préféré; âge; arbeitet bei; trabalha em; gate code"
+)
+
+
+@pytest.mark.parametrize("predicate", SINGLE_OUT.split("; "))
+def test_what_singles_one_out_or_measures_one_thing_is_single(predicate: str) -> None:
+    assert is_single(predicate) is True
+
+
+@pytest.mark.parametrize(
+    "predicate", ["favourite films", "free time", "volunteers at", "joins", "former employer"]
+)
+def test_what_only_looks_like_it_is_not(predicate: str) -> None:
+    assert is_single(predicate) is False
+
+
+BOTH_HOLD = [
+    ("born in", "Noor was born in Aleppo", "Noor was born in 1990"),
+    ("phone", "Noor's phone is +32 1", "Noor's phone is a Pixel 9"),
+    ("drives", "Noor drives a Fiat", "Noor drives her kids to school"),
+    ("eats", "Noor eats no pork", "Noor eats breakfast at 7"),
+    ("drinks", "Noor drinks espresso in the morning", "Noor drinks rooibos at night"),
+    ("is a", "Noor is a vegetarian", "Noor is a nurse"),
+    ("doctor", "Dr. Ek is Noor's cardiologist", "Dr. Lund is Noor's eye doctor"),
+    ("deadline", "The tax return is due on 31 July", "The grant application is due on 15 August"),
+    ("appointment", "Noor has a dentist appointment on 3 June", "Noor has an optician appointment on 9 June"),
+    ("plan", "Noor plans to retire at 60", "Noor plans to learn Greek"),
+    ("address", "Noor's address for invoices is Rue A 1", "Noor's delivery address is Rue B 2"),
+    ("lives in", "Noor lives in Bruges", "Noor moved to Ghent as a child"),
+    ("works as", "Noor works as a nurse", "Noor works as a yoga teacher on Sundays"),
+]
+
+
+@pytest.mark.parametrize(("predicate", "first", "second"), BOTH_HOLD)
+def test_what_resembles_a_contradiction_is_none(
+    memory: Memory, predicate: str, first: str, second: str
+) -> None:
+    told(memory, first, predicate)
+    assert told(memory, second, predicate).superseded is None
+    assert held(memory) == sorted([first, second])
+
+
+TAKES_ITS_PLACE = [
+    ("flight", "The flight leaves at 9:10", "The flight leaves at 9:40", "9:10", "9:40"),
+    ("doctor", "My doctor is Dr Roth", "My doctor is Dr Abel now", "", ""),
+    ("phone", "Noor's phone is +32 1", "Noor's phone is +32 2", "", ""),
+    ("drinks", "Noor drinks coffee", "Noor switched from coffee to tea", "coffee", "tea"),
+    ("drives", "Noor drives a Skoda", "Noor traded the Skoda for a Kia", "Skoda", "Kia"),
+]
+
+
+@pytest.mark.parametrize(("predicate", "first", "second", "old", "new"), TAKES_ITS_PLACE)
+def test_of_one_kind_the_later_one_holds(
+    memory: Memory, predicate: str, first: str, second: str, old: str, new: str
+) -> None:
+    """In any order of telling, if they say when."""
+    one = {"value": old or None, "said_at": "2024-01-01"}
+    two = {"value": new or None, "said_at": "2024-02-01"}
+    told(memory, first, predicate, **one)
+    assert told(memory, second, predicate, **two).status == "superseded"
+    assert held(memory) == [second] and held(memory, as_of="2024-01-15") == [first]
+    memory.forget(JANE)
+    told(memory, second, predicate, **two)
+    told(memory, first, predicate, **one)
+    assert held(memory) == [second] and held(memory, as_of="2024-01-15") == [first]
+
+
+def test_kinds_and_changes() -> None:
+    assert [kind_of(one) for one in ("3 May", "2024-05-03", "a@b.example", "40 mg", "Dr. Ek", "the rowing club")] == [
+        "date", "date", "address", "number", "name", "",
+    ]  # fmt: skip
+    for text in (
+        "Sie wohnt jetzt in Ulm",
+        "Il a déménagé",
+        "Se mudó a Vigo",
+        "Si è trasferita",
+        "Ze is verhuisd",
+    ):
+        assert says_change(text)
+    due = {"known_value": "31 July", "said_value": "15 August"}
+    assert not contradicts(
+        "The tax return is due on 31 July", "The grant is due on 15 August", "deadline", **due
+    )
+    assert contradicts(
+        "The tax return is due on 31 July", "The tax return is due on 15 August", "deadline", **due
+    )
+    assert not contradicts("I joined the choir", "I joined the rowing club", "joined")
+    assert contradicts(
+        "I am in the choir", "I moved from the choir to the band", "joined", known_value="the choir"
+    )
+
+
+def test_what_lasts_only_for_a_time_ends_nothing_of_its_kind() -> None:
+    usual = Statement("a", "The flight leaves at 9:10", value="9:10", single=None, said_at=1, recorded_at=1)
+    other = usual._replace(id="b", text="The flight leaves at 9:40", value="9:40", said_at=2, recorded_at=2)
+    usual, other = (one._replace(predicate="flight", given=one.value) for one in (usual, other))
+    assert in_force([usual, other], valid_at=3) == ["b"]
+    assert in_force([usual, other._replace(valid_until=5)], valid_at=9) == ["a"]
+
+
+# ---------------------------------------------------------------------- the same value, said otherwise
+
+
+@pytest.mark.parametrize(
+    ("predicate", "value", "first", "second"),
+    [
+        ("child", "son", "Noor has a son, Ali", "Noor has a son, Karim"),
+        ("pet", "dog", "Noor has a dog", "Noor's second dog, Rex, is deaf"),
+        ("meeting", "Monday", "Noor meets her tutor every Monday", "Noor meets the book club every Monday"),
+        ("allergic to", "nuts", "Noor is allergic to nuts", "Noor is not allergic to nuts"),
+    ],
+)
+def test_one_value_of_two_things_is_two_statements(
+    memory: Memory, predicate: str, value: str, first: str, second: str
+) -> None:
+    told(memory, first, predicate, value=value)
+    assert told(memory, second, predicate, value=value).status == "written"
+    assert held(memory) == sorted([first, second])
+
+
+@pytest.mark.parametrize("predicate", ["lives in", "has a flat in"])
+def test_what_says_more_takes_the_place_of_what_said_less(memory: Memory, predicate: str) -> None:
+    old = told(
+        memory, "Noor lives in Oslo", predicate, value="Oslo", sensitivity="private", said_at="2024-01-01"
+    )
+    richer = "Noor lives in Oslo, near the opera"
+    new = told(memory, richer, predicate, value="Oslo", said_at="2024-02-01")
+    assert (new.status, new.superseded, new.reason) == ("superseded", old.id, "says more than what was known")
+    assert memory.recall("opera", JANE).texts == [richer] and held(memory) == [richer]
+    record: Any = memory.get(new.id or "", scope=JANE)
+    assert record.sensitivity == "private", "its class is not lost"
+    assert held(memory, as_of="2024-01-15") == ["Noor lives in Oslo"]
+    again = told(memory, "Oslo is where Noor lives", predicate, value="Oslo")
+    assert (again.status, again.id) == ("deduplicated", new.id)
+    assert told(memory, "Noor lives in Rome", "lives in", value="Rome").status in ("superseded", "written")
+    assert (richer in held(memory)) is (predicate != "lives in"), "another value ends both"
+
+
+def test_two_that_say_different_things_of_a_single_value_both_hold_until_another_value_begins() -> None:
+    opera = Statement(
+        "a", "In Oslo, near the opera", value="oslo", single=True, said_at=1, recorded_at=1, given="Oslo"
+    )
+    floor = opera._replace(id="b", text="In Oslo, on the third floor", said_at=3, recorded_at=3)
+    rome = opera._replace(id="c", text="In Rome", value="rome", given="Rome", said_at=5, recorded_at=5)
+    held = project([opera, floor, rome])
+    assert held["a"].intervals == ((1, 5),) and held["b"].intervals == ((3, 5),) and held["c"].at(5)
+    assert project([rome, floor, opera]) == held
+    more = opera._replace(id="d", text="In Oslo, near the opera and the harbour", said_at=4, recorded_at=4)
+    held = project([opera, more, rome])
+    assert held["a"].intervals == ((1, 4),) and held["a"].by == "d" and held["d"].intervals == ((4, 5),)
+    assert says_more("Oslo", "Oslo", value="oslo", subject="", predicate="") is False
+
+
+# ---------------------------------------------------------------------- ends and corrections
+
+
+def test_an_end_ends_what_it_names_and_nothing_else(memory: Memory) -> None:
+    for what in ("nuts", "latex"):
+        told(memory, f"Noor is allergic to {what}", "allergic to")
+    assert told(memory, "Noor's nut allergy is gone", "allergic to", relation="ends").status == "superseded"
+    assert held(memory) == ["Noor is allergic to latex", "Noor's nut allergy is gone"]
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "fields"),
+    [
+        ("Noor takes sertraline", "Noor was taken off sertraline", {"value": "sertraline"}),
+        ("Noor takes sertraline", "Noor was taken off sertraline", {}),
+        ("Noor takes peanuts along", "That is over", {"value": "peanut"}),
+    ],
+)
+def test_an_end_finds_its_target_by_words(
+    memory: Memory, known: str, said: str, fields: dict[str, Any]
+) -> None:
+    told(memory, known, "takes", value="peanuts" if "peanuts" in known else None)
+    told(memory, "Noor takes metformin", "takes")
+    assert told(memory, said, "takes", relation="ends", **fields).status == "superseded"
+    assert held(memory) == sorted([said, "Noor takes metformin"])
+
+
+@pytest.mark.parametrize("relation", ["ends", "corrects"])
+def test_what_names_nothing_touches_nothing_and_says_so(
+    memory: Memory, relation: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for what in ("Netflix", "The Economist"):
+        told(memory, f"Noor subscribes to {what}", "subscribes to", value=what)
+    with caplog.at_level(logging.WARNING, "scrubjay.memory"):
+        outcome = told(memory, "It was her streaming, really", "subscribes to", relation=relation)
+    assert (outcome.status, outcome.reason, outcome.superseded) == ("written", UNFELT[relation], None)
+    assert UNFELT[relation] in caplog.text
+    assert {"Noor subscribes to Netflix", "Noor subscribes to The Economist"} < set(held(memory))
+    alone = told(memory, "Noor gave up rowing", "rows", relation=relation)
+    assert alone.reason == UNFELT[relation]
+
+
+def test_a_correction_takes_the_place_of_what_it_speaks_of(memory: Memory) -> None:
+    for what in ("walnuts", "kiwi"):
+        told(memory, f"I react to {what}", "food allergy")
+    told(memory, "Sorry, not walnuts: I meant hazelnuts", "food allergy", relation="corrects")
+    assert held(memory) == ["I react to kiwi", "Sorry, not walnuts: I meant hazelnuts"]
