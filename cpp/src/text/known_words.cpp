@@ -10,14 +10,14 @@ namespace {
 using known_words::kBlocks;
 using known_words::kBytes;
 
-constexpr size_t kMostBytes = 24;
+constexpr size_t kLongestWord = 24;
 // The byte before a word's letters: how many it shares with the word before, and which forms of it are known, too.
 constexpr unsigned kShared = 0x1f, kWithS = 0x20, kWithEd = 0x40, kWithIng = 0x80;
 constexpr unsigned kLast = 0x80;  // at the last letter of a word
 constexpr unsigned kAbsent = kShared;
 
 // The word at `at`, after the word before it; leaves `at` at the next one and returns which forms are known.
-unsigned read_word(size_t& at, std::array<char, 2 * kMostBytes>& word, size_t& n) noexcept {
+unsigned read_word(size_t& at, std::array<char, 2 * kLongestWord>& word, size_t& n) noexcept {
   const unsigned head = kBytes[at++];
   n = head & kShared;
   for (unsigned byte = 0; (byte & kLast) == 0; ++at) {
@@ -29,7 +29,7 @@ unsigned read_word(size_t& at, std::array<char, 2 * kMostBytes>& word, size_t& n
 
 // Which forms of it are known by its entry; kAbsent: it has none.
 unsigned entry_of(std::string_view word) noexcept {
-  std::array<char, 2 * kMostBytes> letters{};
+  std::array<char, 2 * kLongestWord> letters{};
   size_t n = 0;
   const auto begins_behind = [&](std::string_view asked, uint32_t block) {
     size_t at = block;
@@ -63,7 +63,7 @@ bool is_form(std::string_view word, std::string_view ending, unsigned which) {
 }  // namespace
 
 bool is_known_word(std::string_view word) {
-  if (word.empty() || word.size() > kMostBytes) return false;
+  if (word.empty() || word.size() > kLongestWord) return false;
   return entry_of(word) != kAbsent || is_form(word, "s", kWithS) || is_form(word, "ed", kWithEd) ||
          is_form(word, "ing", kWithIng);
 }
