@@ -193,14 +193,14 @@ def open_and_die(path: Path, n_tables: int) -> None:
     made = Transaction.__init__
     n_left = n_tables
 
-    def counting(self: Any, connection: sqlite3.Connection, *rest: Any) -> None:
+    def counting(self: Any, connection: sqlite3.Connection, *rest: Any, **options: Any) -> None:
         def trace(statement: str) -> None:
             nonlocal n_left
             n_left -= statement.startswith("CREATE")
             if n_left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        made(self, connection, *rest)
+        made(self, connection, *rest, **options)
         connection.set_trace_callback(trace)
 
     Transaction.__init__ = counting  # type: ignore[method-assign]
@@ -212,8 +212,10 @@ def test_killed_while_the_tables_are_made(tmp_path: Path) -> None:
     for step in (1, 2, 10, 30):
         child = os.fork()
         if child == 0:
-            open_and_die(path, step)
-            os._exit(0)
+            try:
+                open_and_die(path, step)
+            finally:
+                os._exit(1)  # whatever it raised: the child must not go on with the tests
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), step
     with open_memory(path) as memory:
