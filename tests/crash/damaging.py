@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
-import struct
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 __all__ = ["WAYS", "checksum", "damage"]
 
@@ -307,7 +308,7 @@ def _delete_rows(rng: random.Random, path: Path) -> str:
 
 # ---------------------------------------------------------------------- images
 
-_HEADER_BYTES, _CHECKSUM_AT = 64, 56
+_HEADER_BYTES, _CHECKSUM_AT, _BLOCK_BYTES = 80, 72, 256
 _MASK = (1 << 64) - 1
 
 
@@ -326,14 +327,17 @@ def _hash64(data: bytes) -> int:
 
 
 def checksum(data: bytes, seed: int) -> int:
-    """The checksum of cpp/src/engine/image_bytes.hpp."""
-    secret = 0xE7037ED1A0B428DB
-    lanes = [seed, seed ^ 1, seed ^ 2, seed ^ 3]
-    at = len(data) // 32 * 32
-    for i, word in enumerate(struct.unpack(f"<{at // 8}Q", data[:at])):
-        lanes[i % 4] = _mix(lanes[i % 4] ^ secret, word ^ 0xA0761D6478BD642F) ^ word
-    both = _mix(lanes[0] ^ secret, lanes[1]) ^ _mix(lanes[2] ^ secret, lanes[3])
-    return _mix(both ^ secret, _hash64(data[at:]) ^ len(data))
+    """The checksum of images: `block_checksum` of cpp/src/engine/image_bytes.hpp."""
+    lanes = np.array(
+        [_mix(seed ^ (i + 1), 0x9E3779B97F4A7C15) >> 16 & 0xFFFFFFFF for i in range(_BLOCK_BYTES // 4)],
+        dtype="<u4",
+    )
+    end = len(data) // _BLOCK_BYTES * _BLOCK_BYTES
+    for block in np.frombuffer(data[:end], dtype="<u4").reshape(-1, _BLOCK_BYTES // 4):
+        lanes = (lanes ^ block) * np.uint32(0x9E3779B1)
+        lanes ^= lanes >> np.uint32(15)
+    of_blocks, of_rest = _hash64(lanes.tobytes()), _hash64(data[end:])
+    return _mix(of_blocks ^ 0xE7037ED1A0B428DB, of_rest ^ len(data) ^ 0xA0761D6478BD642F)
 
 
 def repaired(image: bytes) -> bytes:
