@@ -795,7 +795,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "hold_within": Mutant(
         "nor is what it is a part of",
-        _M + "ledger.holds:check_hold",
+        "scrubjay.store.rows.holds:check_held",
         "within and name",
         "False and name",
         f"{HOLDS}::test_a_hold_reaches_what_is_within_it_and_around",
@@ -816,7 +816,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "hold_sweep": Mutant(
         "nor swept",
-        _M + "ledger.holds:is_held",
+        "scrubjay.store.rows.holds:is_held",
         "return any(",
         "return False and any(",
         f"{HOLDS}::test_a_sweep_leaves_what_is_held",

@@ -341,7 +341,7 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
         if harm == "dropped":
             index.admin.drop_collection("memory")
         elif harm == "erased":
-            index.erase(JANE, everywhere=True)
+            engine.erase(JANE)
         elif harm == "changed":
             hit = documents.search("Oslo", scope=JANE)[0]
             engine.upsert(hit.id, "Jane lives in Rome", scope=JANE)

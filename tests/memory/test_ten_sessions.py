@@ -212,11 +212,7 @@ def _right_prompts(memory: Memory) -> None:
         ("What career path has Caroline decided to persue?", "counsel trans people"),
         ("When did Caroline join a mentorship program?", "mentorship"),
     ):
-        # Two share no word with their question but the name in every fact, and are hardly nearer than the others:
-        # no evidence tells them from what answers nothing.
-        unseen = needed in ("Sweden", "counsel trans people")
-        made = memory.assemble(question, CAROLINE, 400, floor="none" if unseen else "standard")
-        assert not unseen or not memory.assemble(question, CAROLINE, 400).ids("memories")
+        made = memory.assemble(question, CAROLINE, 400)
         assert needed in made.text, question
         assert "blue" in made.prefix and "Be kind." in made.prefix
         for gone in (

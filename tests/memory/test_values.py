@@ -468,7 +468,7 @@ def test_a_memory_of_format_1_opens_and_takes_values(tmp_path: Path, name: str) 
                 (version,) = connection.execute(
                     "SELECT value FROM memory_meta WHERE name = 'format'"
                 ).fetchone()
-            assert version == 2
+            assert version == 3
     with open_memory(path, clock, keys=keys) as memory:
         assert memory.prefer("tone", "Answer briefly.", scope=JANE).status == "deduplicated"
         assert memory.prefer("tone", {"verbosity": "terse"}, scope=JANE).status == "superseded"
