@@ -355,7 +355,11 @@ class Service:
                 response_class=Json if gives is not None else Response,
                 status_code=204 if gives is None else 200,
                 response_model=None,  # answers are made by hand; tests compare them with these models
-                responses={**_answers(gives), **FAILURES},
+                responses={
+                    **_answers(gives),
+                    **FAILURES,
+                    **(_CONFLICT if path in _WRITING and method != "GET" else {}),
+                },
             )
         return router
 
@@ -456,6 +460,12 @@ def _endpoint(file: PageFile) -> Callable[[], Any]:
         return Response(file.content, media_type=file.kind, headers={"cache-control": "no-cache"})
 
     return read
+
+
+_WRITING = ("/v1/memories/{id:path}", "/v1/memories", "/v1/erase")
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"model": models.Failure, "description": "The memory has another version, or is under a legal hold."}
+}
 
 
 def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:
