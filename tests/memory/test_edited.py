@@ -122,6 +122,19 @@ def test_versions_last_as_long_as_history(tmp_path: Path) -> None:
             assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
+def test_an_edit_after_a_sweep_takes_no_number_that_is_taken(tmp_path: Path) -> None:
+    clock = Clock()
+    with open_memory(tmp_path / "m.scrubjay", clock, history_days=30, retention_days=10) as memory:
+        id, _ = edited(memory, clock)
+        clock.pass_days(28.5)  # the version of the second day goes, that of the fourth stays
+        memory.admin.sweep()
+        assert len(memory.history("Jane", "lives in", JANE)) == 2
+        memory.update(id, scope=JANE, content="Jane is in Bergen")
+        said = sorted(one.text for one in memory.history("Jane", "lives in", JANE))
+        assert said == ["Jane is in Bergen", "Jane is in Graz", "Jane is in Prague"]
+        assert memory.admin.check() == []
+
+
 def test_versions_expire_with_their_fact(memory: Memory, clock: Clock) -> None:
     id, (told, _, _) = edited(memory, clock)
     memory.update(id, scope=JANE, ttl=3600)

@@ -41,11 +41,11 @@ def keep_version(change: Change, before: FactRow, withdrawn_at: int) -> None:
         withdrawn_at: when the edit is recorded: from then on it is known to be wrong.
     """
     connection = change.connection
-    n_before = sum(1 for _ in versions_of(connection, before.id))
+    numbers = [int(one.id.rpartition(".")[2]) for one in versions_of(connection, before.id)]
     (slot,) = new_ids("slot")
     is_tenants = not (before.user or before.agent)
     row = before._replace(
-        id=f"{before.id}.{n_before + 1}",
+        id=f"{before.id}.{max(numbers, default=0) + 1}",  # the first ones may have been swept
         slot=slot,
         status="provisional" if is_tenants else "revoked",
         superseded_by=before.id,
