@@ -456,23 +456,6 @@ class Transaction:
             [(key, i, len(chunks), version, data) for i, data in enumerate(chunks)],
         )
 
-    def forget_tombstones(self) -> int:
-        """Drop the ids of deleted documents and every image that needs them; return how many ids."""
-        t = self.tables
-        scopes = self.connection.execute(f"SELECT DISTINCT scope FROM {t.tombstone}").fetchall()
-        for (key,) in scopes:
-            # What is older than the last tombstone cannot be caught up once it is gone.
-            self.connection.execute(
-                f"UPDATE {t.scope} SET horizon = max(horizon, (SELECT max(seq) FROM {t.tombstone} WHERE scope = ?)) "
-                "WHERE key = ?",
-                (key, key),
-            )
-        n = self.connection.execute(f"DELETE FROM {t.tombstone}").rowcount
-        self.connection.execute(
-            f"DELETE FROM {t.image} AS i WHERE version < (SELECT horizon FROM {t.scope} s WHERE s.key = i.scope)"
-        )
-        return int(n)
-
     def forget_stale_pending(self) -> None:
         """Drop entries of documents that are no longer pending."""
         pending.forget_stale(self.connection, self.tables)
