@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,23 @@ def test_dropping(index: Index) -> None:
         ]
         index.admin.compact()
         assert index.admin.verify_erased(["a secret oak"]).clean
+
+
+def test_a_collection_whose_counts_were_damaged_is_not_dropped_half(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path) as index:
+        index.collection("traces").upsert("a", "oak", scope=JANE)
+        index.collection("traces").upsert("b", "oak", scope=JOE)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (table,) = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'scope_[0-9]*'"
+        ).fetchone()
+        connection.execute(f"UPDATE {table} SET documents = x'40b9' WHERE user = 'joe'")
+    with Index.open(path) as index:
+        with pytest.raises(scrubjay.CorruptIndexError, match="count of documents"):
+            index.admin.drop_collection("traces")
+        assert index.admin.collections() == ["traces"]
+        assert index.admin.events() == []
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201, "a\nb", 7, None])

@@ -22,7 +22,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, StoreBusyError, StoreError, StoreFormatError
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.store.keys.encryption import KeyRing
-from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.decoding import integer, scope_of
 from scrubjay.store.rows.erased import ErasureReport, search_files
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
@@ -456,13 +456,14 @@ class SqliteStore(ReadingStore):
                 f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
             ).fetchall()
             events, holds = Transaction(connection, Tables()), Holds(connection)
-            for tenant, user, agent, n_documents in found:
-                holds.check(scope_of(tenant, user, agent))
-                events.add_event(
-                    scope_of(tenant, user, agent), f"drop_collection {name}", n_documents, now=now
-                )
+            n_dropped = 0
+            for *names, documents in found:
+                scope, n_documents = scope_of(*names), integer(documents, "a scope's count of documents")
+                holds.check(scope)
+                events.add_event(scope, f"drop_collection {name}", n_documents, now=now)
+                n_dropped += n_documents
             schema.drop_collection(connection, name)
-        return sum(row[3] for row in found)
+        return n_dropped
 
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
