@@ -138,6 +138,9 @@ FORMS = [
 @example([(["mouse"], HOME), (["mice"], HOME), (["mice"], HOME)], ["mouse"], HOME)
 @example([(["mice"], HOME), (["color", "colors"], HOME)], ["mouse", "mouse", "colour"], HOME)
 @example([(["mice"], HOME), (["mouse"], HOME)], ["mouse", "mice", "mousx"], HOME)
+@example(
+    [(["mouse"], HOME), (["mouse", "oak"], HOME), (["mice"], HOME), (["oak"], HOME)], ["mouse", "oak"], HOME
+)
 def test_other_forms(kit: Kit, written: list[tuple[list[str], tuple]], query: list[str], key: tuple) -> None:
     pair = Pair(kit)
     for id, (words, scope) in enumerate(written):

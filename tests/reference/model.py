@@ -43,7 +43,7 @@ from tests.reference.identifiers import is_of_another
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
-from tests.reference.word_forms import cannot_meant, with_forms
+from tests.reference.word_forms import StandsFor, cannot_meant, with_forms
 
 COUNTING = ("word", "part")
 DEFAULT_CANDIDATES = 100
@@ -365,10 +365,10 @@ class ModelEngine:
         depth = max(n_lexical, n_nearest)
         read: list[spelling.Correction] = []
         if options.spelling and text is not None and ran in ("hybrid", "lexical"):
-            tokens, read, part_of, meant, guessed = self._reworded(rows, arguments.text(text), tokens)
+            tokens, read, stands_for, meant, guessed = self._reworded(rows, arguments.text(text), tokens)
         else:
-            part_of, meant, guessed = {}, set(), set()
-        bm25_of = self._bm25(rows, tokens, text, meant, part_of) if text is not None else {}
+            stands_for, meant, guessed = {}, set(), set()
+        bm25_of = self._bm25(rows, tokens, text, meant, stands_for) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
         visible = rows
@@ -403,7 +403,7 @@ class ModelEngine:
                 dates,
                 lambda serial: row_of[serial].document.key[0],
                 turns,
-                part_of,
+                stands_for,
             )
             hits, share = self._rank(
                 evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, depth)
@@ -524,14 +524,14 @@ class ModelEngine:
 
     def _reworded(
         self, rows: Sequence[Row], text: str, tokens: Analysis
-    ) -> tuple[Analysis, list[spelling.Correction], dict[str, str], set[str], set[str]]:
+    ) -> tuple[Analysis, list[spelling.Correction], dict[str, StandsFor], set[str], set[str]]:
         """The tokens of a query with what its unknown words are read as, with other forms, and with compounds and parts
-        of them; the corrections; of which term each compound or part is; function words that are meant; and the terms
-        that only corrections say."""
+        of them; the corrections; for which term each further form, compound or part stands; function words that are
+        meant; and the terms that only corrections say."""
         if len(text.encode("utf-8", "replace")) > spelling.MOST_BYTES:
             return tokens, [], {}, set(), set()
         df = Counter(term for row in rows for term in row.frequencies)
-        becomes, further = self._forms(tokens, df)
+        becomes, further, form_of = self._forms(tokens, df)
         others = [(term, kind) for term, kind in tokens if term not in becomes]
         read = self._corrections(rows, df, text, others)
         if self.analyzer.split("-")[0] == "english":
@@ -544,14 +544,22 @@ class ModelEngine:
         compounded = compounds.others(tokens, df, self.analyzer.split("-")[0], becomes)
         reworded = [(becomes.get(term, term), kind) for term, kind in tokens] + further
         present = {term for term, _ in reworded}
-        part_of = {other: term for other, (term, _) in compounded.items() if other not in present}
-        reworded += [(other, "joined") for other in part_of for _ in range(compounded[other][1])]
+        parts = [other for other in compounded if other not in present]
+        reworded += [(other, "joined") for other in parts for _ in range(compounded[other][1])]
+        stands_for = {
+            other: StandsFor(becomes.get(form_of[other], form_of[other]))
+            for other, _ in further
+            if other in form_of
+        }
+        stands_for |= {other: StandsFor(compounded[other][0], compounds.WORTH) for other in parts}
         misspelt = {term for _, term, _, _ in read}
         said = {becomes.get(term, term) for term, _ in tokens if term not in misspelt}
-        return reworded, read, part_of, meant, {known for _, _, _, known in read} - said
+        return reworded, read, stands_for, meant, {known for _, _, _, known in read} - said
 
-    def _forms(self, tokens: Analysis, df: Mapping[str, int]) -> tuple[dict[str, str], Analysis]:
-        return with_forms(tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [])
+    def _forms(
+        self, tokens: Analysis, df: Mapping[str, int]
+    ) -> tuple[dict[str, str], Analysis, dict[str, str]]:
+        return with_forms(tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [], {})
 
     def _term_of(self, word: str) -> str:
         return next((term for term, _ in self._analyze(word)), word)
@@ -580,7 +588,7 @@ class ModelEngine:
         tokens: Analysis,
         text: str,
         meant: Collection[str] = (),
-        part_of: Mapping[str, str] | None = None,
+        stands_for: Mapping[str, StandsFor] | None = None,
     ) -> dict[int, float]:
         """The score of every document that holds a term of the query; the statistics are those of `rows` alone."""
         count_in_query = Counter(term for term, _ in tokens)  # keeps the order of first appearance
@@ -598,9 +606,11 @@ class ModelEngine:
         little = self._function_words(text, tokens, meant)
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
-            worth = min(idf, MOST_IDF) if term in little else idf
-            if part_of and term in part_of:
-                worth = compounds.WORTH * min(idf, idf_of.get(part_of[term], idf))
+            worth = idf
+            if term in little:
+                worth = min(idf, MOST_IDF)
+            elif stands_for and term in stands_for:
+                worth = stands_for[term].worth(idf, idf_of.get(stands_for[term].term))
             norms = np.array([self.formulas.length_norm(row.length, average, k1, b) for row in holders[term]])
             frequencies = [row.frequencies[term] for row in holders[term]]
             gains = self.formulas.contributions(self.formulas.weight(worth, bits), frequencies, norms)

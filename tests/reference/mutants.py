@@ -133,27 +133,27 @@ class AllTokensCount(ModelEngine):
 @caught_by(LEXICAL)
 class RepeatedTermsOnce(ModelEngine):
     def _bm25(
-        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), stands_for: Any = None
     ) -> dict[int, float]:
         return super()._bm25(
-            rows, list({term: (term, kind) for term, kind in tokens}.values()), text, meant, part_of
+            rows, list({term: (term, kind) for term, kind in tokens}.values()), text, meant, stands_for
         )
 
 
 @caught_by(LEXICAL)
 class FunctionWordsInFull(ModelEngine):
     def _bm25(
-        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), stands_for: Any = None
     ) -> dict[int, float]:
-        return super()._bm25(rows, tokens, "", (), part_of)
+        return super()._bm25(rows, tokens, "", (), stands_for)
 
 
 @caught_by(LEXICAL)
 class NamesAreFunctionWords(ModelEngine):
     def _bm25(
-        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), stands_for: Any = None
     ) -> dict[int, float]:
-        return super()._bm25(rows, tokens, text.lower(), meant, part_of)
+        return super()._bm25(rows, tokens, text.lower(), meant, stands_for)
 
 
 @caught_by(SPELLING)
@@ -207,21 +207,29 @@ class GuessesInFull(ModelEngine):
 @caught_by(SPELLING)
 class OneFormOnly(ModelEngine):
     def _forms(self, tokens: Any, df: Any) -> Any:
-        return super()._forms(tokens, df)[0], []
+        return super()._forms(tokens, df)[0], [], {}
+
+
+@caught_by(SPELLING)
+class FormsInFull(ModelEngine):
+    """A further form counts by its own idf, however much more often the word itself is used."""
+
+    def _forms(self, tokens: Any, df: Any) -> Any:
+        return *super()._forms(tokens, df)[:2], {}
 
 
 @caught_by(SPELLING)
 class MeantFunctionWordsInFull(ModelEngine):
     def _bm25(
-        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), stands_for: Any = None
     ) -> dict[int, float]:
-        return super()._bm25(rows, tokens, text, (), part_of)
+        return super()._bm25(rows, tokens, text, (), stands_for)
 
 
 @caught_by(SPELLING)
 class PartsInFull(ModelEngine):
     def _bm25(
-        self, rows: Any, tokens: Any, text: str, meant: Any = (), part_of: Any = None
+        self, rows: Any, tokens: Any, text: str, meant: Any = (), stands_for: Any = None
     ) -> dict[int, float]:
         return super()._bm25(rows, tokens, text, meant)
 

@@ -14,12 +14,12 @@ from typing import Generic
 
 from tests.reference import bm25, filters, neighbours
 from tests.reference.analyzer import stem_english
-from tests.reference.compounds import WORTH
 from tests.reference.dates import Dates
 from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
 from tests.reference.identifiers import MOST_VISITED, Identifiers, rare_limit, rarest
 from tests.reference.identifiers import identifiers as query_identifiers
+from tests.reference.word_forms import StandsFor
 
 MOST_NEW_HOLDERS = 100
 SHARE_OF_BEST = 0.55
@@ -69,7 +69,7 @@ class Evidence(Generic[Id]):
     """The exact scope of a document."""
     turns: bool = False
     """Whether neighbours count."""
-    part_of: Mapping[str, str] = field(default_factory=dict)
+    stands_for: Mapping[str, StandsFor] = field(default_factory=dict)
     """Compounds and parts of compounds that stand for terms of the query."""
 
     @property
@@ -115,10 +115,14 @@ def lexical_deviation(evidence: Evidence[Id]) -> float:
         if frequency == 0:
             continue
         idf = bm25.idf(n_documents, frequency)
-        worth = min(idf, MOST_IDF) if term in evidence.function_words else idf
-        if (whole := evidence.part_of.get(term)) is not None:
-            frequency_of_whole = document_frequency(whole, evidence)
-            worth = WORTH * min(idf, bm25.idf(n_documents, frequency_of_whole) if frequency_of_whole else idf)
+        worth = idf
+        if term in evidence.function_words:
+            worth = min(idf, MOST_IDF)
+        elif (other := evidence.stands_for.get(term)) is not None:
+            frequency_of_other = document_frequency(other.term, evidence)
+            worth = other.worth(
+                idf, bm25.idf(n_documents, frequency_of_other) if frequency_of_other else None
+            )
         weight = count * worth
         held = frequency / n_documents
         variance += weight * weight * held * (1.0 - held)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tests.reference.analyzer import stem_english
 from tests.reference.script_forms import script_forms
@@ -29,6 +30,24 @@ GROUPS = """
     paediatric pediatric; orthopaedic orthopedic; haemoglobin hemoglobin; leukaemia leukemia; diarrhoea diarrhea;
     oestrogen estrogen; foetus fetus; encyclopaedia encyclopedia; fuelled fueled; woollen woolen;
     skilful skillful; mould mold; smoulder smolder; cosy cozy; mum mom;
+    go went gone; come came; see saw seen; give gave given; take took taken; get got gotten; make made; know knew
+    known; think thought; say said; tell told; buy bought; bring brought; sell sold; send sent; spend spent; build
+    built; lose lost; sleep slept; sweep swept; weep wept; keep kept; deal dealt; dream dreamt; learn learnt; burn
+    burnt; mean meant; feel felt; leave left; meet met; feed fed; lead led; breed bred; flee fled; speed sped; hear
+    heard; hold held; stand stood; understand understood; sit sat; win won; hang hung; stick stuck; strike struck;
+    dig dug; swing swung; spin spun; shine shone; shoot shot; light lit; slide slid; hide hid hidden; bite bit
+    bitten; begin began begun; drink drank drunk; sing sang sung; swim swam swum; ring rang rung; sink sank sunk;
+    shrink shrank shrunk; run ran; drive drove driven; write wrote written; ride rode ridden; break broke broken;
+    choose chose chosen; freeze froze frozen; steal stole stolen; speak spoke spoken; wake woke woken; wear wore
+    worn; tear tore torn; swear swore sworn; fly flew flown; grow grew grown; throw threw thrown; draw drew drawn;
+    blow blew blown; eat ate eaten; fall fell fallen; pay paid; catch caught; teach taught; fight fought; seek
+    sought; become became; forget forgot forgotten; forgive forgave forgiven; shake shook shaken; mistake mistook
+    mistaken; find found; lend lent; bend bent; weave wove woven; creep crept; kneel knelt; leap leapt; cling clung;
+    sting stung; sew sewn; show shown; prove proven; spill spilt; spoil spoilt; spell spelt; smell smelt; overcome
+    overcame; undergo underwent undergone; withdraw withdrew withdrawn; undertake undertook undertaken; overhear
+    overheard; rebuild rebuilt; repay repaid; rewrite rewrote rewritten; resell resold; retell retold; rethink
+    rethought; outgrow outgrew outgrown; babysit babysat; foresee foresaw foreseen; oversee oversaw overseen; arise
+    arose arisen; awake awoke awoken; beat beaten; swell swollen; tread trod trodden; strive strove striven;
     amt amter; bild bilder; blatt blatter; brett bretter; buch bucher; dach dacher; denkmal denkmaler; dorf dorfer;
     ei eier; fach facher; fass fasser; feld felder; gehalt gehalter; geschlecht geschlechter; gesicht gesichter;
     glas glaser; glied glieder; gott gotter; haus hauser; huhn huhner; irrtum irrtumer; kalb kalber; kind kinder;
@@ -51,16 +70,29 @@ def _others() -> dict[str, set[str]]:
 OTHERS = _others()
 
 
+@dataclass(frozen=True)
+class StandsFor:
+    """For which term of the query a further one stands, and what share of the lesser of their idfs it is worth."""
+
+    term: str
+    share: float = 1.0
+
+    def worth(self, own: float, other: float | None) -> float:
+        """`other`: the idf of the term that it stands for; None: no document holds that."""
+        return self.share * (own if other is None else min(own, other))
+
+
 CANNOT = ("can", "not")
 """What "cannot" is, too."""
 
 
 def with_forms(
     tokens: Sequence[tuple[str, str]], document_frequency: Mapping[str, int]
-) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """What unknown terms of a query become, and further tokens: the other forms that are known, most frequent first."""
+) -> tuple[dict[str, str], list[tuple[str, str]], dict[str, str]]:
+    """What unknown terms of a query become; further tokens: the other forms that are known, most frequent first; and of
+    which term of the query each of them is a form."""
     becomes: dict[str, str] = {}
-    further: list[tuple[str, int]] = []
+    further: list[tuple[str, int, str | None]] = []
     for term, count in Counter(term for term, _ in tokens).items():
         if any(kind != "word" for other, kind in tokens if other == term):
             continue
@@ -71,16 +103,19 @@ def with_forms(
         known.sort(key=lambda other: (-document_frequency[other], other))
         if known and document_frequency.get(term, 0) == 0:
             becomes[term] = known.pop(0)
-        further += [(other, count) for other in known]
+        further += [(other, count, term) for other in known]
     if _says_can_not(tokens) and document_frequency.get("cannot", 0) > 0:
-        further.append(("cannot", 1))
+        further.append(("cannot", 1, None))
     present = {becomes.get(term, term) for term, _ in tokens}
     added: list[tuple[str, str]] = []
-    for other, count in further:
+    form_of: dict[str, str] = {}
+    for other, count, of in further:
         if other not in present:
             present.add(other)
             added += [(other, "joined")] * count
-    return becomes, added
+            if of is not None:
+                form_of[other] = of
+    return becomes, added, form_of
 
 
 def cannot_meant(

@@ -193,14 +193,15 @@ class Search {
            find_dates(*request_.text, *request_.ranking, s_);
   }
 
-  // What stands for another term by a part of it, and function words. None of those where the query has no other words.
+  // Forms and parts, which stand for another term, and function words. None of those where the query has no other words.
   void weigh_terms(const lexical::Bm25Parameters& bm25) {
     s_.worths.clear();
     mark_function_words(bm25);
-    if (corrected_ && !s_.spelled.part_of.empty()) {
+    if (corrected_ && !s_.spelled.worth_of.empty()) {
       s_.worths.resize(terms_.size());
-      for (size_t t = s_.spelled.first_part; t < terms_.size(); ++t)
-        s_.worths[t] = {lexical::Worth::Kind::part, s_.spelled.part_of[t - s_.spelled.first_part]};
+      for (size_t t = s_.spelled.first_form; t < terms_.size(); ++t)
+        if (s_.worths[t].kind == lexical::Worth::Kind::full)
+          s_.worths[t] = s_.spelled.worth_of[t - s_.spelled.first_form];
     }
   }
   void mark_function_words(const lexical::Bm25Parameters& bm25) {

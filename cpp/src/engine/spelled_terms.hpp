@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lexical/bm25.hpp"
 #include "lexical/term_counts.hpp"
 #include "lexical/term_prefixes.hpp"
 
@@ -29,7 +30,9 @@ struct SpelledTerms {
   struct Further {
     std::string term;
     uint32_t count;
+    uint32_t of;  // of the given terms, perhaps replaced; kNone: of several
   };
+  static constexpr uint32_t kNone = 0xffffffffu;
   // A known compound of a term of the query, or a part of one.
   struct Part {
     std::string term;
@@ -47,8 +50,8 @@ struct SpelledTerms {
   std::vector<Other> others;
   std::vector<lexical::TermCount> terms;  // views of what is replaced, and of the tokens
   std::vector<bool> guessed;              // of `terms`: only a correction says them
-  size_t first_part = 0;                  // of `terms`: the parts are the last
-  std::vector<uint32_t> part_of;          // which of `terms` each of them stands for
+  size_t first_form = 0;                  // of `terms`: further forms and parts are the last
+  std::vector<lexical::Worth> worth_of;   // of each of them
 
   void clear() noexcept {
     replaced.clear();
@@ -57,7 +60,7 @@ struct SpelledTerms {
     means_cannot = false;
     terms.clear();
     guessed.clear();
-    part_of.clear();
+    worth_of.clear();
   }
   [[nodiscard]] const Replaced* find(uint32_t term) const noexcept;
   // Whether the term is what a correction to this word became.

@@ -80,7 +80,7 @@ void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
     if (replaces) spelled.replaced.push_back({t, others.front().term, {}});
     if (replaces && terms[t].term == kCannot) spelled.means_cannot = true;
     for (size_t i = replaces ? 1 : 0; i < others.size(); ++i)
-      spelled.further.push_back({others[i].term, terms[t].count});
+      spelled.further.push_back({others[i].term, terms[t].count, t});
   }
 }
 
@@ -103,7 +103,7 @@ void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
   others.assign(1, {{}, std::string(kCannot), 0});
   look_up();
   if (present || others.front().df == 0) return;
-  s_.spelled.further.push_back({std::string(kCannot), 1});
+  s_.spelled.further.push_back({std::string(kCannot), 1, SpelledTerms::kNone});
   s_.spelled.means_cannot = true;
 }
 
@@ -294,14 +294,6 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     terms[one.at].term = one.term;
     terms[one.at].key = text::term_key(one.term);
   }
-  for (const Further& one : further) {
-    const uint64_t key = text::term_key(one.term);
-    const bool present = std::any_of(terms.begin(), terms.end(), [&](const lexical::TermCount& term) {
-      return term.key == key && term.term == one.term;
-    });
-    if (!present) terms.push_back({one.term, key, one.count, false});
-  }
-  guessed.resize(terms.size(), false);
   for (size_t t = 1; t < terms.size();) {
     const auto end = terms.begin() + static_cast<ptrdiff_t>(t);
     const auto same = std::find_if(terms.begin(), end, [&](const lexical::TermCount& term) {
@@ -318,15 +310,27 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     guessed.erase(guessed.begin() + static_cast<ptrdiff_t>(t));
     terms.erase(end);
   }
-  first_part = terms.size();
+  first_form = terms.size();
+  const auto find = [&](std::string_view term) {
+    return static_cast<size_t>(
+        std::find_if(terms.begin(), terms.end(),
+                     [&](const lexical::TermCount& known) { return known.term == term; }) -
+        terms.begin());
+  };
+  const auto what_became_of = [&](uint32_t at) {
+    const auto became = std::find_if(replaced.begin(), replaced.end(),
+                                     [&](const Replaced& one) { return one.at == at && !one.term.empty(); });
+    return static_cast<uint32_t>(find(became == replaced.end() ? given[at].term : became->term));
+  };
+  for (const Further& one : further) {
+    if (find(one.term) != terms.size()) continue;
+    worth_of.push_back(one.of == kNone ? lexical::Worth{}
+                                       : lexical::Worth{lexical::Worth::Kind::form, what_became_of(one.of)});
+    terms.push_back({one.term, text::term_key(one.term), one.count, false});
+  }
   for (const Part& one : parts) {
-    const auto find = [&](std::string_view term) {
-      return std::find_if(terms.begin(), terms.end(),
-                          [&](const lexical::TermCount& known) { return known.term == term; });
-    };
-    if (find(one.term) != terms.end()) continue;
-    const auto whole = find(given[one.of].term);
-    part_of.push_back(static_cast<uint32_t>(whole - terms.begin()));
+    if (find(one.term) != terms.size()) continue;
+    worth_of.push_back({lexical::Worth::Kind::part, static_cast<uint32_t>(find(given[one.of].term))});
     terms.push_back({one.term, text::term_key(one.term), given[one.of].count, false});
   }
   guessed.resize(terms.size(), false);

@@ -8,8 +8,8 @@
 //
 // A term that has other forms with other stems (text/word_forms.hpp) is searched for in all that the scope knows; if it
 // is unknown itself, the form that most visible documents hold takes its place; so does, in English, the known word that
-// is another's American or British spelling with s or z. Forms count neither towards coverage
-// nor as corrections.
+// is another's American or British spelling with s or z. A further form is worth the lesser of its own idf and that of the
+// term: "gone" is rarer than "go", and says no more. Forms count neither towards coverage nor as corrections.
 //
 // Compounds of a term, and the parts of a term that is a compound (text/compounds.hpp), are searched for beside it where
 // the scope has them, at most kMostParts for each: in languages that have compounds for every term, with the analyzer for

@@ -51,9 +51,9 @@ inline constexpr double kPartIdf = 0.5;
 
 // What a term of a query is worth, by its idf.
 struct Worth {
-  enum class Kind : uint8_t { full, function_word, part };
+  enum class Kind : uint8_t { full, function_word, form, part };
   Kind kind = Kind::full;
-  uint32_t of = 0;  // part: of which term of the query
+  uint32_t of = 0;  // form, part: of which term of the query
 };
 
 // What the visible, live documents of a search add up to.
@@ -117,7 +117,8 @@ class Weighting {
     if (how.kind == Worth::Kind::full) return own;
     if (how.kind == Worth::Kind::function_word) return std::min(own, kFunctionWordIdf);
     const double whole = idfs_[how.of];
-    return kPartIdf * (whole > 0.0 ? std::min(own, whole) : own);
+    const double lesser = whole > 0.0 ? std::min(own, whole) : own;
+    return how.kind == Worth::Kind::form ? lesser : kPartIdf * lesser;
   }
   // What no score of the query much exceeds.
   [[nodiscard]] uint32_t greatest_score() const noexcept { return greatest_score_; }

@@ -1,6 +1,6 @@
 // Word forms: English words of which another form has another stem.
 //
-// Irregular plurals (knife, knives) and British and American spellings (colour, color). What is one edit away and
+// Irregular plurals and verbs (knife, knives; go, went) and British and American spellings (colour, color). What is one edit away and
 // unknown is found as if it were misspelt (spelling.hpp); this table is for what is further away, and for scopes that
 // write a word in both ways. A query is asked for the forms that its scope knows; what is indexed stays as it is.
 // tests/reference/word_forms.py is the twin.
