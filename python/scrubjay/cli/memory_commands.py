@@ -171,11 +171,12 @@ def _forget(arguments: argparse.Namespace) -> int:
         memory.admin.compact()
         proof = memory.admin.verify_erased(scope)
     if arguments.json:
-        print_json({"counts": forgotten.counts, "clean": proof.clean})
+        print_json({"counts": forgotten.counts, "clean": proof.clean, "proofs": proof.proofs})
     else:
         for kind, count in sorted(forgotten.counts.items()):
             print(f"{kind:<14}{count:,}")
         print(dim(clean(f"erased everything of {whose}; only this event is left")))
+        print(dim(f"proved: {'; '.join(proof.proofs) or 'nothing'}"))
     return 0 if forgotten.counts else 1
 
 

@@ -6,6 +6,7 @@ Without a file the same calls do what makes sense in memory, or raise StoreError
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -150,6 +151,8 @@ class Admin:
         vectors: Iterable[ArrayLike] = (),
         sequences: Iterable[bytes] = (),
         names: Iterable[str] = (),
+        *,
+        scope: Scope | None = None,
     ) -> ErasureReport:
         """Search the index's own files, or the tables of its database, for what should be gone: texts, vectors, any
         bytes, or names. The report's `proof` says what it shows: that no byte has it, or that no row has; with an
@@ -164,6 +167,11 @@ class Admin:
         Args:
             texts, vectors, sequences, names: what to look for: texts in UTF-8, vectors as they are stored, bytes as
                 they are given, names of tenants, users and agents.
+            scope: of a user, where users have keys of their own (:mod:`scrubjay.keystores`): the report's `keys` say
+                what became of them. It may be given alone.
+
+        Raises:
+            EncryptionError: the key store, or the tenant's key, is not available.
 
         >>> import tempfile
         >>> from scrubjay import Index
@@ -181,9 +189,18 @@ class Admin:
         names = list(names)
         if not all(isinstance(name, str) for name in names):
             raise TypeError(f"names: expected texts, got {names!r}")
-        if not (needles or names) or not all(needles) or not all(names):
+        if not (needles or names or scope) or not all(needles) or not all(names):
             raise ValueError("texts, vectors, sequences, names: expected at least one, and none empty")
-        return engine.store.search(needles, names)
+        if scope is None:
+            return engine.store.search(needles, names)
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        searched = needles or names
+        report = (
+            engine.store.search(needles, names) if searched else ErasureReport((), 0, 0, (), proof="keys")
+        )
+        keys = () if scope.user is None else engine.store.cipher.proofs(scope.tenant, scope.user)
+        return replace(report, keys=keys)
 
     # ------------------------------------------------------------------ collections
 

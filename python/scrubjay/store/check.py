@@ -30,7 +30,7 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
     for scope in scopes:
         report.partitions += 1
         try:
-            if store.cipher.openable(scope.tenant):
+            if store.cipher.openable(scope.tenant, scope.user):
                 _check_partition(engine, scope, report)
             else:
                 report.sealed += 1

@@ -322,9 +322,8 @@ class DurableEngine(WritingEngine):
         if scope is None or all(given is None for given in filters.values()):
             if any(given is not None for given in filters.values()):
                 raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
-            if scope is not None and not self.store.cipher.readable(scope.tenant):
-                return 0
-            return self.store.count(None if scope is None else scope.visible(), now=self.clock())
+            own = None if scope is None else self.store.cipher.readable_of(scope.visible())
+            return self.store.count(own, now=self.clock()) if own is None or own else 0
         residency = self.residency
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
@@ -515,7 +514,7 @@ class DurableEngine(WritingEngine):
     def readable(self, scope: Scope) -> bool:
         """Whether the tenant's memories can be read now: they are in the clear, or the key is available."""
         try:
-            return self.store.cipher.openable(scope.tenant)
+            return self.store.cipher.openable(scope.tenant, scope.user)
         except (EncryptionError, CorruptIndexError):
             return False
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box, KeyRing, Master
-from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.erased import ErasureReport, KeyProof
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
@@ -49,12 +49,25 @@ class Keys(Protocol):
         """The keys; None: nothing is encrypted or can be opened."""
         ...
 
-    def readable(self, tenant: str) -> bool:
-        """Whether the tenant's key was not destroyed; raises EncryptionError if it is not available."""
+    def readable(self, tenant: str, user: str | None = None) -> bool:
+        """Whether the tenant's key, and that of the user, was not destroyed; raises EncryptionError if it is not
+        available."""
         ...
 
-    def openable(self, tenant: str) -> bool:
-        """Whether what the tenant has can be read here."""
+    def readable_of(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
+        """Return those of the scopes of which that is true; the same object if all are."""
+        ...
+
+    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
+        """Return what became of the keys that a user has and had."""
+        ...
+
+    def is_erased(self, tenant: str, user: str) -> bool:
+        """Whether the user has a key of their own, and it was destroyed."""
+        ...
+
+    def openable(self, tenant: str, user: str | None = None) -> bool:
+        """Whether what the tenant, or the user, has can be read here."""
         ...
 
     def require(self, tenants: Iterable[str]) -> None:

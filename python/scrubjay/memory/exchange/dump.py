@@ -120,6 +120,8 @@ def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
         ).fetchall():
             said = {"tenant": tenant, **dict(zip(_REJECTION, values, strict=True))}
             bound = (said["user"], said["agent"])
+            if not cipher.readable(tenant, said["user"]):
+                continue
             for column in ("reason", "content"):
                 place = place_in("memory_rejection", column, number, bound)
                 said[column] = opened_in(cipher, tenant, place, said[column])
@@ -409,7 +411,7 @@ class _Writing:
         place = place_in("memory_log", "detail", number, ())
         kept = said["detail"]
         if number is not None:
-            kept = sealed_cell(self._context.store.cipher, names[0], place, kept)
+            kept = sealed_cell(self._context.store.cipher, names[0], names[1], place, kept)
         connection.execute(
             "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -432,7 +434,9 @@ class _Writing:
         if table == "rejection":
             number = next_number(connection, "memory_rejection", wanted=settle(connection, said["tenant"]))
             bound = (said["user"], said["agent"])
-            values = sealed_values(connection, "memory_rejection", said["tenant"], number, bound, values)
+            values = sealed_values(
+                connection, "memory_rejection", said["tenant"], said["user"], number, bound, values
+            )
             values["number"] = number
         marks = ", ".join("?" * len(values))
         connection.execute(

@@ -195,7 +195,7 @@ class Changes:
 
     def _event(self, row: tuple[Any, ...]) -> ChangeEvent | None:
         number, at, record, what, by, detail, tenant, user, agent = row
-        if tenant and not self._context.is_readable(Scope(tenant)):
+        if tenant and not self._context.is_readable(Scope(tenant, user or None)):
             return None
         cipher = self._context.store.cipher
 

@@ -130,7 +130,7 @@ class MemoryContext:
         self.changes.deliver()
 
     def is_readable(self, scope: Scope) -> bool:
-        """Whether the tenant's key was not destroyed: otherwise its memory is as if erased.
+        """Whether the tenant's key, and the user's, was not destroyed: otherwise their memory is as if erased.
 
         Raises:
             EncryptionError: the key cannot be had now.
@@ -138,7 +138,7 @@ class MemoryContext:
         checked_scope(scope)
         self.store.check_open()
         with translated(self.store.path, "reading memory"):
-            return bool(self.store.cipher.readable(scope.tenant))
+            return bool(self.store.cipher.readable(scope.tenant, scope.user))
 
     def expiry(self, expires_at: Any, ttl: Any) -> int | None:
         """Return when something expires that was given a time, or how long it holds by the memory's clock.

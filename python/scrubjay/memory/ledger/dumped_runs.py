@@ -26,6 +26,8 @@ def read_runs(
         f"SELECT key, {', '.join(_RUN)} FROM memory_run WHERE {where} ORDER BY key", values
     ).fetchall():
         run = dict(zip(_RUN, found, strict=True))
+        if not sealer.readable(run["tenant"], run["user"]):
+            continue
         events = []
         for row in connection.execute(
             f"SELECT {', '.join((*_EVENT, *EVENT))} FROM memory_event WHERE +tenant = ? AND run = ? ORDER BY seq",
@@ -69,7 +71,12 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
             "UPDATE memory_run SET n_events = ? WHERE tenant = ? AND key = ?", (event["seq"] - 1, tenant, key)
         )  # what retention deleted
         author, content, data = (
-            sealer.seal(tenant, place_of_event(column, int(key or 0), event["seq"]), event[column])
+            sealer.seal(
+                tenant,
+                place_of_event(column, int(key or 0), event["seq"]),
+                event[column],
+                user=said["user"],
+            )
             for column in EVENT
         )
         if isinstance(data, str):

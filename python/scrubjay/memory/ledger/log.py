@@ -39,13 +39,16 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
     kind = str(kind_of(record))
     cipher = cipher_of(connection)
     if detail is not None and cipher is not None and cipher.ring is not None:
-        found = connection.execute(f"SELECT tenant FROM {KINDS[kind]} WHERE id = ?", (record,)).fetchone()
+        found = connection.execute(
+            f"SELECT tenant, {_USER.get(kind, 'user')} FROM {KINDS[kind]} WHERE id = ?", (record,)
+        ).fetchone()
         if found is None:
             raise CorruptIndexError("its row is gone", id=record)
-        (tenant,) = found
+        tenant, user = found
         if settle(connection, tenant):
             number = next_number(connection, "memory_log", wanted=True)
-            kept = sealed_cell(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
+            at = place_in("memory_log", "detail", number, ())
+            kept = sealed_cell(cipher, tenant, user, at, detail)
     written = connection.execute(_LOGGED[kind], (number, change.now, what, by, kept, record))
     if written.rowcount != 1:
         raise CorruptIndexError("its row is gone", id=record)
@@ -57,6 +60,7 @@ def log_written(change: Change, *rows: FactRow | EpisodeRow) -> None:
     insert_values(change.connection, _LOG, events)
 
 
+_USER = {"policy": "''"}  # kind -> the expression for the user whose a record is
 _LOG = "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _LOGGED = {
     kind: "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "

@@ -27,7 +27,13 @@ def write_rejection(
     connection, (tenant, *names) = change.connection, names_of(scope)
     number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
     said = sealed_values(
-        connection, "memory_rejection", tenant, number, names, {"reason": reason, "content": content}
+        connection,
+        "memory_rejection",
+        tenant,
+        names[0],
+        number,
+        names,
+        {"reason": reason, "content": content},
     )
     connection.execute(
         "INSERT INTO memory_rejection"

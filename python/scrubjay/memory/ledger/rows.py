@@ -325,7 +325,7 @@ def opened_rows(
 
 
 def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
-    """Return what opens rows of the file, for immediate use; None if the tenant's key was destroyed.
+    """Return what opens rows of the file, for immediate use; None if the tenant's or user's key was destroyed.
 
     It raises CorruptIndexError for a row that is not what was written.
     """
@@ -334,15 +334,16 @@ def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
         return _checked
     if cipher.ring is None:
         return partial(_unsealed, cipher)
-    tenants: dict[str, tuple[bool, bool]] = {}
+    owners: dict[tuple[str, str], tuple[bool, bool]] = {}
 
     def opened(row: Any) -> Any:
-        if row.tenant.__class__ is not str:
+        if row.tenant.__class__ is not str or row.user.__class__ is not str:
             return _checked(row)
-        if row.tenant not in tenants:
-            readable = cipher.readable(row.tenant)
-            tenants[row.tenant] = readable, readable and cipher.refuses_plain(row.tenant)
-        readable, refused = tenants[row.tenant]
+        owner = row.tenant, row.user
+        if owner not in owners:
+            readable = cipher.readable(*owner)
+            owners[owner] = readable, readable and cipher.refuses_plain(row.tenant)
+        readable, refused = owners[owner]
         return _opened(cipher, row, refused) if readable else None
 
     return opened
@@ -429,7 +430,7 @@ def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str
     """
     table = KINDS[row.kind]
     bound = [getattr(row, name) for name in BOUND[table]]
-    return sealed_values(connection, table, row.tenant, row.id, bound, values)
+    return sealed_values(connection, table, row.tenant, row.user, row.id, bound, values)
 
 
 def update_fact(change: Change, old: FactRow, new: FactRow, columns: Iterable[str]) -> None:

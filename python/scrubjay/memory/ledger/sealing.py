@@ -135,12 +135,12 @@ def place_in(table: str, column: str, id: object, bound: Sequence[Any]) -> str:
     return place(table, column, "list", [id, *bound])
 
 
-def sealed_cell(cipher: Cipher | None, tenant: str, place: str, given: Any) -> Any:
-    """Return what is to be kept of a text or bytes, within a transaction of the store."""
+def sealed_cell(cipher: Cipher | None, tenant: str, user: str, place: str, given: Any) -> Any:
+    """Return what is to be kept of a text or bytes of a user ('': of none), within a transaction of the store."""
     if cipher is None or given is None or given == "":
         return given
     raw = given.encode() if isinstance(given, str) else given
-    kept = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw)
+    kept = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw, user=user)
     return given if kept == raw else kept
 
 
@@ -170,6 +170,7 @@ def sealed_values(
     connection: sqlite3.Connection,
     table: str,
     tenant: str,
+    user: str,
     id: object,
     bound: Sequence[Any],
     values: Mapping[str, Any],
@@ -184,7 +185,8 @@ def sealed_values(
         cipher = cipher_of(connection)
         for column in SEALED[table]:
             if column in kept:
-                kept[column] = sealed_cell(cipher, tenant, place_in(table, column, id, bound), kept[column])
+                at = place_in(table, column, id, bound)
+                kept[column] = sealed_cell(cipher, tenant, user, at, kept[column])
     return kept
 
 
@@ -266,22 +268,24 @@ class Sealer:
     def __init__(self, store: Any) -> None:
         self._cipher: Any = getattr(store, "cipher", None)
 
-    def readable(self, tenant: str) -> bool:
-        """Whether the tenant's key was not destroyed: otherwise the tenant is as if erased."""
-        return self._cipher is None or self._cipher.readable(tenant)
+    def readable(self, tenant: str, user: str | None = None) -> bool:
+        """Whether the key of the tenant, and of the user, was not destroyed: otherwise they are as if erased."""
+        return self._cipher is None or self._cipher.readable(tenant, user)
 
     def require(self, tenant: str) -> None:
         """Ask for the tenant's key before a transaction, so that no other writer waits for the provider."""
         if self._cipher is not None:
             self._cipher.require([tenant])
 
-    def seal(self, tenant: str, place: str, given: str | bytes | None) -> str | bytes | None:
-        """Return what is to be kept, within a transaction of the store."""
+    def seal(
+        self, tenant: str, place: str, given: str | bytes | None, *, user: str = ""
+    ) -> str | bytes | None:
+        """Return what is to be kept of a user ('': of none), within a transaction of the store."""
         if self._cipher is None or given is None:
             return given
         raw = given.encode() if isinstance(given, str) else given
         seal = self._cipher.seal_text if isinstance(given, str) else self._cipher.seal
-        kept: str | bytes | None = seal(tenant, place, raw)
+        kept: str | bytes | None = seal(tenant, place, raw, user=user)
         return given if kept == raw else kept
 
     def open_text(self, tenant: str, column: str, run: int, seq: int, kept: str | bytes | None) -> str | None:

@@ -194,7 +194,7 @@ class Traces:
                 at = now if draft.at is None else draft.at
                 texts = (draft.author, draft.content, draft.data)
                 sealed = [
-                    self._sealer.seal(scope.tenant, _place(column, key, seq), text)
+                    self._sealer.seal(scope.tenant, _place(column, key, seq), text, user=names[1])
                     for column, text in zip(_SEALED, texts, strict=True)
                 ]
                 ask(
@@ -217,7 +217,7 @@ class Traces:
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
         """Return a run of exactly this scope; None if it does not exist, or the tenant's key was destroyed."""
-        if not self._sealer.readable(scope.tenant):
+        if not self._sealer.readable(scope.tenant, scope.user):
             return None
         with self._reading() as connection:
             found = connection.execute(
@@ -229,7 +229,7 @@ class Traces:
 
     def runs(self, scope: Scope) -> list[Run]:
         """Return the runs of exactly this scope, oldest first; empty if the tenant's key was destroyed."""
-        if not self._sealer.readable(scope.tenant):
+        if not self._sealer.readable(scope.tenant, scope.user):
             return []
         with self._reading() as connection:
             found = connection.execute(
@@ -247,7 +247,7 @@ class Traces:
         with self._reading() as connection:
             values = (*names_of(scope), run_id, self.clock(), after)
             found = fetched(connection, _EVENTS + "AND e.seq > ? ORDER BY e.seq", values)
-            return self._opened(scope.tenant, found)
+            return self._opened(scope, found)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first, however long the run is."""
@@ -257,7 +257,7 @@ class Traces:
             found = fetched(
                 connection, _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?", values
             )
-            return self._opened(scope.tenant, reversed(found))
+            return self._opened(scope, reversed(found))
 
     def position(self, scope: Scope, run_id: str, seq: int) -> int:
         """Return the place of event `seq` among the turns of its conversation; turns beside each other differ by 1.
@@ -284,7 +284,7 @@ class Traces:
         """
         check_text("text", text)
         wanted = text.casefold()
-        if not self._sealer.readable(scope.tenant):
+        if not self._sealer.readable(scope.tenant, scope.user):
             return []
         which, values = ("", ()) if run_id is None else (" AND r.run = ?", (run_id,))
         with self._reading() as connection:
@@ -307,9 +307,11 @@ class Traces:
             rows.close()
         return found
 
-    def _opened(self, tenant: str, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
-        """The events of rows; empty if the tenant's key was destroyed."""
-        return [self._open(tenant, row) for row in rows] if self._sealer.readable(tenant) else []
+    def _opened(self, scope: Scope, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
+        """The events of rows; empty if the tenant's or user's key was destroyed."""
+        if not self._sealer.readable(scope.tenant, scope.user):
+            return []
+        return [self._open(scope.tenant, row) for row in rows]
 
     def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
         key, seq, turn, at, kind, *sealed = row

@@ -127,6 +127,8 @@ class Consistency:
         ).fetchall():
             scope = scope_of(tenant, user, agent)
             if scope not in openers:  # None: the tenant's key was destroyed
-                openers[scope] = store.row_opener(scope) if store.cipher.readable(scope.tenant) else None
+                openers[scope] = (
+                    store.row_opener(scope) if store.cipher.readable(scope.tenant, scope.user) else None
+                )
             if openers[scope] is not None:
                 yield openers[scope](row), scope

@@ -38,7 +38,7 @@ from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.erased import ErasureReport, KeyProof
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
@@ -70,11 +70,21 @@ class MemoryErasure:
 
     rows: dict[str, int]
     files: ErasureReport | None
+    keys: tuple[KeyProof, ...] = ()
+    """Of a user, where users have keys of their own: what became of each, see :class:`scrubjay.ErasureReport`."""
 
     @property
     def clean(self) -> bool:
         """Whether nothing is left."""
-        return not self.rows and (self.files is None or self.files.clean)
+        destroyed = all(key.destroyed_at is not None for key in self.keys)
+        return not self.rows and destroyed and (self.files is None or self.files.clean)
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        """What is proved, in words: of each key of the user, of rows, and of what was searched and not found."""
+        rows = () if self.rows else ("rows absent",)
+        searched = () if self.files is None else self.files.proofs
+        return tuple(dict.fromkeys((*map(str, self.keys), *rows, *searched)))
 
 
 class Erasure:
@@ -241,8 +251,10 @@ class Erasure:
                 rows[table] = n
             for suffix, n in documents_within(connection, scope):
                 rows[f"document{suffix}"] = n
-        report = self._context.index.admin.verify_erased(*sought) if any(sought) else None
-        return MemoryErasure({table: n for table, n in rows.items() if n}, report)
+        admin = self._context.index.admin
+        report = admin.verify_erased(*sought) if any(sought) else None
+        keys = () if scope.user is None else self._context.store.cipher.proofs(scope.tenant, scope.user)
+        return MemoryErasure({table: n for table, n in rows.items() if n}, report, keys)
 
 
 def documents_within(connection: sqlite3.Connection, scope: Scope) -> list[tuple[str, int]]:

@@ -157,14 +157,14 @@ class Sweeping:
             if [type(value) for value in (row.uses, row.last_used_at)] != [int, int]:
                 raise CorruptIndexError("fact.uses or fact.last_used_at cannot be read", id=row.id)
             strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
-            if not self._has_key(row.tenant):
+            if not self._has_key(row.tenant, row.user):
                 continue
             if strength < decay.expire_below and not held(row):
                 self._delete_row(change, row, expired)
             elif (
                 strength < decay.sink_below
                 and not row.faded
-                and self._context.store.cipher.readable(row.tenant)
+                and self._context.store.cipher.readable(row.tenant, row.user)
             ):
                 row = opener(change.connection)(row)
                 change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
@@ -173,10 +173,10 @@ class Sweeping:
                 n_faded += 1
         return n_faded
 
-    def _has_key(self, tenant: str) -> bool:
-        """Whether a tenant's rows can be read now; the ones of others age when they can."""
+    def _has_key(self, tenant: str, user: str) -> bool:
+        """Whether a user's rows can be read now; the ones of others age when they can."""
         try:
-            return bool(self._context.store.cipher.openable(tenant))
+            return bool(self._context.store.cipher.openable(tenant, user))
         except EncryptionError:
             return False
 

@@ -90,11 +90,11 @@ class Rules:
         checked_scope(scope)
         if as_of is not None or known_at is not None:
             return self._known_then(scope, moment_asked(self._context.clock, as_of, known_at))
-        key = (scope.tenant, scope.user or "")
         store, now = self._context.store, self._context.clock()
-        if store.cipher.ring is not None and not self._context.is_readable(scope):
+        if store.cipher.ring is not None and not self._context.is_readable(Scope(scope.tenant)):
             self.clear(scope.tenant)
             return Known((), ())
+        key = (scope.tenant, self._user(scope))
         version = self._context.version()
         kept = self._kept.get(key)
         if kept is not None and kept.since <= now < kept.until:
@@ -112,12 +112,19 @@ class Rules:
         self._kept[key] = _Kept(version, stamps, now, until, known, made)
         return known
 
+    def _user(self, scope: Scope) -> str:
+        """Return the user whose preferences count: none if the user's key was destroyed."""
+        cipher = self._context.store.cipher
+        if scope.user is None or (cipher.ring is not None and cipher.is_erased(scope.tenant, scope.user)):
+            return ""
+        return scope.user
+
     def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
         """The same for another time, from the rows."""
         assert moment is not None
-        if not self._context.is_readable(scope):
+        if not self._context.is_readable(Scope(scope.tenant)):
             return Known((), ())
-        tenant, user = scope.tenant, scope.user or ""
+        tenant, user = scope.tenant, self._user(scope)
         newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
         preferences: dict[str, Any] = {}
         with self._context.snapshot() as connection:

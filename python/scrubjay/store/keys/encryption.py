@@ -44,7 +44,9 @@ import hmac
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +57,8 @@ from scrubjay.store.rows.sealed import HEAD_BYTES, ID_BYTES, NONCE_BYTES, SEALED
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    from scrubjay.keystores import KeyStore
 
 __all__ = [
     "COUNTED",
@@ -70,7 +74,9 @@ __all__ = [
 ]
 
 KeyProvider = Callable[[str], "bytes | None"]
-"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left."""
+"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left. If it has
+an attribute `users`, a :class:`scrubjay.keystores.KeyStore`, every user has a key of their own as well
+(:mod:`scrubjay.store.keys.user_keys`)."""
 
 BLOCK_BYTES = 16
 """What a digest adds up."""
@@ -126,6 +132,10 @@ class Box:
     def counted(self) -> bool:
         """Whether every scope of the tenant has a digest."""
         return bool(self.mark & COUNTED)
+
+    def with_secret(self, id: bytes, secret: bytes) -> Box:
+        """Return a box of its own for what a user has, which only this secret gives."""
+        return Box(id, _derived(secret, "user"), mark=self.mark)
 
     def seal(self, around: bytes, data: bytes) -> bytes:
         """Seal bytes; they open with the same `around` only."""
@@ -237,7 +247,7 @@ def _around_key(tenant: str, id: bytes, mark: int) -> bytes:
 class Access:
     """The provider's answer for one tenant, and the data keys that were unwrapped with it."""
 
-    __slots__ = ("boxes", "checked", "erased", "master", "until")
+    __slots__ = ("boxes", "checked", "erased", "master", "until", "users")
 
     def __init__(self, master: Master | None, *, erased: bool, until: float) -> None:
         self.master = master  # None: the tenant is in the clear, or its key was destroyed
@@ -245,6 +255,7 @@ class Access:
         self.until = until
         self.checked = False  # that the file's data key was wrapped by this master key
         self.boxes: dict[bytes, Box] = {}  # by id
+        self.users: dict[bytes, Box] = {}  # of users' keys, by id; the store is asked before one is used
 
 
 class KeyRing:
@@ -263,9 +274,12 @@ class KeyRing:
         except ImportError:
             raise MissingExtraError("keys", "encryption", "cryptography") from None
         self._provider = provider
-        self._lock = threading.Lock()  # of the table below, never held while the provider is asked
+        self.users: KeyStore | None = getattr(provider, "users", None)
+        """The keys of users; None: a tenant's users have none of their own."""
+        self._lock = threading.Lock()  # of the tables below, never held while the provider is asked
         renew_in_children(self, "_lock")
         self._known: dict[str, Access] = {}
+        self._secrets: dict[bytes, tuple[bytes | None, float]] = {}  # id -> key (None: destroyed), until when
 
     def access(self, tenant: str, *, fresh: bool = True) -> Access:
         """Return the provider's answer for a tenant; without `fresh` perhaps its last one.
@@ -326,9 +340,84 @@ class KeyRing:
                 f"({type(cause).__name__}); until it is destroyed, copies of the file can be read: erase it again"
             ) from cause
 
+    def secret(self, id: bytes) -> bytes | None:
+        """Return what the key store has of a user's key; None: it was destroyed.
+
+        Raises:
+            EncryptionError: there is no key store, it failed, or does not know the key.
+        """
+        known = self._secrets.get(id)
+        if known is not None and time.monotonic() < known[1]:
+            return known[0]
+        with self._asking("get", id) as store:
+            try:
+                secret = store.get(id)
+            except KeyErasedError:
+                secret = None
+            else:
+                if secret is None:
+                    raise EncryptionError(
+                        f"keys: the key store does not know the user's key {id.hex()}, and does not say that it was "
+                        "destroyed: is it the store that this index was written with?"
+                    )
+                secret = checked_key(secret, "keys: of a user")
+        with self._lock:
+            if len(self._secrets) >= _MAX_TENANTS:
+                self._secrets.clear()
+            self._secrets[id] = secret, time.monotonic() + KEY_SECONDS
+        return secret
+
+    def put(self, id: bytes, secret: bytes) -> None:
+        """Let the key store keep a new user's key, durably.
+
+        Raises:
+            EncryptionError: it failed; the key must not be used.
+        """
+        with self._asking("put", id) as store:
+            store.put(id, secret)
+
+    def destroy_users(self, ids: Iterable[bytes]) -> None:
+        """Let the key store destroy users' keys.
+
+        Raises:
+            EncryptionError: it failed for one of them; the ones before were destroyed.
+        """
+        for id in ids:
+            with self._lock:
+                self._secrets.pop(id, None)
+            with self._asking("destroy", id) as store:
+                store.destroy(id)
+
+    def destroyed_at(self, id: bytes) -> datetime | None:
+        """Return when a user's key was destroyed; None: it was not.
+
+        Raises:
+            EncryptionError: there is no key store, or it failed.
+        """
+        with self._asking("destroyed_at", id) as store:
+            return store.destroyed_at(id)
+
+    @contextmanager
+    def _asking(self, what: str, id: bytes) -> Iterator[KeyStore]:
+        if self.users is None:
+            raise EncryptionError(
+                "keys: expected the keys of users, which this tenant's users have of their own here: open the index "
+                "with keys=UserKeys(provider, store), see scrubjay.keystores"
+            )
+        try:
+            yield self.users
+        except EncryptionError:
+            raise
+        except Exception as error:
+            raise EncryptionError(
+                f"keys: the key store failed to {what} the user's key {id.hex()} ({type(error).__name__}: {error}); "
+                "nothing is lost, try again"
+            ) from error
+
     def forget(self, tenant: str | None) -> None:
         """Ask again at the next use; None: for every tenant."""
         with self._lock:
+            self._secrets.clear()
             if tenant is None:
                 self._known.clear()
             else:

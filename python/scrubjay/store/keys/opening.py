@@ -6,18 +6,24 @@ A file keeps them in a table of its own (:mod:`scrubjay.store.sqlite.cipher`), a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreUnavailableError
+from scrubjay.store.keys import encryption
 from scrubjay.store.keys.digest import ScopeDigest, open_digest
 from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key
 from scrubjay.store.keys.sealing import RowBox, around_image
+from scrubjay.store.keys.user_keys import NoUserKeys, UserKeyTable, opened_user_key
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
 from scrubjay.store.rows.stored import ScopeState, StoredRow
 
 __all__ = ["DataKey", "Opening", "around_cell", "erased_error", "keyless_error", "rotated", "uncounted_error"]
+
+
+_MAX_USERS = 10_000  # whose keys' ids, and boxes, are remembered
 
 
 class DataKey(NamedTuple):
@@ -68,18 +74,29 @@ class Opening:
     Args:
         ring: the provider's keys; None: without a provider.
         stored: returns the data key of a tenant as the asking thread sees it, None if the tenant is in the clear.
+        user_keys: where the keys of users stand.
     """
 
-    def __init__(self, ring: KeyRing | None, stored: Callable[[str], DataKey | None]) -> None:
+    def __init__(
+        self,
+        ring: KeyRing | None,
+        stored: Callable[[str], DataKey | None],
+        user_keys: UserKeyTable | None = None,
+    ) -> None:
         self.ring = ring
         self._stored = stored
+        self.user_keys = NoUserKeys() if user_keys is None else user_keys
+        self._ids: dict[tuple[str, str], tuple[bytes | None, float]] = {}  # of users' keys, until when
 
-    def readable(self, tenant: str) -> bool:
-        """Ask for the tenant's key; False: it was destroyed, and the tenant is as if erased.
+    def readable(self, tenant: str, user: str | None = None) -> bool:
+        """Ask for the tenant's key, and for that of a user who has one; False: it was destroyed, and the tenant, or
+        the user, is as if erased.
 
         Raises:
             EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
         """
+        if user and self.is_erased(tenant, user):
+            return False
         if self.ring is None or not tenant:  # rows of no tenant are in the clear
             return True
         access = self.ring.access(tenant)
@@ -92,9 +109,43 @@ class Opening:
             access.checked = True
         return not access.erased
 
-    def openable(self, tenant: str) -> bool:
+    def is_erased(self, tenant: str, user: str) -> bool:
+        """Whether the user has a key of their own, and it was destroyed.
+
+        Raises:
+            EncryptionError: the key store does not say.
+        """
+        ring = self.ring
+        if ring is None or ring.users is None:
+            return False
+        id, until = self._ids.get((tenant, user), (None, 0.0))
+        if id is not None and ring.secret(id) is not None:
+            return False
+        now = time.monotonic()
+        if id is None and now < until:
+            return False  # had none just now
+        try:
+            stored = self.user_keys.of(tenant, user)  # perhaps another one by now
+        except StoreUnavailableError:
+            return id is not None  # what is in memory goes on answering
+        if len(self._ids) >= _MAX_USERS:
+            self._ids.clear()
+        self._ids[tenant, user] = None if stored is None else stored.id, now + encryption.KEY_SECONDS
+        return stored is not None and ring.secret(stored.id) is None
+
+    def readable_of(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
+        """Return those of the scopes whose tenants' and users' keys were not destroyed.
+
+        Raises:
+            EncryptionError: a key is not available.
+        """
+        if self.ring is None or all(self.readable(scope.tenant, scope.user) for scope in scopes):
+            return scopes
+        return [scope for scope in scopes if self.readable(scope.tenant, scope.user)]
+
+    def openable(self, tenant: str, user: str | None = None) -> bool:
         """The same, when it may be that there is no provider though the tenant is encrypted: False."""
-        return self.readable(tenant) if self.ring is not None else self._stored(tenant) is None
+        return self.readable(tenant, user) if self.ring is not None else self._stored(tenant) is None
 
     def require(self, tenants: Iterable[str]) -> None:
         """Ask for keys before a transaction, so that no other writer waits for a provider.
@@ -148,11 +199,53 @@ class Opening:
     def opening(self, tenant: str, id: bytes) -> Box:
         """Return the data key with this id, which sealed bytes name."""
         box = self.box(tenant, id)
-        if box is None or box.id != id:
+        if box is not None and box.id != id:
+            box = self._of_a_user(tenant, id, box)
+        if box is None:
             raise EncryptionError(
                 f"bytes of tenant {tenant!r} are sealed with a data key that is not in the file"
             )
         return box
+
+    def _of_a_user(self, tenant: str, id: bytes, box: Box) -> Box | None:
+        """Return the key of one of the tenant's users by its id; None: nobody's key has it."""
+        assert self.ring is not None  # or there is no box
+        known = self.ring.access(tenant, fresh=False).users
+        found = known.get(id)
+        if found is not None and self.ring.secret(id) is not None:
+            return found
+        stored = self.user_keys.by_id(tenant, id)
+        if stored is None:
+            return None
+        if len(known) >= _MAX_USERS:
+            known.clear()
+        found = known[id] = opened_user_key(self.ring, box, tenant, stored)
+        return found
+
+    def key_of_user(self, tenant: str, user: str, box: Box) -> Box | None:
+        """Return the key of a user of the tenant whose data key is `box`; None: there is none.
+
+        Raises:
+            EncryptionError: it is not available (KeyErasedError: ever again).
+        """
+        stored = self.user_keys.of(tenant, user)
+        return None if stored is None else self._of_a_user(tenant, stored.id, box)
+
+    def makes_user_keys(self, tenant: str) -> bool:
+        """Whether a user of a tenant who has no key gets one.
+
+        Raises:
+            EncryptionError: there is no key store, and other users of the tenant have keys: nothing may be written that
+                only the tenant's key seals.
+        """
+        if self.ring is not None and self.ring.users is not None:
+            return True
+        if self.user_keys.any(tenant):
+            raise EncryptionError(
+                f"keys: users of tenant {tenant!r} have keys of their own: open the index with "
+                "keys=UserKeys(provider, store), see scrubjay.keystores"
+            )
+        return False
 
     def is_sealed(self, tenant: str) -> bool:
         """Whether the tenant has a data key."""
@@ -290,6 +383,8 @@ class Opening:
             if refused:
                 raise CorruptIndexError(f"an image of tenant {scope.tenant!r} is in the clear")
             return chunks
+        if scope.user:
+            current = self.key_of_user(scope.tenant, scope.user, current) or current
         opened: list[bytes | memoryview] = []
         for i, chunk in enumerate(chunks):
             if is_sealed(chunk) and sealed_by(chunk) == current.id:

@@ -44,6 +44,12 @@ class RowBox:
         """Seal a vector alone, as :meth:`seal` does."""
         return self.box.seal(b"vector" + self._place(seq, id), vector)
 
+    def with_box(self, box: Box) -> RowBox:
+        """Return what opens rows of the same scope that another key sealed."""
+        other = RowBox.__new__(RowBox)
+        other.box, other._around = box, self._around
+        return other
+
     def opened_or(self, column: str, seq: int, id: RowId, value: bytes | None) -> bytes | None:
         """Return a payload or vector of a plain row; if it is sealed what it was sealed from, None if that fails."""
         if value is None or not is_sealed(value):

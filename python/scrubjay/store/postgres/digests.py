@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, KeyErasedError
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
 from scrubjay.store.keys.digest import ScopeDigest, around_scope, block, changed, mismatch, open_digest
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.keys.opening import around_cell
@@ -276,14 +276,17 @@ def place_of_note(collection: int, number: int) -> str:
     return f"{_NAME}.query {collection}.{number}"
 
 
-def seal_notes(batch: Batch, box: Box, tenant: str) -> int:
+def seal_notes(batch: Batch, sealing: Callable[[str, str], Box | None], tenant: str) -> int:
     """Seal the questions of a locked tenant's feedback that are in the clear, in every collection; how many."""
     found = batch.ask(
-        f"SELECT collection, number, query FROM sj_feedback WHERE home = %s AND NOT {is_sealed_sql('query')}",
+        f"SELECT collection, number, usr, query FROM sj_feedback WHERE home = %s AND NOT {is_sealed_sql('query')}",
         (tenant,),
         home=tenant,
     )
-    for collection, number, query in found:
+    for collection, number, user, query in found:
+        box = sealing(tenant, user)
+        if box is None:
+            raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
         sealed = box.seal(around_cell(tenant, place_of_note(collection, number)), query)
         batch.add(
             "UPDATE sj_feedback SET query = %s WHERE home = %s AND collection = %s AND number = %s",

@@ -72,24 +72,25 @@ def write_image(
     if objects is not None and large:
         if not _is_wanted(turns, key, version, replace):
             return
-        ahead = None if turns.sealer.ring is None else turns.sealer.opening.box(scope.tenant, None)
+        ahead = None if turns.sealer.ring is None else _key_ahead(turns, scope)
         chunks = _sealed(turns, ahead, scope, version, chunks)
         batch.ask("SET LOCAL idle_in_transaction_session_timeout = 0")  # nothing is locked yet
         digests = [objects.put(chunk) if objects.takes(chunk) else None for chunk in chunks]
         batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
-    box = None
+    box = own = None
     if turns.sealer.ring is not None:
         turns.begin([scope])  # who writes to the scope meanwhile would not know of the image in its digest
         box = turns.sealer.current(scope.tenant, make=False)
+        own = turns.sealer.sealing(scope.tenant, scope.user, make=False)
     is_short = objects is None or any(
         digest is None and objects.takes(chunk) for digest, chunk in zip(digests, chunks, strict=True)
     )
     if not _is_wanted(turns, key, version, replace, lock=True, keep_objects=is_short):
         return
-    if large and (_id(box) != _id(ahead) or monotonic() - started > GRACE_SECONDS / 2):
-        return  # the tenant got another key, or somebody may sweep what was put there
+    if large and (_id(own) != _id(ahead) or monotonic() - started > GRACE_SECONDS / 2):
+        return  # the tenant or user got another key, or somebody may sweep what was put there
     if not large:
-        chunks = _sealed(turns, box, scope, version, chunks)
+        chunks = _sealed(turns, own, scope, version, chunks)
     turns.drop_images(PLACE, place, home=key.home, but=[one for one in digests if one is not None])
     if box is not None:
         turns.picture(box, key, version)
@@ -102,6 +103,15 @@ def write_image(
             (*place, i, len(chunks), version, kept, digest, n_bytes),
             home=key.home,
         )
+
+
+def _key_ahead(turns: Turns, scope: Scope) -> Box | None:
+    """Return the key that a scope has before anything is locked."""
+    opening = turns.sealer.opening
+    box = opening.box(scope.tenant, None)
+    if box is None or scope.user is None:
+        return box
+    return opening.key_of_user(scope.tenant, scope.user, box) or box
 
 
 def _sealed(

@@ -41,15 +41,16 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
     kind = store.identity().id_kind
     notes: list[Feedback] = []
     damaged: list[str] = []
-    readable: dict[str, bool] = {}
+    readable: dict[tuple[str, str], bool] = {}
     for row in found:
         number, query, data, used, lexical, vector, score, at = row[:8]
         id, tenant = id_of(data, kind), row[8]
         place = place_of_note(store.number, number)
         try:
-            if tenant not in readable:
-                readable[tenant] = store.cipher.readable(tenant)
-            if not readable[tenant]:  # its key was destroyed: as if erased
+            who = tenant, row[9]
+            if who not in readable:
+                readable[who] = store.cipher.readable(*who)
+            if not readable[who]:  # its key was destroyed: as if erased
                 continue
             if isinstance(id, Unreadable):
                 raise CorruptIndexError("its document cannot be read")
@@ -82,7 +83,7 @@ def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
         return False
     number = turns.next(key.home)
     query = None if note.query is None else note.query.encode()
-    box = turns.sealer.current(key.home)
+    box = turns.sealer.sealing(key.home, note.scope.user)
     if box is not None and query is not None:
         query = box.seal(around_cell(key.home, place_of_note(turns.collection, number)), query)
     asker = (round(note.at * 1e6), *names_of(note.scope))

@@ -26,6 +26,7 @@ from scrubjay.store.postgres.keys import Key, Unreadable, can_hold, home_of, id_
 from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
+from scrubjay.store.postgres.user_keys import DatabaseUserKeys
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.rows.decoding import Undecodable, row_reader, scope_of, unmarked
 from scrubjay.store.rows.listing import share_of
@@ -48,7 +49,7 @@ class PostgresReader:
     ) -> None:
         self.server = server
         self.number = collection
-        self.cipher = Keys(ring, self._data_key, self._sealer)
+        self.cipher = Keys(ring, self._data_key, self._sealer, DatabaseUserKeys(self.ask))
         self._id_kind = identity.id_kind
         self._local = threading.local()  # .batch: of this thread's snapshot or transaction
 
@@ -375,7 +376,9 @@ class PostgresReader:
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse."""
         wanted = None if ids is None else [stored_id(id) for id in ids]
-        held = [scope for scope in scopes if can_hold(scope) and self.cipher.readable(scope.tenant)]
+        held = [
+            scope for scope in scopes if can_hold(scope) and self.cipher.readable(scope.tenant, scope.user)
+        ]
         size = _FIRST_PAGE if first is None else min(_FIRST_PAGE, share_of(first, len(held)))
         one_by_one = [self._rows_of(scope, now, newest, wanted, after, size) for scope in held]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
@@ -442,8 +445,8 @@ class PostgresReader:
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
         """Return the unexpired document with this id of the first scope that has one, all of the same tenant."""
-        scopes = [scope for scope in sight.scopes if can_hold(scope)]
-        if not scopes or not self.cipher.readable(scopes[0].tenant):
+        scopes = self.cipher.readable_of([scope for scope in sight.scopes if can_hold(scope)])
+        if not scopes:
             return None
         keys = [key_of(scope) for scope in scopes]
         found = self.ask(
@@ -471,7 +474,11 @@ class PostgresReader:
             home=home_of(within),
         )
         rows = [(row[:6], scope_of(*row[6:])) for row in found]
-        return [self.sound(row, scope) for row, scope in sorted(rows, key=itemgetter(1))]
+        return [
+            self.sound(row, scope)
+            for row, scope in sorted(rows, key=itemgetter(1))
+            if self.cipher.readable(scope.tenant, scope.user)
+        ]
 
     def sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
         """Return a document as it is stored (seq, id, text, payload, vector, hash); raise CorruptIndexError unless it
@@ -508,7 +515,7 @@ class PostgresReader:
             if row[8] is None:
                 raise CorruptIndexError(f"its scope {row[2]} is not in the database", id=id)
             scope = scope_of(*row[8:])
-            if not self.cipher.readable(scope.tenant):
+            if not self.cipher.readable(scope.tenant, scope.user):
                 return None
             opened = openers.get(scope)
             if opened is None:

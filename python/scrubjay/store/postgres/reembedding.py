@@ -125,7 +125,7 @@ def _pages(store: PostgresStore, size: int) -> Iterator[list[_Missing]]:
             named = [(row, scope_of(*row[8:])) for row in found]
             yield [
                 store.sound((row[0], *row[3:8]), scope)
-                if store.cipher.readable(scope.tenant)
+                if store.cipher.readable(scope.tenant, scope.user)
                 else (StoredRow(row[0], "", "", None, None, "its key was destroyed", False), scope)
                 for row, scope in named
             ]

@@ -25,6 +25,7 @@ from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.turns import PLACE
 from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash
 
 __all__ = ["encrypt_tenant", "rotate_key"]
@@ -105,7 +106,17 @@ def _seal_some(
         place,
         home=key.home,
     )
-    row_box = RowBox(box, table_of(collection), scope)
+    row_box = transaction.sealer.row_box(collection, scope) or RowBox(box, table_of(collection), scope)
+
+    def boxed(value: Any) -> RowBox:
+        """What opens a value that another key may have sealed."""
+        if not is_sealed(value) or sealed_by(value) == row_box.box.id:
+            return row_box
+        try:
+            return row_box.with_box(store.cipher.opening(scope.tenant, sealed_by(value)))
+        except EncryptionError:
+            return row_box
+
     for seq, data, clear, *values, expires_at in found:
         id = store.id_in(collection, data)
         if isinstance(id, Unreadable):
@@ -113,7 +124,8 @@ def _seal_some(
         # Of a row that was sealed before, and is plain now because something else wrote its text, some may be sealed.
         columns = ("payload", "vector", "vector")
         payload, vector, staged = (
-            row_box.opened_or(column, seq, id, value) for column, value in zip(columns, values, strict=True)
+            boxed(value).opened_or(column, seq, id, value)
+            for column, value in zip(columns, values, strict=True)
         )
         try:
             text = clear.decode()

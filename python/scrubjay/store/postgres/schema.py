@@ -32,7 +32,7 @@ __all__ = [
     "read_identity",
 ]
 
-VERSION = 5
+VERSION = 6
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
 _LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
@@ -47,7 +47,7 @@ TABLES = (
     "sj_staged",
     "sj_digest",
 )
-"""Those that hold what belongs to a tenant, besides `sj_home`."""
+"""Those that hold what belongs to a tenant and a collection; `sj_home` and `sj_user_key` are of all collections."""
 
 _SCRIPT = """
 CREATE TABLE sj_schema(
@@ -133,11 +133,28 @@ ALTER TABLE sj_image ADD object bytea, ADD n_bytes bigint;
 CREATE INDEX sj_image_object ON sj_image(object) WHERE object IS NOT NULL;
 """
 
+_USER_KEYS = """
+-- Halves of the keys of users, sealed with the tenant's data key: store/keys/user_keys.py.
+CREATE TABLE sj_user_key(
+  home text NOT NULL, id bytea NOT NULL,
+  usr text NOT NULL,                      -- '' once the key is dead
+  half bytea,                             -- NULL once the key is dead
+  made_at bigint NOT NULL,
+  whole boolean NOT NULL,                 -- the user had nothing before there was the key
+  dead int NOT NULL,                      -- 1: the half in the key store is to be destroyed; 2: it was
+  whose bytea,                            -- of a dead one: a keyed digest of the name
+  PRIMARY KEY (home, id));
+CREATE UNIQUE INDEX sj_user_key_user ON sj_user_key(home, usr) WHERE dead = 0;
+CREATE INDEX sj_user_key_dying ON sj_user_key(home, id) WHERE dead = 1;
+CREATE INDEX sj_user_key_whose ON sj_user_key(home, whose) WHERE dead > 0;
+"""
+
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (),  # the walls
     3: (_STAGED,),
     4: (_SEALED,),
     5: (_OBJECTS,),
+    6: (_USER_KEYS,),
 }
 """Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
 
@@ -188,7 +205,7 @@ def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _version(connection)  # another process may have been first
         if found is None:
-            connection.execute(_SCRIPT + _STAGED + _SEALED + _OBJECTS)
+            connection.execute(_SCRIPT + _STAGED + _SEALED + _OBJECTS + _USER_KEYS)
             connection.execute(
                 "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
             )

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, UnsupportedError
+from scrubjay.errors import CorruptIndexError, EncryptionError, UnsupportedError
 from scrubjay.store.keys.encryption import COUNTED, WHOLE, Box, KeyRing
 from scrubjay.store.keys.opening import DataKey, Opening, around_cell, erased_error, keyless_error
 from scrubjay.store.keys.sealing import RowBox
+from scrubjay.store.keys.user_keys import make_user_key, proofs_of, whose
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.user_keys import DatabaseUserKeys, add_key, bury, bury_all, has_content
+from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
 
 __all__ = ["KEY", "Keys", "Sealer", "data_key_of", "is_sealed_sql", "plain_table", "table_of", "tag_sql"]
@@ -91,6 +96,7 @@ class Sealer:
         self._lock = lock
         self._begin = begin
         self._current: dict[str, Box | None] = {}
+        self._of_users: dict[tuple[str, str], Box] = {}
 
     @property
     def ring(self) -> KeyRing | None:
@@ -182,8 +188,54 @@ class Sealer:
 
     def row_box(self, collection: int, scope: Scope) -> RowBox | None:
         """Return what seals the rows of a scope; None: they are in the clear."""
-        box = self.current(scope.tenant)
+        box = self.sealing(scope.tenant, scope.user)
         return None if box is None else RowBox(box, table_of(collection), scope)
+
+    def sealing(self, tenant: str, user: str | None, *, make: bool = True) -> Box | None:
+        """Return what this transaction seals with what one user of a tenant has ('', None: none of them); None: it is
+        in the clear.
+
+        With `make`, a user who has no key gets one, if there is a key store.
+
+        Raises:
+            EncryptionError: a key is not available (KeyErasedError: ever again).
+        """
+        box = self.current(tenant, make=make)
+        if box is None or not user:
+            return box
+        own = self._of_users.get((tenant, user))
+        if own is None:
+            self._of(tenant)
+            own = self.opening.key_of_user(tenant, user, box)
+            if own is None and make and self.opening.makes_user_keys(tenant):
+                own = self._make_of_user(tenant, user, box)
+            if own is None:
+                return box
+            self._of_users[tenant, user] = own
+        return own
+
+    def _make_of_user(self, tenant: str, user: str, box: Box) -> Box:
+        assert self.ring is not None
+        own, key = make_user_key(self.ring, box, tenant, user)
+        whole = not has_content(self._batch, tenant, user)
+        add_key(self._batch, tenant, key, whole=whole, now=time.time_ns() // 1000)
+        return own
+
+    def release_user(self, tenant: str, user: str) -> bool:
+        """Mark the key of a user of whom nothing is left as dead; whether there is one."""
+        if self.opening.user_keys.of(tenant, user) is None or has_content(self._batch, tenant, user):
+            return False
+        name: bytes | None = None
+        with suppress(EncryptionError):  # the tenant's key is away: then nothing leads back to the name
+            box = self.current(tenant, make=False)
+            name = None if box is None else whose(box, tenant, user)
+        self._of_users.pop((tenant, user), None)
+        bury(self._batch, tenant, user, name)
+        return True
+
+    def release_users(self, tenant: str) -> bool:
+        """Mark the keys of all users of a tenant of whom nothing is left as dead; whether there are any."""
+        return bury_all(self._batch, tenant)
 
     def release(self, tenant: str) -> bool:
         """Destroy the data key of a tenant whose erased rows are gone; False: something is left that needs it."""
@@ -226,6 +278,7 @@ class Keys(Opening):
         ring: the provider's keys; None: without a provider.
         stored: returns the data key of a tenant as the asking thread sees it, None if the tenant is in the clear.
         sealer: returns what the transaction of the asking thread seals with; None: it has no transaction.
+        user_keys: the keys of users, as the asking thread sees them.
     """
 
     def __init__(
@@ -233,8 +286,10 @@ class Keys(Opening):
         ring: KeyRing | None,
         stored: Callable[[str], DataKey | None],
         sealer: Callable[[], Sealer | None],
+        user_keys: DatabaseUserKeys,
     ) -> None:
-        super().__init__(ring, stored)
+        super().__init__(ring, stored, user_keys)
+        self.keys_of_users = user_keys
         self._sealer = sealer
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
@@ -244,21 +299,39 @@ class Keys(Opening):
             raise RuntimeError("sealing needs a transaction of this store, see PostgresStore.writing")
         return sealer.current(tenant, make=make)
 
-    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
-        """Return bytes as they are to be kept, within a transaction of the store."""
+    def _sealing(self, tenant: str, user: str) -> Box | None:
+        self.current(tenant)  # or it is no transaction
+        sealer = self._sealer()
+        return None if sealer is None else sealer.sealing(tenant, user)
+
+    def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
+        """Return bytes of a tenant, or of one of its users, as they are to be kept, within a transaction of the
+        store."""
         if data is None:
             return None
-        box = self.current(tenant)
+        box = self._sealing(tenant, user)
         return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
 
-    def seal_text(self, tenant: str, place: str, data: bytes) -> bytes:
+    def seal_text(self, tenant: str, place: str, data: bytes, *, user: str = "") -> bytes:
         """Return the bytes of a text as a column of texts is to keep them: sealed ones as :class:`SealedText`."""
-        box = self.current(tenant)
+        box = self._sealing(tenant, user)
         return data if box is None else SealedText(box.seal(around_cell(tenant, place), data))
 
     def is_sealing(self, connection: Any) -> bool:
         """Whether this thread is in a transaction of the store."""
         return self._sealer() is not None
+
+    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
+        """Return what became of the keys that a user has and had.
+
+        Raises:
+            EncryptionError: the key store, or the tenant's key, is not available.
+        """
+        if self.ring is None or self.ring.users is None:
+            return ()
+        box = self.box(tenant, None)
+        dead = [] if box is None else self.keys_of_users.buried(tenant, whose(box, tenant, user))
+        return proofs_of(self.ring, dead + self.keys_of_users.living(tenant, user))
 
     def digest(self, tenant: str, data: bytes) -> bytes:
         """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted."""

@@ -9,11 +9,11 @@ from time import monotonic
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, Error, StoreError, UnsupportedError
+from scrubjay.errors import ClosedError, EncryptionError, Error, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import ObjectStore
-from scrubjay.store.postgres import schema
+from scrubjay.store.postgres import schema, user_keys
 from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.care import vacuum
@@ -100,6 +100,11 @@ class PostgresStore(PostgresReader):
         self._met: set[int] = set()
         self._holds = HoldTable()
         feed.add(self, name)
+        if not server.read_only:
+            with suppress(
+                EncryptionError, StoreError
+            ):  # of erasures that a crash cut short; or the next opening does
+                self._destroy_user_keys()
 
     # ------------------------------------------------------------------ what changed
 
@@ -266,6 +271,21 @@ class PostgresStore(PostgresReader):
                     self.objects.discard(transaction.dropped)
         if transaction.released and self.cipher.ring is not None:  # without a connection: it may take long
             self.cipher.ring.destroy(transaction.released)
+        if transaction.buries:
+            self._destroy_user_keys()
+
+    def _destroy_user_keys(self) -> None:
+        """Destroy the halves of dead keys that are in the key store, and note that it was done.
+
+        Raises:
+            EncryptionError: the key store is not available; the next erasure or opening does it.
+        """
+        ring = self.cipher.ring
+        if ring is None or ring.users is None or not (keys := user_keys.dying(self.ask)):
+            return
+        ring.destroy_users([id for _, id in keys])
+        with self.writing("noting destroyed keys", scopes=()) as transaction:
+            user_keys.settle(transaction.batch, keys)
 
     def _begin_writing(
         self, scopes: Iterable[Scope], wait: bool, ids: Sequence[RowId]
@@ -390,7 +410,7 @@ class PostgresStore(PostgresReader):
         """Write a note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
         if note.document_scope not in note.scope.visible() or not can_hold(note.scope):
             return False
-        if not self.cipher.readable(note.scope.tenant):  # asked before the transaction
+        if not self.cipher.readable(note.scope.tenant, note.scope.user):  # asked before the transaction
             return False
         with self.writing("recording feedback", scopes=[note.document_scope]) as transaction:
             return transaction.write_note(note, now=now)
@@ -472,7 +492,9 @@ class PostgresStore(PostgresReader):
 
     def size_bytes(self) -> int:
         """Return how many bytes the tables and their indexes take, of all collections together."""
-        sizes = ", ".join(f"pg_total_relation_size('{table}')" for table in (*schema.TABLES, "sj_home"))
+        sizes = ", ".join(
+            f"pg_total_relation_size('{table}')" for table in (*schema.TABLES, "sj_home", "sj_user_key")
+        )
         return sum(int(n) for n in self.ask(f"SELECT {sizes}")[0])
 
     # ------------------------------------------------------------------ the end

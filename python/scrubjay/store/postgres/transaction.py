@@ -96,6 +96,9 @@ class PostgresTransaction:
         """Collection -> its new generation: everything of it is to be read anew."""
         self._forgotten: list[Scope] = []  # whose names are erased
         self._erased: dict[str, None] = {}  # tenants of whom everything was erased
+        self._erased_users: dict[tuple[str, str], None] = {}  # and users
+        self.buries = False
+        """Whether keys of users are to be destroyed once this is committed."""
         self.released: list[str] = []
         """Tenants of whom nothing is left that needs a key."""
         self.hints: list[Hint] = []
@@ -127,7 +130,7 @@ class PostgresTransaction:
 
     def seal_notes(self, tenant: str, box: Box) -> None:
         """Seal the questions of a tenant's feedback that are in the clear, in every collection."""
-        if seal_notes(self.batch, box, tenant):
+        if seal_notes(self.batch, self.sealer.sealing, tenant):
             count_tables_anew(self.batch, box, tenant)
 
     def note_rows(self, sign: int, table: str, rows: Sequence[tuple[Any, ...]], home: str) -> None:
@@ -238,6 +241,9 @@ class PostgresTransaction:
         self._turns.stamp_others()
         self._turns.notes.settle()
         self.released = [tenant for tenant in self._erased if self.sealer.release(tenant)]
+        buried = [self.sealer.release_users(tenant) for tenant in self.released]
+        buried += [self.sealer.release_user(*names) for names in self._erased_users]
+        self.buries = any(buried)
         self._turns.leave_homes()
         started = time.monotonic()
         try:
@@ -572,6 +578,8 @@ class PostgresTransaction:
         self._delete_notes(f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home)
         if scope.user is None and scope.agent is None:
             self._erased[home] = None
+        elif scope.user is not None:
+            self._erased_users[home, scope.user] = None
         return [self._erase_one(one, reason, now) for one in scopes]
 
     def _erase_one(self, scope: Scope, reason: str, now: int) -> Written:

@@ -302,7 +302,7 @@ class Turns:
 
     def _begin(self, tenant: str, box: Box) -> None:
         """A tenant that has rows in the clear got its data key: everything has a digest from now on."""
-        seal_notes(self.batch, box, tenant)
+        seal_notes(self.batch, self.sealer.sealing, tenant)
         self.count_anew(tenant, box)
 
     def count_anew(self, tenant: str, box: Box) -> None:

@@ -130,7 +130,7 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
     with store.snapshot():
         for scope, state in store.scopes():
             try:
-                if store.cipher.ring is None or not store.cipher.readable(scope.tenant):
+                if store.cipher.ring is None or not store.cipher.readable(scope.tenant, scope.user):
                     continue
             except Error:  # the key is not available now: its rows stay as they are
                 continue

@@ -72,7 +72,9 @@ class Filling:
             if state is None:
                 state = ScopeState(0, 0, 0, 0)
             digest = None
-            if not partition.resident or partition.applied < state.horizon:
+            if self._is_erased(partition.scope):
+                self._put_nothing(partition, state)
+            elif not partition.resident or partition.applied < state.horizon:
                 digest = self._store.digest(partition.scope, state)
                 source = self._read_whole(partition, state, digest, now)
             if partition.applied < state.version:
@@ -97,6 +99,18 @@ class Filling:
                 )
             partition.version = max(partition.version, state.version)
             partition.ready = partition.is_current()
+
+    def _is_erased(self, scope: Scope) -> bool:
+        """Whether the key of the user whose scope it is was destroyed."""
+        cipher = self._store.cipher
+        return (
+            cipher.ring is not None and scope.user is not None and cipher.is_erased(scope.tenant, scope.user)
+        )
+
+    def _put_nothing(self, partition: Partition, state: ScopeState) -> None:
+        self.drop(partition)
+        self._put(partition, [])
+        partition.resident, partition.erased, partition.applied = True, True, state.version
 
     def _read_whole(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> str:
         """Return what it was read from: its "image", or its "rows"."""

@@ -27,6 +27,7 @@ class Partition:
         "__weakref__",
         "applied",
         "changed_at",
+        "erased",
         "graph_saved",
         "home",
         "in_flight",
@@ -62,6 +63,7 @@ class Partition:
         )
         self.resident = empty  # without documents the engine holds all of them
         self.ready = empty  # resident and current: a search may run
+        self.erased = False  # resident without anything, because its user's key was destroyed
         self.retired = False  # no longer the residency's object for this scope
         self.left_at = 0  # the number of its last departure from the engine
         self.next_expiry = NEVER

@@ -176,12 +176,29 @@ class Residency(Filling):
         if self._store.cipher.readable(tenant):
             if self._erased:
                 self._erased.discard(tenant)
+            if scope.user is not None and self._store.cipher.is_erased(tenant, scope.user):
+                self._forget_user(scope)
             return True
         seen = (self._partitions.get(one) for one in scope.visible())
         left = tenant not in self._erased or any(one is not None and one.memory_bytes for one in seen)
         if left and self.forget_tenant(tenant, wait=False):
             self._erased.add(tenant)
         return False
+
+    def _forget_user(self, scope: Scope) -> None:
+        """Take what a user whose key was destroyed has out of memory; read again, it is nothing."""
+        for one in scope.visible():
+            partition = self._partitions.get(one)
+            if one.user is None or partition is None or partition.erased or not partition.memory_bytes:
+                continue
+            if is_mine(self.budget.evicting) or not self.budget.evicting.acquire(blocking=False):
+                continue  # a caller relies on what is in memory now
+            try:
+                with partition.lock:
+                    if not partition.retired:
+                        self.drop(partition)
+            finally:
+                self.budget.evicting.release()
 
     def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
         """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs.
@@ -394,7 +411,7 @@ class Residency(Filling):
         """Take a partition out of the engine; the caller holds its lock. Searches that overlap run again."""
         partition.ready = False
         self._depart(partition)
-        partition.resident = False
+        partition.resident = partition.erased = False
         partition.applied = partition.n_changed = partition.n_damaged = 0
         partition.n_lost = partition.n_without_vector = 0
         partition.graph_saved = False

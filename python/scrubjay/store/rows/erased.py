@@ -6,6 +6,7 @@ import base64
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +18,7 @@ from scrubjay.store.rows.vectors import encode_many
 
 __all__ = [
     "ErasureReport",
+    "KeyProof",
     "Sought",
     "byte_needles",
     "first_hits",
@@ -32,6 +34,34 @@ _MIN_BASE64 = 4  # digits; fewer are found in any image
 _WINDOW_BYTES = 8 << 20
 
 
+class KeyProof(NamedTuple):
+    """What became of one key of a user.
+
+    Attributes:
+        id: of the key, as the key store knows it.
+        made_at: when the key was made.
+        whole: whether the user had nothing before that: everything was sealed with this key. False: what was there
+            before was sealed with the tenant's key, or not at all, and copies from before `made_at` open with that.
+        destroyed_at: when the key store destroyed it; None: it has not.
+    """
+
+    id: str
+    made_at: datetime
+    whole: bool
+    destroyed_at: datetime | None
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        if self.destroyed_at is None:
+            return f"key {self.id} was not destroyed"
+        before = (
+            ""
+            if self.whole
+            else f"; copies from before {self.made_at:%Y-%m-%dT%H:%M:%SZ} hold what it did not seal"
+        )
+        return f"key {self.id} destroyed at {self.destroyed_at:%Y-%m-%dT%H:%M:%SZ}{before}"
+
+
 @dataclass(frozen=True)
 class ErasureReport:
     """What a search for erased bytes found, and what it proves.
@@ -44,10 +74,13 @@ class ErasureReport:
             database: the table and column ("sj_document.text"), in how many rows, and which sequence; of an object or
             its copy its address, the position, and which sequence.
         proof: what is proved where nothing was found: "bytes", that no byte of the files has it; "rows", that no row of
-            the database does; "rows and objects", that no object of its object store does, either.
+            the database does; "rows and objects", that no object of its object store does, either; "keys", nothing of
+            that, as only a scope was given.
         not_covered: where copies may be that this does not show, in words.
         tables: of a database, the tables that were searched.
         n_objects: how many objects, and copies of them on this machine, were searched.
+        keys: of a user: what became of each key that the user had (:mod:`scrubjay.keystores`); a destroyed one proves
+            that no copy, of whatever age, opens what it sealed.
     """
 
     files: tuple[Path, ...]
@@ -58,11 +91,27 @@ class ErasureReport:
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     n_objects: int = 0
+    keys: tuple[KeyProof, ...] = ()
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
-        return not self.found
+        """Whether nothing was found, and no key is left."""
+        return not self.found and all(key.destroyed_at is not None for key in self.keys)
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        """What is proved, in words: of each key, and of what was searched and not found.
+
+        >>> ErasureReport((), 100, 1, ()).proofs
+        ('bytes absent',)
+        """
+        absent = {
+            "bytes": "bytes absent",
+            "rows": "rows absent",
+            "rows and objects": "rows and objects absent",
+        }
+        searched = [absent[self.proof]] if self.proof in absent and not self.found else []
+        return (*map(str, self.keys), *searched)
 
 
 class Sought(NamedTuple):

@@ -20,11 +20,13 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import COUNTED, WHOLE, Access, Box, KeyRing, Master, PlaintextError
 from scrubjay.store.keys.opening import (
@@ -36,12 +38,15 @@ from scrubjay.store.keys.opening import (
     uncounted_error,
 )
 from scrubjay.store.keys.sealing import RowBox, sealed_image
+from scrubjay.store.keys.user_keys import make_user_key, proofs_of, whose
 from scrubjay.store.rows.decoding import name_of
+from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
 from scrubjay.store.rows.stored import ScopeState, StoredRow
 from scrubjay.store.sqlite import registry, schema
 from scrubjay.store.sqlite.digests import Digests, table_problems
 from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.user_keys import FileUserKeys, add_key, bury, has_content
 
 __all__ = ["Cipher", "DataKey", "data_key", "has_plain_rows"]
 
@@ -76,27 +81,38 @@ class Cipher:
     def __init__(self, ring: KeyRing | None, reader: Callable[[], sqlite3.Connection]) -> None:
         self.ring = ring
         self._reader = reader
-        self._opening = Opening(ring, lambda tenant: data_key(reader(), tenant))
+        self.user_keys = FileUserKeys(self._connection_here)
+        self._opening = Opening(ring, lambda tenant: data_key(reader(), tenant), self.user_keys)
         self._connection: sqlite3.Connection | None = None  # of the transaction
         self._thread = 0
         self._current: dict[str, Box | None] = {}  # what this transaction seals with
+        self._of_users: dict[tuple[str, str], Box] = {}  # and what a user has
         self._sealing: bool | None = None  # whether the file has data keys, as this transaction sees it
         self._encrypting: str | None = None  # the tenant whose plain rows this transaction accepts
         self.digests = Digests(self)
 
     # ------------------------------------------------------------------ before anything is read or written
 
-    def readable(self, tenant: str) -> bool:
-        """Ask for the tenant's key; False: it was destroyed, and the tenant is as if erased.
+    def readable(self, tenant: str, user: str | None = None) -> bool:
+        """Ask for the tenant's key, and for that of a user who has one; False: it was destroyed, and the tenant, or
+        the user, is as if erased.
 
         Raises:
             EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
         """
-        return self._opening.readable(tenant)
+        return self._opening.readable(tenant, user)
 
-    def openable(self, tenant: str) -> bool:
+    def readable_of(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
+        """Return those of the scopes whose tenants' and users' keys were not destroyed."""
+        return self._opening.readable_of(scopes)
+
+    def is_erased(self, tenant: str, user: str) -> bool:
+        """Whether the user has a key of their own, and it was destroyed."""
+        return self._opening.is_erased(tenant, user)
+
+    def openable(self, tenant: str, user: str | None = None) -> bool:
         """The same, when it may be that there is no provider though the tenant is encrypted: False."""
-        return self._opening.openable(tenant)
+        return self._opening.openable(tenant, user)
 
     def require(self, tenants: Iterable[str]) -> None:
         """Ask for keys before a transaction, so that no other writer waits for a provider.
@@ -117,6 +133,7 @@ class Cipher:
         self._connection, self._thread = connection, threading.get_ident()
         self._sealing = None
         self._current.clear()
+        self._of_users.clear()
         if self.ring is not None or self._has_data_keys(connection):
             self.digests.begin(connection)
 
@@ -158,20 +175,20 @@ class Cipher:
         """
         return self.current(tenant, make=False)
 
-    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
-        """Return bytes as they are to be kept, within a transaction of the store.
+    def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
+        """Return bytes of a tenant, or of one of its users, as they are to be kept, within a transaction of the store.
 
         Raises:
             EncryptionError: the tenant's key is not available (KeyErasedError: ever again). Nothing may be written.
         """
         if data is None:
             return None
-        box = self.current(tenant)
+        box = self.sealing(tenant, user)
         return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
 
-    def seal_text(self, tenant: str, place: str, data: bytes) -> bytes:
+    def seal_text(self, tenant: str, place: str, data: bytes, *, user: str = "") -> bytes:
         """Return the bytes of a text as :meth:`seal` does: a column of a file holds either."""
-        sealed = self.seal(tenant, place, data)
+        sealed = self.seal(tenant, place, data, user=user)
         assert sealed is not None
         return sealed
 
@@ -217,10 +234,68 @@ class Cipher:
         self._current[tenant] = box
         return box
 
+    def sealing(self, tenant: str, user: str | None, *, make: bool = True) -> Box | None:
+        """Return what this transaction seals with what one user of a tenant has ('', None: none of them); None: it is
+        in the clear.
+
+        With `make`, a user who has no key gets one, if there is a key store.
+
+        Raises:
+            EncryptionError: a key is not available (KeyErasedError: ever again).
+        """
+        box = self.current(tenant, make=make)
+        if box is None or not user:
+            return box
+        own = self._of_users.get((tenant, user))
+        if own is None:
+            own = self._opening.key_of_user(tenant, user, box)
+            if own is None and make and self._opening.makes_user_keys(tenant):
+                own = self._make_of_user(tenant, user, box)
+            if own is None:
+                return box
+            self._of_users[tenant, user] = own
+        return own
+
+    def _make_of_user(self, tenant: str, user: str, box: Box) -> Box:
+        assert self.ring is not None and self._connection is not None
+        own, key = make_user_key(self.ring, box, tenant, user)
+        whole = not has_content(self._connection, tenant, user)
+        add_key(self._connection, tenant, key, whole=whole, now=time.time_ns() // 1000)
+        return own
+
     def row_box(self, table: str, scope: Scope) -> RowBox | None:
         """Return what seals the rows of a scope in this transaction; None: they are in the clear."""
-        box = self.current(scope.tenant)
+        box = self.sealing(scope.tenant, scope.user)
         return None if box is None else RowBox(box, table, scope)
+
+    def release_user(self, connection: sqlite3.Connection, tenant: str, user: str) -> list[bytes]:
+        """Mark the key of a user as dead, if nothing is left that needs it; return its id."""
+        if self.user_keys.of(tenant, user) is None or has_content(connection, tenant, user):
+            return []
+        name: bytes | None = None
+        with suppress(EncryptionError):  # the tenant's key is away: then nothing leads back to the name
+            box = self.current(tenant, make=False)
+            name = None if box is None else whose(box, tenant, user)
+        self._of_users.pop((tenant, user), None)
+        return bury(connection, tenant, user, name)
+
+    def release_users(self, connection: sqlite3.Connection, tenant: str) -> list[bytes]:
+        """Mark the keys of all users of a tenant of whom nothing is left as dead; return their ids."""
+        for names in [names for names in self._of_users if names[0] == tenant]:
+            del self._of_users[names]
+        return bury(connection, tenant, None, None)
+
+    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
+        """Return what became of the keys that a user has and had.
+
+        Raises:
+            EncryptionError: the key store, or the tenant's key, is not available.
+        """
+        if self.ring is None or self.ring.users is None:
+            return ()
+        box = self._opening.box(tenant, None)
+        dead = [] if box is None else self.user_keys.buried(tenant, whose(box, tenant, user))
+        return proofs_of(self.ring, dead + self.user_keys.living(tenant, user))
 
     def release(self, connection: sqlite3.Connection, tenant: str) -> bool:
         """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one. False: something
@@ -279,6 +354,11 @@ class Cipher:
         """Whether this thread is in a transaction of the store, and on this connection."""
         return self._connection is connection and self._in_transaction()
 
+    def _connection_here(self) -> sqlite3.Connection:
+        """Return the connection by which this thread sees what it wrote."""
+        connection = self._connection
+        return connection if connection is not None and self._in_transaction() else self._reader()
+
     def _in_transaction(self) -> bool:
         return self._connection is not None and self._thread == threading.get_ident()
 
@@ -328,7 +408,7 @@ class Cipher:
 
     def seal_image(self, table: str, scope: Scope, version: int, chunks: Sequence[bytes]) -> Sequence[bytes]:
         """Seal chunk images, if their tenant is encrypted; within a transaction."""
-        box = self.current(scope.tenant, make=False)
+        box = self.sealing(scope.tenant, scope.user, make=False)
         if box is None:
             return chunks
         return sealed_image(box, table, scope, version, chunks)
@@ -369,7 +449,7 @@ def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
 def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
     """Whether any other table has something sealed of a tenant; any table of the file counts, known here or not."""
     tables = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('data_key', 'table_digest')"
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('data_key', 'table_digest', 'user_key')"
     )
     for (found_name,) in tables.fetchall():
         table = name_of(found_name)

@@ -59,7 +59,7 @@ _INDEXES = (
 class Seals(Protocol):
     """What a store's cipher does for a note."""
 
-    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+    def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
         """Return the bytes as they are to be kept, within a transaction."""
         ...
 
@@ -67,8 +67,8 @@ class Seals(Protocol):
         """Return what was sealed."""
         ...
 
-    def readable(self, tenant: str) -> bool:
-        """Whether the tenant's key was not destroyed."""
+    def readable(self, tenant: str, user: str | None = None) -> bool:
+        """Whether the tenant's key, and the user's, was not destroyed."""
         ...
 
     def refuses_plain(self, tenant: str) -> bool:
@@ -105,9 +105,8 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
     cipher = _cipher(store)
     if note.document_scope not in note.scope.visible():
         return False
-    if cipher is not None and not cipher.readable(
-        note.scope.tenant
-    ):  # before the transaction, so that no writer waits for it
+    # Before the transaction, so that no writer waits for it.
+    if cipher is not None and not cipher.readable(note.scope.tenant, note.scope.user):
         return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
@@ -126,7 +125,7 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
         (number,) = execute(f"SELECT ifnull(max(number), 0) + 1 FROM feedback{t.suffix}").fetchone()
         query = None if note.query is None else note.query.encode()
         if cipher is not None:
-            query = cipher.seal(note.scope.tenant, _place(t, number), query)
+            query = cipher.seal(note.scope.tenant, _place(t, number), query, user=note.scope.user or "")
         execute(
             f"INSERT INTO feedback{t.suffix}(number, at, tenant, user, agent, id, used, query, lexical_rank, "
             "vector_rank, score, scope, bound) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
@@ -180,7 +179,7 @@ def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Fe
             (*names, now),
         ).fetchall()
     cipher = _cipher(store)
-    readable: dict[str, bool] = {}
+    readable: dict[tuple[str, str], bool] = {}
     notes: list[Feedback] = []
     damaged: list[str] = []
     for row in found:
@@ -188,9 +187,10 @@ def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Fe
         tenant = row[8]
         try:
             asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
-            if tenant not in readable:
-                readable[tenant] = cipher is None or cipher.readable(tenant)
-            if not readable[tenant]:  # its key was destroyed: as if erased
+            who = tenant, asker.user or ""
+            if who not in readable:
+                readable[who] = cipher is None or cipher.readable(*who)
+            if not readable[who]:  # its key was destroyed: as if erased
                 continue
             refused = _refusal(cipher, tenant, _place(t, number), query)
             if refused is None:

@@ -22,7 +22,7 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.decoding import integer, is_id, row_reader, scope_of, shown
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.scopes import Sight, agreeing, names_of
+from scrubjay.store.rows.scopes import Sight, agreeing, exactly, names_of
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,
@@ -292,7 +292,11 @@ class ReadingStore:
         With `ids` only those of them; without, with `after`, only what comes behind the row with this number. Read
         it inside :meth:`snapshot`. `first` is how many the caller will read at least: each scope's share is fetched.
         """
-        states = [(scope, self.scope_state(scope)) for scope in scopes if self.cipher.readable(scope.tenant)]
+        states = [
+            (scope, self.scope_state(scope))
+            for scope in scopes
+            if self.cipher.readable(scope.tenant, scope.user)
+        ]
         keys = [(state.key, scope) for scope, state in states if state is not None and state.documents]
         size = _PAGE if first is None else min(_PAGE, share_of(first, len(keys)))
         one_by_one = [self._rows_of(key, scope, now, newest, ids, after, size) for key, scope in keys]
@@ -392,8 +396,12 @@ class ReadingStore:
         Raises:
             CorruptIndexError: its text or id is not what was written. Damage to the metadata is the row's.
         """
-        if self.cipher.ring is not None and not self.cipher.readable(sight.scopes[0].tenant):
-            return None
+        if self.cipher.ring is not None:
+            readable = self.cipher.readable_of(sight.scopes)
+            if readable is not sight.scopes:
+                sight = exactly(readable)
+            if not readable:
+                return None
         with translated(self.path, "reading"):
             names, n_scopes = sight.names, len(sight.scopes)
             asked = (id, *names, now)
@@ -421,7 +429,11 @@ class ReadingStore:
                 (id, *names, now),
             ).fetchall()
             rows = [(row[:6], scope_of(*row[6:])) for row in found]
-            return [self._sound(row, scope) for row, scope in sorted(rows, key=itemgetter(1))]
+            return [
+                self._sound(row, scope)
+                for row, scope in sorted(rows, key=itemgetter(1))
+                if self.cipher.readable(scope.tenant, scope.user)
+            ]
 
     def at(self, seq: int) -> tuple[StoredRow, Scope] | None:
         """Return the document with this number; None as well if its tenant's key was destroyed.
@@ -442,7 +454,7 @@ class ReadingStore:
             if found[7] is None:
                 raise CorruptIndexError(f"its scope {shown(found[6])} is not in the file", id=found[1])
             scope = scope_of(*found[7:])
-            if self.cipher.ring is not None and not self.cipher.readable(scope.tenant):
+            if self.cipher.ring is not None and not self.cipher.readable(scope.tenant, scope.user):
                 return None
             return self._sound(found[:6], scope)
 
@@ -479,7 +491,7 @@ class ReadingStore:
         Raises:
             CorruptIndexError: its text, id or scope is not what was written.
         """
-        if self.cipher.ring is not None and not self.cipher.readable(scope.tenant):
+        if self.cipher.ring is not None and not self.cipher.readable(scope.tenant, scope.user):
             return None
         opened = self.row_opener(scope)(row)
         if not opened.usable:

@@ -30,7 +30,17 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import name_of
 from scrubjay.store.rows.sealed import SEALED, unescaped
 
-__all__ = ["Rules", "has_plain_rows", "has_rows", "place", "register", "rules", "seal_tables", "unguarded"]
+__all__ = [
+    "Rules",
+    "has_content",
+    "has_plain_rows",
+    "has_rows",
+    "place",
+    "register",
+    "rules",
+    "seal_tables",
+    "unguarded",
+]
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -38,7 +48,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 class Seals(Protocol):
     """What a store's cipher does for a table."""
 
-    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+    def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
         """Return the bytes as they are to be stored, within a transaction."""
         ...
 
@@ -179,6 +189,43 @@ def has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
     )
 
 
+def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
+    """Whether any table has a row of a user with something that is sealed, or will be."""
+    for one in rules(connection):
+        ways = [way for way in one.owner if _has_user(connection, way[1])]
+        if not one.sealed or not (ways if one.owner else _has_user(connection, one.name)):
+            continue
+        owned = "tenant = ? AND user = ?"
+        if one.owner:
+            owners = (
+                f"SELECT {column} FROM {table} WHERE tenant = ? AND user = ?" for _, table, column in ways
+            )
+            owned = f"{one.owner[0][0]} IN ({' UNION ALL '.join(owners)})"
+        given = " OR ".join(f"ifnull(length({column}), 0) > 0" for column in one.sealed)
+        if connection.execute(
+            f"SELECT 1 FROM {one.name} WHERE {owned} AND ({given}) LIMIT 1",
+            (tenant, user) * max(1, len(ways)),
+        ).fetchone():
+            return True
+    return False
+
+
+def _has_user(connection: sqlite3.Connection, table: str) -> bool:
+    return any(name == "user" for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
+
+
+def _user_of(connection: sqlite3.Connection, one: Rules) -> str:
+    """Return the expression for the user whose a row of a table is."""
+    if _has_user(connection, one.name):
+        return f"{one.name}.user"
+    ways = (
+        f"(SELECT user FROM {table} WHERE {table}.{column} = {one.name}.{own})"
+        for own, table, column in one.owner
+        if _has_user(connection, table)
+    )
+    return f"coalesce({', '.join([*ways, repr(''), repr('')])})"
+
+
 def seal_tables(connection: sqlite3.Connection, cipher: Seals, tenant: str, *, first: bool) -> None:
     """Seal what is plain of a tenant in every table, within a transaction of the store.
 
@@ -232,9 +279,10 @@ def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenan
     assignments = ", ".join(f"{column} = ?" for column in (*one.sealed, *one.hashes))
     is_row = " AND ".join(f"{column} = ?" for column in one.key)
     found = connection.execute(
-        f"SELECT {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}", one.asked(tenant)
+        f"SELECT {_user_of(connection, one)}, {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}",
+        one.asked(tenant),
     ).fetchall()
-    for values in found:
+    for user, *values in found:
         at, split = 0, []
         for part in parts:
             split.append(list(values[at : at + len(part)]))
@@ -247,6 +295,7 @@ def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenan
                 tenant,
                 place(one.name, column, one.form, bound),
                 cell.encode() if isinstance(cell, str) else unescaped(bytes(cell)),
+                user=user if isinstance(user, str) else "",
             )
             for column, cell in zip(one.sealed, cells, strict=True)
         ]

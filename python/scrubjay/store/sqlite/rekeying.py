@@ -20,7 +20,7 @@ from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import DataKey, rotated
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.sealed import is_sealed
+from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash
 from scrubjay.store.sqlite.cipher import data_key, has_plain_rows
 from scrubjay.store.sqlite.digests import scope_problems, table_problems
@@ -172,21 +172,35 @@ def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs:
         key, expires_at, *row, user, agent = found
         names = (user, agent)
         if names not in boxes:
-            boxes[names] = RowBox(box, t.document, scope_of(tenant, *names))
-        sealed = _seal_row(connection, t, boxes[names], seq, row)
+            scope = scope_of(tenant, *names)
+            own = None if transaction.cipher is None else transaction.cipher.row_box(t.document, scope)
+            boxes[names] = own or RowBox(box, t.document, scope)
+        sealed = _seal_row(transaction, t, boxes[names], seq, tenant, row)
         Transaction(connection, t, digests=transaction.digests).row_sealed(key, seq, expires_at, *sealed)
         n += 1
     return n
 
 
+def _boxed(transaction: Transaction, box: RowBox, tenant: str, value: Any) -> RowBox:
+    """Return what opens a value that may be sealed with another key than `box`."""
+    if transaction.cipher is None or not is_sealed(value) or sealed_by(value) == box.box.id:
+        return box
+    try:
+        return box.with_box(transaction.cipher.opening(tenant, sealed_by(value)))
+    except EncryptionError:
+        return box
+
+
 def _seal_row(
-    connection: sqlite3.Connection, t: Tables, box: RowBox, seq: int, row: Sequence[Any]
+    transaction: Transaction, t: Tables, box: RowBox, seq: int, tenant: str, row: Sequence[Any]
 ) -> tuple[bytes, bytes | None, bytes | None]:
+    connection = transaction.connection
     id, clear_text, *values = row
     # Of a row that was sealed before, and is plain now because something else wrote its text, some may still be sealed.
     columns = ("payload", "vector", "vector")
     clear_payload, clear_vector, staged = (
-        box.opened_or(column, seq, id, value) for column, value in zip(columns, values, strict=True)
+        _boxed(transaction, box, tenant, value).opened_or(column, seq, id, value)
+        for column, value in zip(columns, values, strict=True)
     )
     text, payload, vector = box.seal(seq, id, clear_text, clear_payload, clear_vector)
     connection.execute(

@@ -28,6 +28,7 @@ __all__ = [
     "FORMAT",
     "PASSAGES",
     "SEALED_TABLES",
+    "USER_KEYS",
     "Tables",
     "all_tables",
     "collection_names",
@@ -35,9 +36,11 @@ __all__ = [
     "create_collection",
     "create_data_keys",
     "create_tables",
+    "create_user_keys",
     "drop_collection",
     "find_collection",
     "has_data_keys",
+    "has_user_keys",
     "hold_to_rows",
     "is_current",
     "missing_tables",
@@ -56,7 +59,8 @@ FORMAT = 4
 ENCRYPTED = 0x100  # it has data keys
 CONTEXTS = 0x200  # documents have a context, whose words belong to their terms
 PASSAGES = 0x400  # documents have several vectors, one for each passage of their text
-FLAGS = ENCRYPTED | CONTEXTS | PASSAGES
+USER_KEYS = 0x800  # users of encrypted tenants have keys of their own
+FLAGS = ENCRYPTED | CONTEXTS | PASSAGES | USER_KEYS
 
 _NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
 
@@ -116,6 +120,21 @@ CREATE TABLE IF NOT EXISTS data_key(
   whole INTEGER NOT NULL,              -- marks: nothing is in the clear, scopes have digests
   fingerprint BLOB NOT NULL,           -- of the master key
   wrapped BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+# Halves of the keys of users, for all collections: store/keys/user_keys.py.
+_USER_KEYS = """
+CREATE TABLE IF NOT EXISTS user_key(
+  id BLOB PRIMARY KEY, tenant TEXT NOT NULL,
+  user TEXT NOT NULL,                  -- '' once the key is dead
+  half BLOB,                           -- sealed with the tenant's data key; NULL once the key is dead
+  made_at INTEGER NOT NULL,
+  whole INTEGER NOT NULL,              -- the user had nothing before there was the key
+  dead INTEGER NOT NULL DEFAULT 0,     -- 1: the other half is to be destroyed; 2: it was
+  whose BLOB) WITHOUT ROWID;           -- of a dead one: a keyed digest of the name
+CREATE UNIQUE INDEX IF NOT EXISTS user_key_user ON user_key(tenant, user) WHERE dead = 0;
+CREATE INDEX IF NOT EXISTS user_key_dying ON user_key(dead) WHERE dead = 1;
+CREATE INDEX IF NOT EXISTS user_key_whose ON user_key(tenant, whose) WHERE dead > 0;
 """
 
 
@@ -296,6 +315,19 @@ def create_data_keys(connection: sqlite3.Connection) -> None:
     if not version & ENCRYPTED:
         run_script(connection, _DATA_KEYS)
         connection.execute(f"PRAGMA user_version = {version | ENCRYPTED}")
+
+
+def has_user_keys(connection: sqlite3.Connection) -> bool:
+    """Whether any user ever had a key of their own."""
+    return bool(version_of(connection) & USER_KEYS)
+
+
+def create_user_keys(connection: sqlite3.Connection) -> None:
+    """Let the file have keys of users; the caller holds the write transaction."""
+    version = version_of(connection)
+    if not version & USER_KEYS:
+        run_script(connection, _USER_KEYS)
+        connection.execute(f"PRAGMA user_version = {version | USER_KEYS}")
 
 
 def note_contexts(connection: sqlite3.Connection) -> None:

@@ -14,12 +14,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, CorruptIndexError, StoreBusyError, StoreError, StoreFormatError
+from scrubjay.errors import (
+    ClosedError,
+    CorruptIndexError,
+    EncryptionError,
+    StoreBusyError,
+    StoreError,
+    StoreFormatError,
+)
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.rows.decoding import integer, scope_of
@@ -28,7 +35,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.stored import Identity, RowId, StoredRow
-from scrubjay.store.sqlite import pending, schema, shrinking
+from scrubjay.store.sqlite import pending, schema, shrinking, user_keys
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import (
     Readers,
@@ -125,6 +132,11 @@ class SqliteStore(ReadingStore):
             self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
             self._sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
         self._wal_index = self.looking.wal_index(self.files()[2])
+        if not read_only:
+            with suppress(
+                EncryptionError, StoreError
+            ):  # of erasures that a crash cut short; or the next opening does
+                self._destroy_user_keys()
 
     def _prepare(self, identity: Identity) -> None:
         known = schema.recognise(self._writer, str(self.path))
@@ -261,6 +273,21 @@ class SqliteStore(ReadingStore):
                 sync.leave()
         if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
             self.cipher.ring.destroy(transaction.released)
+        if transaction.dying:
+            self._destroy_user_keys()
+
+    def _destroy_user_keys(self) -> None:
+        """Destroy the halves of dead keys that are in the key store, and note that it was done.
+
+        Raises:
+            EncryptionError: the key store is not available; the next erasure or opening does it.
+        """
+        ring = self.cipher.ring
+        if ring is None or ring.users is None or not (ids := user_keys.dying(self.reading_connection())):
+            return
+        ring.destroy_users(ids)
+        with self.writing("noting destroyed keys") as transaction:
+            user_keys.settle(transaction.connection, ids)
 
     def _is_writing(self) -> bool:
         return self._writer.in_transaction

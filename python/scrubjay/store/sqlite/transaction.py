@@ -64,6 +64,8 @@ class Transaction:
         self.committed = False
         self.released: list[str] = []
         """Tenants of whom nothing is left that needs a key."""
+        self.dying: list[bytes] = []
+        """Keys of users of whom nothing is left."""
         self._last: int | None = None  # version of the collection; asked for by what writes documents
 
     @property
@@ -342,6 +344,9 @@ class Transaction:
         is_tenant = scope.user is None and scope.agent is None
         if is_tenant and self.cipher is not None and self.cipher.release(self.connection, scope.tenant):
             self.released.append(scope.tenant)
+            self.dying += self.cipher.release_users(self.connection, scope.tenant)
+        elif scope.user is not None and self.cipher is not None:
+            self.dying += self.cipher.release_user(self.connection, scope.tenant, scope.user)
         return written
 
     def erase_elsewhere(

@@ -1,0 +1,328 @@
+"""Keys of users, outside of what a backup of the index holds.
+
+With ``keys=UserKeys(provider, store)`` every user of an encrypted tenant has a key of their own, one half of which is in
+`store` alone. Erasing the user destroys that half, and with it every copy of what the user had: backups, standbys,
+archives of the write-ahead log, versions of objects. That holds as far as no copy of the *key store* is kept longer than
+copies may be readable: back it up separately, and briefly.
+
+Ready-made are a folder (:class:`KeyFolder`) for an index in a file, or for machines that share one, and a database
+(:class:`KeyDatabase`), another one than the index's. A key management service takes their place by three or four methods
+(:class:`KeyStore`).
+
+>>> import tempfile
+>>> from scrubjay import Index, Scope
+>>> from scrubjay.keystores import KeyFolder, UserKeys
+>>> folder = tempfile.TemporaryDirectory()
+>>> master = bytes(range(32))  # of a key manager
+>>> keys = UserKeys(lambda tenant: master, KeyFolder(folder.name + "/keys"))
+>>> jane = Scope("acme", user="jane")
+>>> with Index.open(folder.name + "/memories.scrubjay", keys=keys) as index:
+...     index.upsert("m1", "The door code is 4711.", scope=jane)
+...     index.erase(jane)
+...     [proof.destroyed_at is not None for proof in index.admin.verify_erased(scope=jane).keys]
+1
+[True]
+>>> folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from scrubjay.errors import EncryptionError, KeyErasedError, MissingExtraError
+
+__all__ = ["KeyDatabase", "KeyFolder", "KeyStore", "UserKeys"]
+
+
+@runtime_checkable
+class KeyStore(Protocol):
+    """Keeps keys by id, and destroys them. Called from any thread; what it raises fails what needs the key.
+
+    Ids are random, and name nobody. A destroyed id stays known as destroyed.
+    """
+
+    def put(self, id: bytes, key: bytes) -> None:
+        """Keep a new key, durably before it returns.
+
+        Raises:
+            FileExistsError: there is, or was, a key with this id.
+        """
+        ...
+
+    def get(self, id: bytes) -> bytes | None:
+        """Return a key; None: it was never here.
+
+        Raises:
+            KeyErasedError: it was destroyed.
+        """
+        ...
+
+    def destroy(self, id: bytes) -> None:
+        """Destroy a key, durably before it returns; of one that was destroyed, or never here, note that it is."""
+        ...
+
+    def destroyed_at(self, id: bytes) -> datetime | None:
+        """Return when a key was destroyed (in UTC); None: it was not."""
+        ...
+
+
+class UserKeys:
+    """A provider of tenants' keys (see :meth:`scrubjay.Index.open`) that has a key store for their users.
+
+    Args:
+        provider: tenant -> its key, None for a tenant in the clear. Its method `destroy`, if it has one, is used as
+            without this.
+        users: where the users' keys are kept: a :class:`KeyStore`.
+
+    Raises:
+        TypeError: one of them cannot be called, or has other methods.
+    """
+
+    def __init__(self, provider: Callable[[str], bytes | None], users: KeyStore) -> None:
+        if not callable(provider):
+            raise TypeError(
+                f"provider: expected a callable (tenant -> bytes or None), got {type(provider).__name__}"
+            )
+        if not isinstance(users, KeyStore):
+            raise TypeError(
+                "users: expected a KeyStore (put, get, destroy, destroyed_at), got " + type(users).__name__
+            )
+        self._provider = provider
+        self.users = users
+
+    def __call__(self, tenant: str) -> bytes | None:
+        """Return the key of a tenant."""
+        return self._provider(tenant)
+
+    def destroy(self, tenant: str) -> None:
+        """Let the provider destroy the key of a tenant, if it can."""
+        destroy = getattr(self._provider, "destroy", None)
+        if destroy is not None:
+            destroy(tenant)
+
+
+class KeyFolder:
+    """A folder with a file for each key, for an index on the same machine.
+
+    Files are their owner's alone (mode 0600). A key that is destroyed is overwritten before its file goes, which a disk
+    that moves what it writes (an SSD, a file system that copies on write, a snapshot) does not promise to take to the
+    same place: encrypt that disk.
+
+    Args:
+        path: of the folder, made if it is not there. Not inside of what the backup of the index takes.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _file(self, id: bytes) -> Path:
+        name = id.hex()
+        return self._path / name[:2] / name
+
+    def put(self, id: bytes, key: bytes) -> None:
+        """Keep a new key.
+
+        Raises:
+            FileExistsError: there is, or was, a key with this id.
+        """
+        file = self._file(id)
+        if self.destroyed_at(id) is not None:
+            raise FileExistsError(f"key {id.hex()}: it was destroyed")
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        # Whole under another name first, so that a file with its own name has all of the key.
+        fresh = file.with_name(f"{file.name}.{os.urandom(4).hex()}")
+        try:
+            _write(fresh, key, os.O_CREAT | os.O_EXCL)
+            os.link(fresh, file)
+        finally:
+            fresh.unlink(missing_ok=True)
+        _sync(file.parent)
+        _sync(self._path)
+
+    def get(self, id: bytes) -> bytes | None:
+        """Return a key; None: it was never here.
+
+        Raises:
+            KeyErasedError: it was destroyed.
+        """
+        if self.destroyed_at(id) is not None:
+            raise KeyErasedError(f"key {id.hex()}: it was destroyed")
+        try:
+            return self._file(id).read_bytes()
+        except FileNotFoundError:
+            if self.destroyed_at(id) is not None:  # just now
+                raise KeyErasedError(f"key {id.hex()}: it was destroyed") from None
+            return None
+
+    def destroy(self, id: bytes) -> None:
+        """Destroy a key."""
+        file, note = self._file(id), self._note(id)
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):  # the note first: from then on no process uses the key
+            _write(note, str(time.time_ns() // 1000).encode(), os.O_CREAT | os.O_EXCL)
+        _sync(file.parent)
+        _sync(self._path)
+        with suppress(FileNotFoundError):
+            n_bytes = file.stat().st_size
+            _write(file, bytes(n_bytes), 0)
+            file.unlink()
+        _sync(file.parent)
+
+    def destroyed_at(self, id: bytes) -> datetime | None:
+        """Return when a key was destroyed; None: it was not."""
+        note = self._note(id)
+        try:
+            said = note.read_bytes()
+            at = int(said) / 1e6 if said else note.stat().st_mtime
+        except FileNotFoundError:
+            return None
+        return datetime.fromtimestamp(at, timezone.utc)
+
+    def _note(self, id: bytes) -> Path:
+        return self._file(id).with_suffix(".destroyed")
+
+
+def _write(path: Path, data: bytes, flags: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | flags, 0o600)
+    try:
+        os.write(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    """Let the names in a folder survive a loss of power, where folders can be synced."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class KeyDatabase:
+    """A table in a PostgreSQL database, for an index that processes on many machines serve.
+
+    It must be another database cluster than the index's, or `pg_basebackup` takes the keys along. A key that is destroyed
+    is overwritten in its row; the old row and the write-ahead log keep it until they are vacuumed and recycled: keep no
+    archive of this server's log, and no backup of it, for longer than what was erased may be readable.
+
+    Args:
+        url: "postgresql://user@host/database" (extra `postgres`).
+        timeout: seconds to wait for an answer.
+
+    Raises:
+        MissingExtraError: psycopg is not installed.
+        EncryptionError: the database does not answer, or its table cannot be made.
+    """
+
+    def __init__(self, url: str, *, timeout: float = 10.0) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("KeyDatabase", "postgres", "psycopg") from None
+        self._psycopg, self._url, self._timeout = psycopg, url, timeout
+        self._idle: list[Any] = []
+        self._process = os.getpid()
+        with self._connection() as connection:
+            made = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
+            if made is None:
+                connection.execute(_KEY_TABLE)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        if os.getpid() != self._process:  # a child must not use its parent's connections
+            self._idle, self._process = [], os.getpid()
+        for fresh in (False, True):
+            try:
+                connection = None if fresh else self._idle.pop()
+            except IndexError:
+                continue
+            try:
+                if connection is None:
+                    connection = self._psycopg.connect(
+                        self._url, autocommit=True, connect_timeout=max(2, int(self._timeout))
+                    )
+                    connection.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
+                elif not fresh:
+                    connection.execute("SELECT 1")  # it may have rested since before a restart
+            except self._psycopg.Error as error:
+                if connection is not None:
+                    connection.close()
+                if fresh:
+                    raise EncryptionError(
+                        f"keys: the key database does not answer ({type(error).__name__})"
+                    ) from error
+                continue
+            break
+        try:
+            yield connection
+        except BaseException:
+            connection.close()  # type: ignore[union-attr]
+            raise
+        self._idle.append(connection)
+
+    def put(self, id: bytes, key: bytes) -> None:
+        """Keep a new key.
+
+        Raises:
+            FileExistsError: there is, or was, a key with this id.
+        """
+        with self._connection() as connection:
+            done = connection.execute(
+                "INSERT INTO scrubjay_user_key(id, key) VALUES (%s, %s) ON CONFLICT DO NOTHING", (id, key)
+            )
+        if done.rowcount != 1:
+            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id")
+
+    def get(self, id: bytes) -> bytes | None:
+        """Return a key; None: it was never here.
+
+        Raises:
+            KeyErasedError: it was destroyed.
+        """
+        with self._connection() as connection:
+            found = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
+        if found is None:
+            return None
+        if found[0] is None:
+            raise KeyErasedError(f"key {id.hex()}: it was destroyed")
+        return bytes(found[0])
+
+    def destroy(self, id: bytes) -> None:
+        """Destroy a key."""
+        with self._connection() as connection:
+            connection.execute(
+                "INSERT INTO scrubjay_user_key(id, destroyed_at) VALUES (%s, clock_timestamp()) ON CONFLICT (id) "
+                "DO UPDATE SET key = NULL, destroyed_at = coalesce(scrubjay_user_key.destroyed_at, clock_timestamp())",
+                (id,),
+            )
+
+    def destroyed_at(self, id: bytes) -> datetime | None:
+        """Return when a key was destroyed; None: it was not."""
+        with self._connection() as connection:
+            found = connection.execute(
+                "SELECT destroyed_at FROM scrubjay_user_key WHERE id = %s", (id,)
+            ).fetchone()
+        at: datetime | None = None if found is None else found[0]
+        return None if at is None else at.astimezone(timezone.utc)
+
+    def close(self) -> None:
+        """Close the connections; the next call opens another one."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+_KEY_TABLE = """
+CREATE TABLE IF NOT EXISTS scrubjay_user_key(
+  id bytea PRIMARY KEY, key bytea, destroyed_at timestamptz, CHECK ((key IS NULL) <> (destroyed_at IS NULL)))
+"""

@@ -1,0 +1,170 @@
+"""The keys of users in a database: the table `sj_user_key`, and what of a home is a user's.
+
+:mod:`scrubjay.store.keys.user_keys` says what they are for. A key is read, made and marked as dead by whoever has the
+turn of its home, so that two processes that write something of a new user agree on one key, and none writes with a key
+that an erasure is about to destroy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.keys.user_keys import StoredUserKey
+from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.walls import EVERY_HOME
+
+__all__ = ["DYING", "DatabaseUserKeys", "add_key", "bury", "bury_all", "dying", "has_content", "settle"]
+
+DYING, DESTROYED = 1, 2
+"""What `sj_user_key.dead` says besides 0: the half in the key store is to be destroyed; it was."""
+
+_HOME_OF_NOBODY = ""  # of dead keys of tenants of whom nothing is left
+
+
+class DatabaseUserKeys:
+    """The keys of users, as the asking thread sees them.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows.
+    """
+
+    def __init__(self, ask: Callable[..., list[tuple[Any, ...]]]) -> None:
+        self._ask = ask
+
+    def of(self, tenant: str, user: str) -> StoredUserKey | None:
+        """Return the key of a user."""
+        return self._one("usr = %s AND dead = 0", tenant, user)
+
+    def by_id(self, tenant: str, id: bytes) -> StoredUserKey | None:
+        """Return the key with this id."""
+        return self._one("id = %s AND dead = 0", tenant, id)
+
+    def any(self, tenant: str) -> bool:
+        """Whether any user of a tenant has or had a key."""
+        return "\0" not in tenant and bool(
+            self._ask("SELECT 1 FROM sj_user_key WHERE home = %s LIMIT 1", (tenant,), home=tenant)
+        )
+
+    def _one(self, condition: str, tenant: str, value: str | bytes) -> StoredUserKey | None:
+        if "\0" in tenant or (isinstance(value, str) and "\0" in value):
+            return None
+        found = self._ask(
+            f"SELECT id, usr, half FROM sj_user_key WHERE home = %s AND {condition}",
+            (tenant, value),
+            home=tenant,
+        )
+        if not found:
+            return None
+        id, user, half = found[0]
+        if half is None:
+            raise CorruptIndexError(f"the key of a user of tenant {tenant!r} was changed in the database")
+        return StoredUserKey(bytes(id), user, bytes(half))
+
+    def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
+        """Return (id, when it was made, whole) of the dead keys of a user."""
+        return self._told("whose = %s AND dead > 0", tenant, whose)
+
+    def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
+        """Return the same of the key that a user has."""
+        return [] if "\0" in user else self._told("usr = %s AND dead = 0", tenant, user)
+
+    def _told(self, condition: str, tenant: str, value: str | bytes) -> list[tuple[bytes, int, bool]]:
+        found = self._ask(
+            f"SELECT id, made_at, whole FROM sj_user_key WHERE home = %s AND {condition} ORDER BY made_at, id",
+            (tenant, value),
+            home=tenant,
+        )
+        return [(bytes(id), at, whole) for id, at, whole in found]
+
+
+def add_key(batch: Batch, home: str, key: StoredUserKey, *, whole: bool, now: int) -> None:
+    """Write a new key of a locked home."""
+    batch.add(
+        "INSERT INTO sj_user_key(home, id, usr, half, made_at, whole, dead) VALUES (%s, %s, %s, %s, %s, %s, 0)",
+        (home, key.id, key.user, key.sealed, now, whole),
+        home=home,
+    )
+
+
+def bury(batch: Batch, home: str, user: str, whose: bytes | None) -> None:
+    """Mark the key of a user of a locked home as dead, with this in the place of the name."""
+    batch.add(
+        f"UPDATE sj_user_key SET usr = '', half = NULL, dead = {DYING}, whose = %s WHERE home = %s AND usr = %s "
+        "AND dead = 0",
+        (whose, home, user),
+        home=home,
+    )
+
+
+def bury_all(batch: Batch, home: str) -> bool:
+    """Mark the keys of all users of a locked home as dead, of which nothing is left, not even its name; whether there
+    are any."""
+    found = batch.ask(
+        "DELETE FROM sj_user_key WHERE home = %s RETURNING id, made_at, whole, dead", (home,), home=home
+    )
+    to_destroy = [row[:3] for row in found if row[3] != DESTROYED]
+    for id, made_at, whole in to_destroy:
+        batch.add(
+            "INSERT INTO sj_user_key(home, id, usr, made_at, whole, dead) "
+            f"VALUES ('{_HOME_OF_NOBODY}', %s, '', %s, %s, {DYING})",
+            (id, made_at, whole),
+            home=_HOME_OF_NOBODY,
+        )
+    return bool(to_destroy)
+
+
+def dying(ask: Callable[..., list[tuple[Any, ...]]]) -> list[tuple[str, bytes]]:
+    """Return (home, id) of the keys whose halves in the key store are to be destroyed."""
+    found = ask(f"SELECT home, id FROM sj_user_key WHERE dead = {DYING} ORDER BY home, id", home=EVERY_HOME)
+    return [(home, bytes(id)) for home, id in found]
+
+
+def settle(batch: Batch, keys: Iterable[tuple[str, bytes]]) -> None:
+    """Note that the halves of keys in the key store were destroyed."""
+    for home, id in keys:
+        batch.add(
+            "DELETE FROM sj_user_key WHERE home = %s AND id = %s"
+            if home == _HOME_OF_NOBODY
+            else f"UPDATE sj_user_key SET dead = {DESTROYED} WHERE home = %s AND id = %s AND dead = {DYING}",
+            (home, id),
+            home=home,
+        )
+
+
+_CONTENT = {
+    "sj_feedback": "usr = %(user)s AND query IS NOT NULL",
+    "sj_memory_preference": "usr = %(user)s",
+    "sj_memory_fact": "usr = %(user)s",
+    "sj_memory_episode": "usr = %(user)s",
+    "sj_memory_rejection": "usr = %(user)s",
+    "sj_memory_log": "tenant = %(home)s AND usr = %(user)s AND detail IS NOT NULL",
+    "sj_memory_event": "(home, run) IN (SELECT home, key FROM sj_memory_run WHERE home = %(home)s "
+    "AND tenant = %(home)s AND usr = %(user)s)",
+}
+"""Table -> the condition for a user's rows that hold what a key seals."""
+
+
+def has_content(batch: Batch, home: str, user: str) -> bool:
+    """Whether a locked home has anything of a user that a key seals, or will: documents, questions, rows of layers
+    above."""
+    if "\0" in user:
+        return False
+    asked = {"home": home, "user": user}
+    documents = (
+        "SELECT 1 FROM sj_collection c JOIN sj_scope s ON s.home = %(home)s AND s.collection = c.collection "
+        "AND s.tenant = %(home)s AND s.usr = %(user)s WHERE EXISTS(SELECT 1 FROM sj_document d WHERE d.home = %(home)s "
+        "AND d.home = s.home AND d.collection = s.collection AND d.scope = s.key) LIMIT 1"
+    )
+    if batch.ask(documents, asked, home=home):
+        return True
+    there = batch.ask(
+        "SELECT n FROM unnest(%s::text[]) n WHERE to_regclass(n) IS NOT NULL", (list(_CONTENT),), home=home
+    )
+    return any(
+        batch.ask(
+            f"SELECT 1 FROM {table} WHERE home = %(home)s AND {_CONTENT[table]} LIMIT 1", asked, home=home
+        )
+        for (table,) in there
+    )

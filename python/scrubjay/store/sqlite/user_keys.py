@@ -1,0 +1,133 @@
+"""The keys of users in a file: the table `user_key`, and what of a file is a user's.
+
+:mod:`scrubjay.store.keys.user_keys` says what they are for. The table is made with the first key, and a flag beside the
+format lets versions that do not know it refuse the file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.keys.user_keys import StoredUserKey
+from scrubjay.store.sqlite import registry, schema
+
+__all__ = ["ALIVE", "DESTROYED", "DYING", "FileUserKeys", "add_key", "bury", "dying", "has_content", "settle"]
+
+ALIVE, DYING, DESTROYED = 0, 1, 2
+"""What `user_key.dead` says: the other half is in the key store; it is to be destroyed; it was."""
+
+
+class FileUserKeys:
+    """The keys of users, as the asking thread sees them.
+
+    Args:
+        reader: gives the asking thread's connection.
+    """
+
+    def __init__(self, reader: Callable[[], sqlite3.Connection]) -> None:
+        self._reader = reader
+
+    def of(self, tenant: str, user: str) -> StoredUserKey | None:
+        """Return the key of a user."""
+        return self._one("tenant = ? AND user = ? AND dead = 0", (tenant, user))
+
+    def by_id(self, tenant: str, id: bytes) -> StoredUserKey | None:
+        """Return the key with this id."""
+        return self._one("tenant = ? AND id = ? AND dead = 0", (tenant, id))
+
+    def any(self, tenant: str) -> bool:
+        """Whether any user of a tenant has or had a key."""
+        connection = self._reader()
+        return schema.has_user_keys(connection) and bool(
+            connection.execute("SELECT 1 FROM user_key WHERE tenant = ? LIMIT 1", (tenant,)).fetchone()
+        )
+
+    def _one(self, condition: str, values: tuple[Any, ...]) -> StoredUserKey | None:
+        connection = self._reader()
+        if not schema.has_user_keys(connection):
+            return None
+        found = connection.execute(
+            f"SELECT id, user, half FROM user_key WHERE {condition}", values
+        ).fetchone()
+        if found is None:
+            return None
+        if [type(value) for value in found] != [bytes, str, bytes]:
+            raise CorruptIndexError(f"the key of a user of tenant {values[0]!r} was changed in the file")
+        return StoredUserKey(*found)
+
+    def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
+        """Return (id, when it was made, whole) of the dead keys of a user."""
+        return self._told("tenant = ? AND whose = ? AND dead > 0", (tenant, whose))
+
+    def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
+        """Return the same of the key that a user has."""
+        return self._told("tenant = ? AND user = ? AND dead = 0", (tenant, user))
+
+    def _told(self, condition: str, values: tuple[Any, ...]) -> list[tuple[bytes, int, bool]]:
+        connection = self._reader()
+        if not schema.has_user_keys(connection):
+            return []
+        found = connection.execute(
+            f"SELECT id, made_at, whole FROM user_key WHERE {condition} ORDER BY made_at, id", values
+        )
+        return [(bytes(id), int(at), bool(whole)) for id, at, whole in found.fetchall()]
+
+
+def add_key(
+    connection: sqlite3.Connection, tenant: str, key: StoredUserKey, *, whole: bool, now: int
+) -> None:
+    """Write a new key; the caller holds the write transaction."""
+    schema.create_user_keys(connection)
+    connection.execute(
+        "INSERT INTO user_key(id, tenant, user, half, made_at, whole) VALUES (?, ?, ?, ?, ?, ?)",
+        (key.id, tenant, key.user, key.sealed, now, int(whole)),
+    )
+
+
+def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: bytes | None) -> list[bytes]:
+    """Mark the key of a user as dead, with this in the place of the name; return the ids.
+
+    Without a user those of all users of a tenant, of which nothing is left: not even its name.
+    """
+    if not schema.has_user_keys(connection):
+        return []
+    condition, values = "tenant = ? AND dead = 0", [tenant]
+    if user is not None:
+        condition, values = f"{condition} AND user = ?", [tenant, user]
+    found = connection.execute(f"SELECT id FROM user_key WHERE {condition}", values).fetchall()
+    connection.execute(
+        f"UPDATE user_key SET user = '', half = NULL, dead = {DYING}, whose = ? WHERE {condition}",
+        (whose, *values),
+    )
+    if user is None:
+        connection.execute(f"DELETE FROM user_key WHERE tenant = ? AND dead = {DESTROYED}", (tenant,))
+        connection.execute("UPDATE user_key SET tenant = '', whose = NULL WHERE tenant = ?", (tenant,))
+    return [id for (id,) in found]
+
+
+def dying(connection: sqlite3.Connection) -> list[bytes]:
+    """Return the keys whose other halves are to be destroyed."""
+    if not schema.has_user_keys(connection):
+        return []
+    found = connection.execute(f"SELECT id FROM user_key WHERE dead = {DYING} ORDER BY id").fetchall()
+    return [id for (id,) in found]
+
+
+def settle(connection: sqlite3.Connection, ids: Sequence[bytes]) -> None:
+    """Note that the other halves of keys were destroyed; the caller holds the write transaction."""
+    for id in ids:
+        connection.execute("DELETE FROM user_key WHERE id = ? AND tenant = ''", (id,))
+        connection.execute(f"UPDATE user_key SET dead = {DESTROYED} WHERE id = ? AND dead = {DYING}", (id,))
+
+
+def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
+    """Whether the file has anything of a user that a key seals, or will: documents, questions, rows of layers above."""
+    for t in schema.all_tables(connection):
+        if connection.execute(
+            f"SELECT 1 FROM {t.scope} WHERE tenant = ? AND user = ? AND documents > 0 LIMIT 1", (tenant, user)
+        ).fetchone():
+            return True
+    return registry.has_content(connection, tenant, user)
