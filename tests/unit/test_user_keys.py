@@ -19,7 +19,10 @@ from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.sqlite.transaction import Transaction
 from tests.data.postgres import Cluster, new_cluster, new_url
+from scrubjay.store.postgres.sealing import SEALED_TEXT, SealedText
+from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from tests.data.stores import asked, database_of, use_postgres
+from tests.memory.test_memory_encryption import WRITES, write_notes
 
 pytest.importorskip("cryptography")
 
@@ -219,53 +222,133 @@ def test_another_process_sees_that_a_key_is_gone_and_makes_another(path: Path, v
 # ---------------------------------------------------------------------- memory
 
 
+def sealed_by_whom(path: Path) -> dict[tuple[str, str], set[bytes]]:
+    """(table, whose) -> the keys of the sealed cells that the table has of them, by every row of every table."""
+    url = database_of(path)
+    if url is not None:
+        names = [n for (n,) in asked(url, "SELECT tablename FROM pg_tables WHERE tablename LIKE 'sj\\_%'")]
+    else:
+        names = [n for (n,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found: dict[tuple[str, str], set[bytes]] = {}
+    for name in names:
+        if name in ("data_key", "user_key", "sj_user_key", "sj_home", "table_digest", "sj_digest", "sqlite_sequence"):
+            continue
+        for row in _dicts(path, name):
+            row.pop("digest", None)  # of a scope: holds no content
+            keys = {key for key in map(_key_of, row.values()) if key is not None}
+            if keys:
+                found.setdefault((name, _user_of(path, name, row)), set()).update(keys)
+    return found
+
+
+def _dicts(path: Path, table: str) -> list[dict[str, Any]]:
+    url = database_of(path)
+    if url is None:
+        columns = [one[1] for one in rows(path, f"PRAGMA table_info({table})")]
+    else:
+        columns = [
+            one
+            for (one,) in asked(
+                url,
+                "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+                "ORDER BY attnum",
+                table,
+            )
+        ]
+    return [dict(zip(columns, row, strict=True)) for row in rows(path, f"SELECT * FROM {table}")]
+
+
+def _key_of(value: Any) -> bytes | None:
+    if isinstance(value, str) and value.startswith(SEALED_TEXT):
+        value = SealedText.from_text(value)
+    return sealed_by(value) if isinstance(value, (bytes, memoryview)) and is_sealed(value) else None
+
+
+def _user_of(path: Path, table: str, row: dict[str, Any]) -> str:
+    for column in ("user", "usr"):
+        if column in row:
+            return str(row[column])
+    if "event" in table:
+        (found,) = rows(path, "SELECT {user} FROM {sj}memory_run WHERE key = ?", row["run"])[0]
+        return str(found)
+    url = database_of(path)
+    if url is not None:
+        if "collection" not in row:
+            return ""
+        names = asked(
+            url, "SELECT usr FROM sj_scope WHERE collection = %s AND key = %s", row["collection"], row["scope"]
+        )
+    elif "scope" in row:
+        suffix = table.removeprefix("document").removeprefix("image").removeprefix("tombstone")
+        names = rows(path, f"SELECT user FROM scope{suffix} WHERE key = ?", row["scope"])
+    elif table.startswith(("vector", "staged")):
+        suffix = table.removeprefix("staged_").removeprefix("vector")
+        names = rows(
+            path,
+            f"SELECT s.user FROM scope{suffix} s JOIN document{suffix} d ON d.scope = s.key WHERE d.seq = ?",
+            row["seq"],
+        )
+    else:
+        return ""
+    return str(names[0][0])
+
+
 def test_everything_that_memory_keeps_of_a_user_is_sealed_with_the_key(path: Path, vault: Vault) -> None:
-    said = [f"violet {n}" for n in range(8)]
+    n = 0
+
+    def violet() -> str:
+        nonlocal n
+        n += 1
+        return f"violet{n:04}"
+
     with Index.open(path, collection="memory", keys=vault) as documents, Memory(documents) as memory:
-        memory.prefer("colour", said[0], scope=JANE)
-        fact = memory.propose(f"Jane likes {said[1]}.", scope=JANE, source="run-1")
+        for write in WRITES:
+            if write is not write_notes:  # which asks for a file
+                write(memory, violet)
+        plain = documents.collection("plain")
+        for scope in (ACME, JANE):
+            plain.upsert("m", CODE, scope=scope, vector=[1.0, 0.0])
+        assert plain.feedback(plain.search("door", scope=JANE, k=1)[0], True, "door?", scope=JANE)
         memory.propose("Bob likes grey.", scope=BOB, source="run-1")
         memory.prefer("colour", "grey", scope=BOB)
-        memory.prefer("tone", "brief", scope=ACME)
-        with memory.session(JANE, "run-1") as session:
-            session.user(f"I like {said[2]}.")
-        memory.revoke(fact.id, scope=JANE, reason=f"not {said[3]}") if fact.id else None
-        memory.propose(f"Jane wears {said[4]}.", scope=JANE, source="run-1")
-        (hit,) = memory.recall("wears", scope=JANE, k=1)
-        assert said[4] in hit.text
-        documents.feedback(hit, used=True) if hasattr(documents, "feedback") else None
-        url = database_of(path)
-        if url is None:
-            with closing(sqlite3.connect(path)) as connection:
-                dump = "\n".join(repr(row) for row in _every_row(connection))
-            assert "violet" not in dump
-        # Every sealed value of jane's rows names jane's key.
-        ((id,),) = rows(path, "SELECT id FROM {sj}user_key WHERE {user} = 'jane'")
-        vault.halves.destroy(bytes(id))
-        assert memory.list(JANE) == [] and len(memory.recall("wears", scope=JANE)) == 0
-        assert memory.session(JANE, "run-1").events() == []
-        assert memory.known(JANE).preferences == () or all(
-            one.key != "colour" for one in memory.known(JANE).preferences
-        )
-        assert [one.text for one in memory.known(JANE).preferences if one.key == "tone"] or True
-        assert len(memory.list(BOB)) == 2 and len(memory.recall("grey", scope=BOB)) > 0
-        target = path.with_name("export.jsonl")
-        memory.files.export(target, scope=ACME)
-        assert "violet" not in target.read_text() and "grey" in target.read_text()
+        memory.prefer("weight", "kilograms", scope=ACME)
+        documents.admin.compact()
+        keys = {user: bytes(id) for id, user in rows(path, "SELECT id, {user} FROM {sj}user_key")}
+        assert {"jane", "bob"} <= keys.keys()
+        seen, url = sealed_by_whom(path), database_of(path)
+        assert {table.removeprefix("sj_") for table, whose in seen if whose == "jane"} >= {
+            "memory_preference",
+            "memory_fact",
+            "memory_episode",
+            "memory_rejection",
+            "memory_event",
+            "memory_log",
+            "feedback" if url else "feedback_2",
+        }
+        tenants = set().union(*(ids for (_, whose), ids in seen.items() if not whose))
+        assert len(tenants) == 1 and not tenants & set(keys.values())
+        for (table, whose), ids in seen.items():
+            assert ids == ({keys[whose]} if whose else tenants), (table, whose)
+
+        vault.halves.destroy(keys["jane"])
+        assert memory.list(JANE) == [] or {one.scope for one in memory.list(JANE)} == {ACME}
+        assert not [hit for hit in memory.recall("violet0001", scope=JANE) if "violet" in hit.text and hit.scope != ACME]
+        assert memory.session(JANE, "chat").events() == []
+        assert memory.rejections(JANE) == [] and memory.runs(JANE) == []
+        assert [one.key for one in memory.known(JANE).preferences] == ["weight"]  # the tenant's
+        assert len(memory.list(BOB)) >= 2
+        exported = path.with_name("export.jsonl")
+        memory.files.export(exported, scope=ACME)
+        assert "Answer violet" not in exported.read_text() and "grey" in exported.read_text()
+        assert all('violet' not in (one.detail or '') for one in memory.feed.changes(scope=JANE) if one.scope == JANE)
         with pytest.raises(KeyErasedError):
             memory.prefer("colour", "red", scope=JANE)
-        forgotten = memory.forget(JANE)
-        assert forgotten.counts["preference"] == 1
+        assert memory.forget(JANE).counts["preference"] > 0
         proof = memory.admin.verify_erased(JANE)
         assert proof.clean and "rows absent" in proof.proofs and len(proof.keys) == 1
         memory.prefer("colour", "red", scope=JANE)
-        assert [one.value for one in memory.known(JANE).preferences if one.key == "colour"] == ["red"]
-        assert memory.admin.check().ok
-
-
-def _every_row(connection: sqlite3.Connection) -> Iterator[Any]:
-    for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        yield from connection.execute(f"SELECT * FROM {table}").fetchall()
+        assert [one.key for one in memory.known(JANE).preferences] == ["colour", "weight"]
+        assert memory.admin.check() == [] and not documents.admin.check().problems
 
 
 def test_a_memory_that_forgets_a_user_destroys_the_key(path: Path, vault: Vault) -> None:
@@ -274,8 +357,10 @@ def test_a_memory_that_forgets_a_user_destroys_the_key(path: Path, vault: Vault)
         memory.prefer("drink", "tea", scope=JANE)
         with memory.session(JANE, "run-1") as session:
             session.user("Hello")
-        documents.erase(JANE)
-        assert not vault.halves.gone  # the preference and the trace need it
+        plain = documents.collection("notes")
+        plain.upsert("n", CODE, scope=JANE)
+        plain.erase(JANE)
+        assert not vault.halves.gone  # what memory keeps needs it
         memory.forget(JANE)
         assert len(vault.halves.gone) == 1
         assert memory.admin.verify_erased(JANE).clean
