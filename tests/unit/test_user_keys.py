@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Memory, Scope, StoreError
+from scrubjay import Admin, CorruptIndexError, EncryptionError, Index, KeyErasedError, Memory, Scope, StoreError
 from scrubjay.keystores import KeyDatabase, KeyFolder, KeyStore, UserKeys
 from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
@@ -226,7 +226,7 @@ def sealed_by_whom(path: Path) -> dict[tuple[str, str], set[bytes]]:
     """(table, whose) -> the keys of the sealed cells that the table has of them, by every row of every table."""
     url = database_of(path)
     if url is not None:
-        names = [n for (n,) in asked(url, "SELECT tablename FROM pg_tables WHERE tablename LIKE 'sj\\_%'")]
+        names = [n for (n,) in asked(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj\\_%'")]
     else:
         names = [n for (n,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
     found: dict[tuple[str, str], set[bytes]] = {}
@@ -364,3 +364,348 @@ def test_a_memory_that_forgets_a_user_destroys_the_key(path: Path, vault: Vault)
         memory.forget(JANE)
         assert len(vault.halves.gone) == 1
         assert memory.admin.verify_erased(JANE).clean
+
+
+# ---------------------------------------------------------------------- what goes wrong
+
+
+def test_a_key_store_that_is_away_is_told_and_the_next_opening_finishes(path: Path, vault: Vault) -> None:
+    """As a crash between the commit that removes the rows and destroying the key."""
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        index.erase(JANES_BOT, exact=True)
+        ((id,),) = rows(path, "SELECT id FROM {sj}user_key WHERE {user} = 'jane'")
+        vault.halves.destroy = _down  # type: ignore[method-assign]
+        with pytest.raises(EncryptionError, match="failed to destroy the user's key"):
+            index.erase(JANE)
+        assert rows(path, "SELECT {user}, dead FROM {sj}user_key WHERE id = ?", id) == [("", 1)]
+        assert not index.admin.verify_erased(scope=JANE).clean
+        assert own(index, JANE) == []
+        index.upsert("m", CODE, scope=JANE)  # with another key
+    with Index.open(path, keys=vault) as index:  # it is away still
+        assert own(index, JANE) == [CODE] and not vault.halves.gone
+    del vault.halves.destroy
+    with Index.open(path, keys=vault, read_only=True):
+        assert not vault.halves.gone
+    with Index.open(path, keys=vault) as index:
+        assert list(vault.halves.gone) == [bytes(id)]
+        assert rows(path, "SELECT dead FROM {sj}user_key WHERE id = ?", id) == [(2,)]
+        assert own(index, JANE) == [CODE]
+        assert index.erase(JANE) == 1 and len(vault.halves.gone) == 2
+        assert index.admin.verify_erased(scope=JANE).clean
+
+
+def _down(_: bytes) -> None:
+    raise TimeoutError("the key store does not answer")
+
+
+def test_a_crash_after_the_commit_leaves_what_the_next_opening_does(
+    path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    def crash(*_: object) -> None:
+        raise Crash
+
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        with monkeypatch.context() as context:
+            context.setattr(encryption.KeyRing, "destroy_users", crash)
+            with pytest.raises(Crash):
+                index.erase(JANE)
+        assert not vault.halves.gone
+    with Index.open(path, keys=vault) as index:
+        assert len(vault.halves.gone) == 1 and own(index, JANE) == [] and own(index, BOB) == [CODE]
+
+
+def test_an_erasure_that_is_not_committed_destroys_no_key(
+    path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        with monkeypatch.context() as context:
+            context.setattr(Transaction, "commit", fail)
+            context.setattr(Batch, "commit", fail)
+            with pytest.raises(StoreError, match="the disk is full"):
+                index.erase(JANE)
+            with pytest.raises(StoreError, match="the disk is full"):
+                index.upsert("m", CODE, scope=Scope("acme", user="carl"))
+        assert not vault.halves.gone
+        assert own(index, JANE) == own(index, JANES_BOT) == [CODE]
+        index.upsert("m", CODE, scope=Scope("acme", user="carl"))
+        assert own(index, Scope("acme", user="carl")) == [CODE]
+
+
+def test_a_key_store_that_is_away_or_another_one_never_looks_like_an_erasure(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        vault.halves.is_down = True
+        for call in (
+            lambda: index.search("door", scope=JANE),
+            lambda: index.list(JANE),
+            lambda: index.get("m", scope=JANE),
+            lambda: index.count(JANE),
+            lambda: index.upsert("m", CODE, scope=JANE),
+        ):
+            with pytest.raises(EncryptionError, match="nothing is lost, try again"):
+                call()
+        assert own(index, ACME) == [CODE]
+        vault.halves.is_down = False
+        assert own(index, JANE) == [CODE]
+        vault.users = index._collection.family.options["ring"].users = Halves()
+        with pytest.raises(EncryptionError, match="is it the store that this index was written with"):
+            index.search("door", scope=JANE)
+
+
+def test_without_the_key_store_users_are_refused_and_the_tenant_is_not(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+    with Index.open(path, keys=vault.without_users()) as index:
+        assert own(index, ACME) == [CODE]
+        index.upsert("n", CODE, scope=ACME)
+        for call in (
+            lambda: index.search("door", scope=JANE),
+            lambda: index.upsert("m", CODE, scope=JANE),
+            lambda: index.upsert("m", CODE, scope=Scope("acme", user="carl")),  # not with the tenant's key alone
+        ):
+            with pytest.raises(EncryptionError, match=r"keys=UserKeys\(provider, store\)"):
+                call()
+    with Index.open(path, keys=vault) as index:
+        assert own(index, JANE) == [CODE] and index.count(ACME) == 2
+
+
+def test_keys_that_were_exchanged_are_refused(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+    (((jane, hers), (bob, his))) = rows(path, "SELECT id, half FROM {sj}user_key ORDER BY {user} DESC")
+    change = "UPDATE {sj}user_key SET half = ? WHERE id = ?"
+    for half, id in ((his, jane), (hers, bob)):
+        rows(path, change, half, id)
+    with Index.open(path, keys=vault) as index:
+        for scope in (JANE, BOB):
+            with pytest.raises(CorruptIndexError):
+                index.get("m", scope=scope)
+            with pytest.raises(CorruptIndexError):
+                index.upsert("m", CODE, scope=scope)
+    for half, id in ((hers, jane), (his, bob)):
+        rows(path, change, half, id)
+    rows(path, "UPDATE {sj}user_key SET {user} = '-' WHERE id = ?", jane)  # bob's next values with jane's key
+    rows(path, "UPDATE {sj}user_key SET {user} = 'jane' WHERE id = ?", bob)
+    with Index.open(path, keys=vault) as index, pytest.raises(CorruptIndexError):
+        index.upsert("m", CODE, scope=JANE)
+
+
+# ---------------------------------------------------------------------- from before there were keys of users
+
+
+def test_what_the_tenants_key_sealed_goes_on_and_new_values_get_the_users(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault.without_users()) as index:
+        fill(index)
+    with Index.open(path, keys=vault) as index:
+        assert own(index, JANE) == [CODE]
+        index.upsert("n", CODE, scope=JANE)
+        index.admin.compact()
+        assert own(index, JANE) == [CODE, CODE] and not index.admin.check().problems
+        index.erase(JANE)
+        (key,) = index.admin.verify_erased(scope=JANE).keys
+        assert not key.whole and "copies from before" in str(key)
+        index.upsert("m", CODE, scope=JANE)
+        assert [key.whole for key in index.admin.verify_erased(scope=JANE).keys] == [False, True]
+
+
+def test_a_tenant_that_is_encrypted_gives_its_users_keys(path: Path, vault: Vault) -> None:
+    with Index.open(path) as index:
+        fill(index)
+        index.feedback("m", True, "door?", scope=JANE)
+    with Index.open(path, keys=vault) as index:
+        assert index.admin.encrypt("acme") == 4
+        assert len(vault.halves.keys) == 2
+        assert own(index, JANE) == own(index, BOB) == [CODE] and not index.admin.check().problems
+        assert [note.query for note in index.admin.feedbacks(JANE)] == ["door?"]
+        keys = {user: bytes(id) for id, user in rows(path, "SELECT id, {user} FROM {sj}user_key")}
+        for (table, whose), ids in sealed_by_whom(path).items():
+            assert not whose or ids == {keys[whose]}, table
+        assert not index.admin.verify_erased(scope=JANE).keys[0].whole
+
+
+def test_a_tenants_master_key_is_exchanged_without_its_users(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        old = vault.masters["acme"]
+        vault.masters["acme"] = os.urandom(32)
+        index.admin.rotate_key("acme", old)
+        assert own(index, JANE) == own(index, BOB) == own(index, ACME) == [CODE]
+    with Index.open(path, keys=vault) as index:
+        assert own(index, JANE) == [CODE]
+        index.erase(JANE)
+        assert len(vault.halves.gone) == 1
+
+
+# ---------------------------------------------------------------------- copies from before
+
+
+def test_a_backup_of_a_file_from_before_opens_for_others_only(tmp_path: Path, vault: Vault) -> None:
+    path, before = tmp_path / "m.scrubjay", tmp_path / "before.scrubjay"
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        index.admin.compact()
+        index.admin.backup(before)
+        index.erase(JANE)
+        index.upsert("m", "Back again.", scope=JANE)  # with another key, which opens nothing old
+    with Index.open(before, keys=vault) as index:
+        jane_is_as_if_erased(index)
+        index.admin.check()
+        index.erase(JANE)
+        index.upsert("m", CODE, scope=JANE)
+        assert own(index, JANE) == [CODE] and not index.admin.check().problems
+
+
+@pytest.mark.parametrize("with_users", [True, False])
+def test_a_repaired_file_keeps_the_keys_of_users(tmp_path: Path, vault: Vault, with_users: bool) -> None:
+    path = tmp_path / "m.scrubjay"
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+        index.upsert("m", "Damaged.", scope=Scope("globex"))
+        index.erase(BOB)
+    rows(path, "UPDATE document SET text = 7 WHERE id = 'm' AND text = 'Damaged.'")
+    report = Admin.repair(path, keys=vault if with_users else vault.without_users())
+    assert report.changed and not [one for one in report.left_out if "acme" in one or "user_key" in one]
+    with Index.open(path, keys=vault) as index:
+        assert own(index, JANE) == [CODE] and index.admin.verify_erased(scope=BOB).clean
+        index.erase(JANE)
+        assert len(vault.halves.gone) == 2
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Cluster]:
+    made = new_cluster()
+    if isinstance(made, str):
+        pytest.skip(made)
+    yield made
+    made.remove()
+
+
+def test_a_base_backup_of_a_server_from_before_opens_for_others_only(
+    server: Cluster, vault: Vault, tmp_path: Path
+) -> None:
+    """`pg_basebackup` with the write-ahead log, a user forgotten, the backup started: nothing of the user opens, with
+    the tenant's key at hand; other users do. The keys of users are in another cluster's database."""
+    other = new_cluster()
+    assert not isinstance(other, str)
+    url, halves = new_url(server.url), KeyDatabase(new_url(other.url))
+    keys = UserKeys(vault.without_users(), halves)
+    try:
+        with (
+            Index.open(url, collection="memory", keys=keys, max_stale=0) as documents,
+            Memory(documents) as memory,
+        ):
+            memory.propose(CODE, scope=JANE, source="run-1")
+            memory.prefer("drink", "ultramarine", scope=JANE)
+            with memory.session(JANE, "chat") as session:
+                session.user("I like ultramarine.")
+            memory.propose("The plain code is 1234-5678.", scope=BOB, source="run-2")
+            memory.prefer("drink", "cobalt", scope=ACME)
+            documents.admin.compact()  # images as well
+            backup = server.base_backup()
+            memory.forget(JANE)
+            assert {one.scope for one in memory.list(JANE)} == {ACME} and len(memory.list(BOB)) == 2
+            proof = memory.admin.verify_erased(JANE)
+            assert proof.clean and proof.keys[0].destroyed_at is not None
+        server.stop()
+        files = [file.read_bytes() for file in backup.rglob("*") if file.is_file()]
+        assert not any(word in file for file in files for word in (b"4711-0815", b"ultramarine", b"1234-5678"))
+        server.restore(backup)
+        with (
+            Index.open(url, collection="memory", keys=keys, max_stale=0) as documents,
+            Memory(documents) as memory,
+        ):
+            assert len(memory.list(BOB)) == 2 and len(memory.recall("code", scope=BOB)) == 1  # it is the backup
+            assert [one.text for one in memory.known(JANE).preferences] == ["cobalt"]  # the tenant's
+            assert {one.scope for one in memory.list(JANE)} == {ACME}
+            assert len(memory.recall("code", scope=JANE)) == 0
+            assert memory.session(JANE, "chat").events() == [] and memory.runs(JANE) == []
+            assert documents.count(JANE) == 0 and len(documents.search("code", scope=JANE)) == 0
+            with pytest.raises(KeyErasedError):
+                memory.propose(CODE, scope=JANE, source="run-1")
+            sealed = asked(
+                url,
+                "SELECT count(*) FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
+                "AND s.key = d.scope WHERE s.usr = 'jane'",
+            )
+            assert sealed[0][0] > 0  # jane's rows are there, and stay shut
+            memory.forget(JANE)  # what is left of the backup's
+            memory.propose(CODE, scope=JANE, source="run-1")
+            assert len(memory.list(JANE)) >= 1 and memory.admin.check() == []
+    finally:
+        halves.close()
+        other.remove()
+
+
+# ---------------------------------------------------------------------- key stores
+
+
+@pytest.fixture(params=["folder", "database", "memory"])
+def key_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeyStore]:
+    if request.param == "folder":
+        yield KeyFolder(tmp_path / "keys")
+    elif request.param == "memory":
+        yield Halves()
+    else:
+        made = KeyDatabase(new_url())
+        yield made
+        made.close()
+
+
+def test_a_key_store_keeps_and_destroys(key_store: KeyStore) -> None:
+    id, other, key = b"\x00\xff345678", b"\x00\xff345679", bytes(range(32))
+    assert key_store.get(id) is None and key_store.destroyed_at(id) is None
+    key_store.put(id, key)
+    key_store.put(other, key[::-1])
+    assert key_store.get(id) == key
+    with pytest.raises(FileExistsError):
+        key_store.put(id, key)
+    start = datetime.now(timezone.utc)
+    key_store.destroy(id)
+    at = key_store.destroyed_at(id)
+    assert at is not None and abs(at - start) < timedelta(seconds=5)
+    with pytest.raises(KeyErasedError):
+        key_store.get(id)
+    with pytest.raises(FileExistsError):
+        key_store.put(id, key)
+    key_store.destroy(id)
+    assert key_store.destroyed_at(id) == at
+    assert key_store.get(other) == key[::-1] and key_store.destroyed_at(other) is None
+    key_store.destroy(b"never666")  # of a backup of the keys that is older than the key
+    with pytest.raises(KeyErasedError):
+        key_store.get(b"never666")
+
+
+def test_a_folder_of_keys_is_its_owners_and_keeps_nothing_of_a_destroyed_one(tmp_path: Path) -> None:
+    store = KeyFolder(tmp_path / "keys")
+    store.put(b"12345678", b"\xab" * 32)
+    (file,) = [file for file in (tmp_path / "keys").rglob("*") if file.is_file()]
+    assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
+    link = tmp_path / "link"
+    os.link(file, link)
+    store.destroy(b"12345678")
+    assert link.read_bytes() == bytes(32)  # overwritten, and not only unlinked
+    (note,) = [file for file in (tmp_path / "keys").rglob("*") if file.is_file()]
+    assert b"\xab" not in note.read_bytes()
+    note.write_bytes(b"")  # a crash before it was written
+    assert store.destroyed_at(b"12345678") is not None
+
+
+def test_a_key_database_that_does_not_answer_is_an_error_of_encryption(tmp_path: Path) -> None:
+    with pytest.raises(EncryptionError, match="the key database does not answer"):
+        KeyDatabase("postgresql://nobody@127.0.0.1:1/nothing", timeout=2)
+
+
+def test_what_is_no_key_store_is_refused() -> None:
+    with pytest.raises(TypeError, match="users: expected a KeyStore"):
+        UserKeys(lambda tenant: None, object())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="provider: expected a callable"):
+        UserKeys(b"key", Halves())  # type: ignore[arg-type]

@@ -326,6 +326,10 @@ class _Rebuilding:
         schema.create_data_keys(self.fresh.connection)
         for row in self._wreck.rows("data_key"):
             self.fresh.take("data_key", row)
+        if "user_key" in self._wreck.tables:
+            schema.create_user_keys(self.fresh.connection)
+            for row in self._wreck.rows("user_key"):
+                self.fresh.take("user_key", row)
 
     def _tables_of_others(self) -> None:
         made = self.fresh.names()

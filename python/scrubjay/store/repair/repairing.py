@@ -130,8 +130,11 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
     with store.snapshot():
         for scope, state in store.scopes():
             try:
-                if store.cipher.ring is None or not store.cipher.readable(scope.tenant, scope.user):
+                ring = store.cipher.ring
+                if ring is None or not store.cipher.readable(scope.tenant, scope.user):
                     continue
+                if ring.users is None and store.cipher.user_keys.of(scope.tenant, scope.user or ""):
+                    continue  # the user's key is not available: without the key store nothing of theirs opens
             except Error:  # the key is not available now: its rows stay as they are
                 continue
             opened = store.row_opener(scope)
