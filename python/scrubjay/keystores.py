@@ -1,13 +1,12 @@
 """Keys of users, outside of what a backup of the index holds.
 
-With ``keys=UserKeys(provider, store)`` every user of an encrypted tenant has a key of their own, one half of which is in
-`store` alone. Erasing the user destroys that half, and with it every copy of what the user had: backups, standbys,
-archives of the write-ahead log, versions of objects. That holds as far as no copy of the *key store* is kept longer than
-copies may be readable: back it up separately, and briefly.
+With ``keys=UserKeys(provider, store)`` every user of an encrypted tenant has a key of their own, one half of which is
+in `store` alone. Erasing the user destroys that half, and with it every copy of what the user had: backups, standbys,
+archives of the write-ahead log, versions of objects. That holds as far as no copy of the *key store* is kept longer
+than copies may be readable: back it up separately, and briefly.
 
-Ready-made are a folder (:class:`KeyFolder`) for an index in a file, or for machines that share one, and a database
-(:class:`KeyDatabase`), another one than the index's. A key management service takes their place by three or four methods
-(:class:`KeyStore`).
+Ready-made are a folder (:class:`KeyFolder`) for an index on one machine, and a database (:class:`KeyDatabase`), another
+one than the index's. A key management service takes their place by four methods (:class:`KeyStore`).
 
 >>> import tempfile
 >>> from scrubjay import Index, Scope
@@ -212,9 +211,9 @@ def _sync(folder: Path) -> None:
 class KeyDatabase:
     """A table in a PostgreSQL database, for an index that processes on many machines serve.
 
-    It must be another database cluster than the index's, or `pg_basebackup` takes the keys along. A key that is destroyed
-    is overwritten in its row; the old row and the write-ahead log keep it until they are vacuumed and recycled: keep no
-    archive of this server's log, and no backup of it, for longer than what was erased may be readable.
+    It must be another database cluster than the index's, or `pg_basebackup` takes the keys along. A key that is
+    destroyed is overwritten in its row; the old row and the write-ahead log keep it until they are vacuumed and
+    recycled: keep no archive of this server's log, and no backup of it, for longer than what was erased may be readable.
 
     Args:
         url: "postgresql://user@host/database" (extra `postgres`).

@@ -48,6 +48,7 @@ PYTHON_HEIGHT = {
     "datafiles": 1,
     "whole_files": 1,
     "endpoints": 0,
+    "keystores": 1,
     "iso8601": 0,
     "_http": 1,
     "entities": 1,

@@ -302,6 +302,7 @@ def back_to_version_3(url: str) -> None:
     asked(url, "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped")
     asked(url, "ALTER TABLE sj_scope DROP digest")
     asked(url, "DROP TABLE sj_digest")
+    asked(url, "DROP TABLE sj_user_key")
     asked(url, "UPDATE sj_schema SET version = 3")
 
 

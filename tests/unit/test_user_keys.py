@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,14 +12,23 @@ from typing import Any
 
 import pytest
 
-from scrubjay import Admin, CorruptIndexError, EncryptionError, Index, KeyErasedError, Memory, Scope, StoreError
+from scrubjay import (
+    Admin,
+    CorruptIndexError,
+    EncryptionError,
+    Index,
+    KeyErasedError,
+    Memory,
+    Scope,
+    StoreError,
+)
 from scrubjay.keystores import KeyDatabase, KeyFolder, KeyStore, UserKeys
 from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.sqlite.transaction import Transaction
-from tests.data.postgres import Cluster, new_cluster, new_url
 from scrubjay.store.postgres.sealing import SEALED_TEXT, SealedText
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
+from scrubjay.store.sqlite.transaction import Transaction
+from tests.data.postgres import Cluster, new_cluster, new_url
 from tests.data.stores import asked, database_of, use_postgres
 from tests.memory.test_memory_encryption import WRITES, write_notes
 
@@ -117,14 +125,18 @@ def own(index: Index, scope: Scope) -> list[str]:
     found = [hit.text for hit in index.search("door", scope=scope, k=100) if hit.scope == scope]
     got = index.get("m", scope=scope)
     assert sorted(listed) == sorted(found)
-    assert (got is not None and got.scope == scope) == ("m" in [one.id for one in index.list(scope) if one.scope == scope])
+    assert (got is not None and got.scope == scope) == (
+        "m" in [one.id for one in index.list(scope) if one.scope == scope]
+    )
     return listed
 
 
 def jane_is_as_if_erased(index: Index) -> None:
     assert own(index, JANE) == own(index, JANES_BOT) == []
     assert own(index, ACME) == own(index, BOB) == [CODE]
-    assert index.count(JANE) == len(index.search("door", scope=JANE)) == len(index.list(JANE)) == 1  # the tenant's
+    assert (
+        index.count(JANE) == len(index.search("door", scope=JANE)) == len(index.list(JANE)) == 1
+    )  # the tenant's
     with pytest.raises(KeyErasedError, match=r"key of user 'jane' of tenant 'acme' was destroyed; erase\("):
         index.upsert("n", CODE, scope=JANE)
 
@@ -142,7 +154,9 @@ def test_each_user_has_a_key_and_the_tenant_its_own(path: Path, vault: Vault) ->
     assert len(vault.halves.keys) == 2  # jane's and bob's
     heads = rows(path, "SELECT DISTINCT substr(text, 1, 10) FROM {sj}document")
     assert len(heads) == 3
-    (data_key,) = rows(path, "SELECT key_id FROM {sj}home" if database_of(path) else "SELECT id FROM data_key")[0]
+    (data_key,) = rows(
+        path, "SELECT key_id FROM {sj}home" if database_of(path) else "SELECT id FROM data_key"
+    )[0]
     assert {bytes(head)[2:] for (head,) in heads} == {bytes(data_key), *vault.halves.keys}
 
 
@@ -177,11 +191,17 @@ def test_erasing_a_user_destroys_the_key(path: Path, vault: Vault) -> None:
         (key,) = report.keys
         assert report.clean and key.whole and key.destroyed_at is not None and key.destroyed_at > before
         assert report.proofs == (f"key {key.id} destroyed at {key.destroyed_at:%Y-%m-%dT%H:%M:%SZ}",)
-        assert index.admin.verify_erased([CODE + "!"], scope=JANE).proofs[1] in ("bytes absent", "rows absent")
+        assert index.admin.verify_erased([CODE + "!"], scope=JANE).proofs[1] in (
+            "bytes absent",
+            "rows absent",
+        )
         assert not index.admin.verify_erased(scope=BOB).clean
         index.upsert("m", CODE, scope=JANE)  # comes back, with another key
         assert own(index, JANE) == [CODE]
-        assert [key.destroyed_at is None for key in index.admin.verify_erased(scope=JANE).keys] == [False, True]
+        assert [key.destroyed_at is None for key in index.admin.verify_erased(scope=JANE).keys] == [
+            False,
+            True,
+        ]
         assert not index.admin.check().problems
 
 
@@ -226,12 +246,26 @@ def sealed_by_whom(path: Path) -> dict[tuple[str, str], set[bytes]]:
     """(table, whose) -> the keys of the sealed cells that the table has of them, by every row of every table."""
     url = database_of(path)
     if url is not None:
-        names = [n for (n,) in asked(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj\\_%'")]
+        names = [
+            n
+            for (n,) in asked(
+                url,
+                "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj\\_%'",
+            )
+        ]
     else:
         names = [n for (n,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
     found: dict[tuple[str, str], set[bytes]] = {}
     for name in names:
-        if name in ("data_key", "user_key", "sj_user_key", "sj_home", "table_digest", "sj_digest", "sqlite_sequence"):
+        if name in (
+            "data_key",
+            "user_key",
+            "sj_user_key",
+            "sj_home",
+            "table_digest",
+            "sj_digest",
+            "sqlite_sequence",
+        ):
             continue
         for row in _dicts(path, name):
             row.pop("digest", None)  # of a scope: holds no content
@@ -276,7 +310,10 @@ def _user_of(path: Path, table: str, row: dict[str, Any]) -> str:
         if "collection" not in row:
             return ""
         names = asked(
-            url, "SELECT usr FROM sj_scope WHERE collection = %s AND key = %s", row["collection"], row["scope"]
+            url,
+            "SELECT usr FROM sj_scope WHERE collection = %s AND key = %s",
+            row["collection"],
+            row["scope"],
         )
     elif "scope" in row:
         suffix = table.removeprefix("document").removeprefix("image").removeprefix("tombstone")
@@ -332,7 +369,11 @@ def test_everything_that_memory_keeps_of_a_user_is_sealed_with_the_key(path: Pat
 
         vault.halves.destroy(keys["jane"])
         assert memory.list(JANE) == [] or {one.scope for one in memory.list(JANE)} == {ACME}
-        assert not [hit for hit in memory.recall("violet0001", scope=JANE) if "violet" in hit.text and hit.scope != ACME]
+        assert not [
+            hit
+            for hit in memory.recall("violet0001", scope=JANE)
+            if "violet" in hit.text and hit.scope != ACME
+        ]
         assert memory.session(JANE, "chat").events() == []
         assert memory.rejections(JANE) == [] and memory.runs(JANE) == []
         assert [one.key for one in memory.known(JANE).preferences] == ["weight"]  # the tenant's
@@ -340,7 +381,9 @@ def test_everything_that_memory_keeps_of_a_user_is_sealed_with_the_key(path: Pat
         exported = path.with_name("export.jsonl")
         memory.files.export(exported, scope=ACME)
         assert "Answer violet" not in exported.read_text() and "grey" in exported.read_text()
-        assert all('violet' not in (one.detail or '') for one in memory.feed.changes(scope=JANE) if one.scope == JANE)
+        assert all(
+            "violet" not in (one.detail or "") for one in memory.feed.changes(scope=JANE) if one.scope == JANE
+        )
         with pytest.raises(KeyErasedError):
             memory.prefer("colour", "red", scope=JANE)
         assert memory.forget(JANE).counts["preference"] > 0
@@ -440,7 +483,9 @@ def test_an_erasure_that_is_not_committed_destroys_no_key(
         assert own(index, Scope("acme", user="carl")) == [CODE]
 
 
-def test_a_key_store_that_is_away_or_another_one_never_looks_like_an_erasure(path: Path, vault: Vault) -> None:
+def test_a_key_store_that_is_away_or_another_one_never_looks_like_an_erasure(
+    path: Path, vault: Vault
+) -> None:
     with Index.open(path, keys=vault) as index:
         fill(index)
         vault.halves.is_down = True
@@ -470,7 +515,9 @@ def test_without_the_key_store_users_are_refused_and_the_tenant_is_not(path: Pat
         for call in (
             lambda: index.search("door", scope=JANE),
             lambda: index.upsert("m", CODE, scope=JANE),
-            lambda: index.upsert("m", CODE, scope=Scope("acme", user="carl")),  # not with the tenant's key alone
+            lambda: index.upsert(
+                "m", CODE, scope=Scope("acme", user="carl")
+            ),  # not with the tenant's key alone
         ):
             with pytest.raises(EncryptionError, match=r"keys=UserKeys\(provider, store\)"):
                 call()
@@ -515,6 +562,23 @@ def test_what_the_tenants_key_sealed_goes_on_and_new_values_get_the_users(path: 
         assert not key.whole and "copies from before" in str(key)
         index.upsert("m", CODE, scope=JANE)
         assert [key.whole for key in index.admin.verify_erased(scope=JANE).keys] == [False, True]
+
+
+def test_tables_from_before_there_were_keys_of_users_are_migrated(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault.without_users()) as index:
+        fill(index)
+    if database_of(path) is not None:
+        rows(path, "DROP TABLE sj_user_key")
+        rows(path, "UPDATE sj_schema SET version = 5")
+    else:
+        assert (
+            rows(path, "PRAGMA user_version")[0][0] & 0x800 == 0
+        )  # a file gets the table with the first key
+    with Index.open(path, keys=vault) as index:
+        index.upsert("n", CODE, scope=JANE)
+        assert own(index, JANE) == [CODE, CODE] and len(vault.halves.keys) == 1
+    if database_of(path) is None:
+        assert rows(path, "PRAGMA user_version")[0][0] & 0x800  # which versions that do not know it refuse
 
 
 def test_a_tenant_that_is_encrypted_gives_its_users_keys(path: Path, vault: Vault) -> None:
@@ -617,13 +681,17 @@ def test_a_base_backup_of_a_server_from_before_opens_for_others_only(
             assert proof.clean and proof.keys[0].destroyed_at is not None
         server.stop()
         files = [file.read_bytes() for file in backup.rglob("*") if file.is_file()]
-        assert not any(word in file for file in files for word in (b"4711-0815", b"ultramarine", b"1234-5678"))
+        assert not any(
+            word in file for file in files for word in (b"4711-0815", b"ultramarine", b"1234-5678")
+        )
         server.restore(backup)
         with (
             Index.open(url, collection="memory", keys=keys, max_stale=0) as documents,
             Memory(documents) as memory,
         ):
-            assert len(memory.list(BOB)) == 2 and len(memory.recall("code", scope=BOB)) == 1  # it is the backup
+            assert (
+                len(memory.list(BOB)) == 2 and len(memory.recall("code", scope=BOB)) == 1
+            )  # it is the backup
             assert [one.text for one in memory.known(JANE).preferences] == ["cobalt"]  # the tenant's
             assert {one.scope for one in memory.list(JANE)} == {ACME}
             assert len(memory.recall("code", scope=JANE)) == 0

@@ -5,7 +5,9 @@ of a file, or the row of the tenant's home in a database, keeps it wrapped by th
 provider knows. Texts, payloads, vectors and
 images are sealed with the data key by AES-256-GCM. A new master key therefore costs one row
 (:mod:`scrubjay.store.sqlite.rekeying`), and destroying the master key destroys everything of the tenant, in the file
-and in all its copies. "The file" below is the tables of the database as well.
+and in all its copies. "The file" below is the tables of the database as well. Where the provider has a key store each
+user has a key of their own besides (:mod:`scrubjay.store.keys.user_keys`), and everything below about values holds for
+those that it seals.
 
     sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
 
@@ -74,8 +76,8 @@ __all__ = [
 ]
 
 KeyProvider = Callable[[str], "bytes | None"]
-"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left. If it has
-an attribute `users`, a :class:`scrubjay.keystores.KeyStore`, every user has a key of their own as well
+"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left. If it
+has an attribute `users`, a :class:`scrubjay.keystores.KeyStore`, every user has a key of their own as well
 (:mod:`scrubjay.store.keys.user_keys`)."""
 
 BLOCK_BYTES = 16
