@@ -213,7 +213,8 @@ class KeyDatabase:
 
     It must be another database cluster than the index's, or `pg_basebackup` takes the keys along. A key that is
     destroyed is overwritten in its row; the old row and the write-ahead log keep it until they are vacuumed and
-    recycled: keep no archive of this server's log, and no backup of it, for longer than what was erased may be readable.
+    recycled: keep no archive of this server's log, and no backup of it, for longer than what was erased may be
+    readable.
 
     Args:
         url: "postgresql://user@host/database" (extra `postgres`).

@@ -1,20 +1,32 @@
-"""Keys for tests: every tenant has one, but globex and b. SCRUBJAY_TEST_KEYS=1 gives them to every index in a file."""
+"""Keys for tests: every tenant has one, but globex and b. SCRUBJAY_TEST_KEYS=1 gives them to every index in a file.
+
+With SCRUBJAY_TEST_USER_KEYS=FOLDER every user has a key, too, whose half is in that folder.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable
 from typing import Any
 
 from scrubjay import Index
+from scrubjay.keystores import KeyFolder, UserKeys
 
-__all__ = ["IN_THE_CLEAR", "provider", "use_everywhere"]
+__all__ = ["IN_THE_CLEAR", "key_of", "provider", "use_everywhere"]
 
 IN_THE_CLEAR = ("globex", "b")
 
 
-def provider(tenant: str) -> bytes | None:
+def key_of(tenant: str) -> bytes | None:
     """Return the key of a tenant."""
     return None if tenant in IN_THE_CLEAR else hashlib.sha256(b"a test's key " + tenant.encode()).digest()
+
+
+provider: Callable[[str], bytes | None] = key_of
+"""Gives the key of a tenant, and has those of users if it is to."""
+if folder := os.environ.get("SCRUBJAY_TEST_USER_KEYS"):
+    provider = UserKeys(key_of, KeyFolder(folder))
 
 
 def use_everywhere() -> None:

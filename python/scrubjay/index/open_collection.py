@@ -260,8 +260,8 @@ def open_root(
             raises fails what needs that key, and nothing more. If it has a method `destroy`, it is called with a
             tenant of whom everything was erased, after that was committed (a failure raises EncryptionError; erasing
             again repeats it). With :class:`scrubjay.keystores.UserKeys` each user has a key of their own, which is
-            destroyed when the user is erased. See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`; what encryption promises, and
-            what not, stands in :mod:`scrubjay.store.keys.encryption`.
+            destroyed when the user is erased. See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`; what encryption
+            promises, and what not, stands in :mod:`scrubjay.store.keys.encryption`.
         encryption: what a tenant with a key demands of the file. "sealed": nothing in the clear. Where something
             is, because the tenant had no key when it was written or because something else wrote it, reading and
             writing raise EncryptionError until :meth:`Admin.encrypt` was called. "mixed": plain rows are read, and
