@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrubjay import (
@@ -19,9 +20,11 @@ from scrubjay import (
     Index,
     KeyErasedError,
     Memory,
+    Query,
     Scope,
     StoreError,
 )
+from scrubjay.backend import Backend
 from scrubjay.keystores import KeyDatabase, KeyFolder, KeyStore, UserKeys
 from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
@@ -174,6 +177,58 @@ def test_a_key_that_is_destroyed_takes_its_user_and_nobody_else(path: Path, vaul
         assert index.erase(JANE) == 2
         index.upsert("m", CODE, scope=JANE)
         assert own(index, JANE) == [CODE]
+
+
+def test_whose_key_was_destroyed_is_as_if_erased_in_every_verb(
+    path: Path, vault: Vault, tmp_path: Path
+) -> None:
+    with Index.open(path, keys=vault) as index:
+        for scope in (ACME, JANE, BOB):
+            for n in range(12):
+                index.upsert(
+                    f"{scope.user}-{n}",
+                    f"oak number {n}",
+                    scope=scope,
+                    vector=np.eye(8)[n % 8],
+                    metadata={"n": n},
+                )
+        index.feedback("jane-1", True, "which oak?", scope=JANE)
+        index.feedback("bob-1", True, "which oak?", scope=BOB)
+        backend = Backend.of(index)
+        before, shared = backend.generation(JANE), backend.engine.shared_generation(JANE)
+        assert len(index.search("oak", scope=JANE, k=100)) == 24
+        ((id,),) = rows(path, "SELECT id FROM {sj}user_key WHERE {user} = 'jane'")
+        vault.halves.destroy(bytes(id))
+        assert len(index.search("oak", scope=JANE, k=100)) == 12  # the tenant's
+        assert backend.generation(JANE) != before and backend.engine.shared_generation(JANE) != shared
+        hits = index.search("oak", vector=np.ones(8), scope=JANE, k=100, query=Query(mode="vector"))
+        assert {hit.scope for hit in hits} == {ACME}
+        assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=[JANE, BOB], k=100)] == [
+            12,
+            24,
+        ]
+        assert index.get("jane-1", scope=JANE) is None and index.get_many(["jane-1"], scope=JANE) == [None]
+        assert index.find("jane-1", within=ACME) == []
+        assert backend.hits_of([(JANE, "jane-1")], JANE) is None
+        assert index.count(JANE) == 12 and index.count(JANE, filter={"n": 3}) == 1
+        assert index.admin.warm(JANE) == 12
+        assert len(backend.engine.find_substring("oak", scope=JANE, k=100)) == 12
+        assert len(index.list(JANE)) == len(index.scroll(scope=JANE).records) == 12
+        assert sum(index.values("n", scope=JANE).values()) == 12
+        assert [note.scope for note in index.admin.feedbacks(ACME)] == [BOB]
+        assert not index.feedback("None-1", True, "mine?", scope=JANE)
+        assert index.patch("jane-1", metadata={"n": 1}, scope=JANE) is None
+        with pytest.raises(KeyErasedError):
+            index.upsert_many([{"id": "x", "text": "oak", "scope": one} for one in (BOB, JANE)])
+        assert index.get("x", scope=BOB) is None
+        assert index.delete("jane-1", scope=JANE)  # what is there can be removed and cared for
+        index.admin.compact()
+        assert index.admin.export(tmp_path / "export") == 24
+        report = index.admin.check()
+        assert (report.problems, report.sealed) == ([], 1)
+        assert index.erase(JANE) == 11
+        index.admin.compact()
+        assert index.admin.check().problems == [] and len(index.search("oak", scope=BOB, k=100)) == 24
 
 
 def test_erasing_a_user_destroys_the_key(path: Path, vault: Vault) -> None:

@@ -39,6 +39,7 @@ __all__ = ["DurableEngine", "StoredDocument"]
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
 
+_ERASED = -1  # in the place of the version of a user whose key was destroyed
 _MAX_SIGHTS = 2_000  # that are remembered
 _PATIENCE = 8  # disturbed searches before eviction is held off
 
@@ -251,7 +252,7 @@ class DurableEngine(WritingEngine):
             if self._place is None:
                 return None
         view, _ = self.residency.view(scope)
-        states = tuple((partition.applied, partition.next_expiry) for partition in view)
+        states = tuple((_ERASED if one.erased else one.applied, one.next_expiry) for one in view)
         return (self._place, self.residency.generation, self.analyzer, self.k1, self.b, *states)
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
