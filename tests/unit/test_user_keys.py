@@ -26,6 +26,8 @@ from scrubjay import (
 )
 from scrubjay.backend import Backend
 from scrubjay.keystores import KeyDatabase, KeyFolder, KeyStore, UserKeys
+from scrubjay.memory import FactCandidate
+from scrubjay.memory.exchange import dump
 from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.sealing import SEALED_TEXT, SealedText
@@ -462,6 +464,41 @@ def test_a_memory_that_forgets_a_user_destroys_the_key(path: Path, vault: Vault)
         memory.forget(JANE)
         assert len(vault.halves.gone) == 1
         assert memory.admin.verify_erased(JANE).clean
+
+
+def test_a_record_that_an_import_leaves_out_takes_no_key_along(
+    path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key that the savepoint made is undone with it: what follows of the user gets another one."""
+    exported = path.with_name("export.jsonl")
+    with Index.open(path.with_name("from"), collection="memory") as documents, Memory(documents) as memory:
+        for text in ("Jane sails", "Jane rows", "Jane swims"):
+            memory.propose(text, scope=JANE, source="run-1")
+        memory.files.export(exported, scope=ACME)
+    insert, calls = dump.insert, []
+
+    def refused_once(connection: Any, table: str, row: Any) -> None:
+        insert(connection, table, row)
+        calls.append(table)
+        if len(calls) == 1:
+            raise sqlite3.IntegrityError("refused")
+
+    monkeypatch.setattr(dump, "insert", refused_once)
+    with Index.open(path, collection="memory", keys=vault) as documents, Memory(documents) as memory:
+        done = memory.files.import_(exported, scope=ACME)
+        assert done.written["fact"] == 2 and len(calls) == 3
+    with Index.open(path, collection="memory", keys=vault) as documents, Memory(documents) as memory:
+        assert len(memory.list(JANE)) == 2 and memory.admin.check() == []
+        memory.forget(JANE)
+        assert memory.admin.verify_erased(JANE).clean
+
+
+def test_a_transaction_reads_what_it_sealed_with_a_key_that_it_made(path: Path, vault: Vault) -> None:
+    facts = [FactCandidate(f"Jane lives in {town}", "Jane", "lives in") for town in ("Oslo", "Rome")]
+    with Index.open(path, collection="memory", keys=vault) as documents, Memory(documents) as memory:
+        done = memory.propose_all([(fact, JANE, "run-1") for fact in facts])
+        assert [one.status for one in done] == ["written", "superseded"]
+        assert len(memory.recall("Rome", scope=JANE)) == 1
 
 
 # ---------------------------------------------------------------------- what goes wrong

@@ -5,6 +5,6 @@ how it is opened and what its errors mean, `reading` the questions, `transaction
 vector, `files` backups and searching the files for erased bytes. `encryption` is what sealed bytes and keys are,
 `sealing` what a sealed row is, `opening` what every store opens with, `cipher` what a file seals with, `rekeying` how a
 tenant becomes encrypted and how keys change, `user_keys` what is one user's. `residency` decides which partitions
-(`partition`) are in the native engine and keeps them in step with the rows. `writing` brings a write into both, `engine`
-puts both behind the surface of one engine; `check` compares them; `reembedding` changes the model.
+(`partition`) are in the native engine and keeps them in step with the rows. `writing` brings a write into both,
+`engine` puts both behind the surface of one engine; `check` compares them; `reembedding` changes the model.
 """

@@ -309,6 +309,7 @@ class _Writing:
         except (sqlite3.IntegrityError, RowRefusedError) as error:
             connection.execute("ROLLBACK TO one")
             connection.execute("RELEASE one")
+            self._context.store.cipher.undone()
             done._leave(row.kind, f"{row.id}: {error}")
             return False
         connection.execute("RELEASE one")

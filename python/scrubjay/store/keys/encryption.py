@@ -363,11 +363,14 @@ class KeyRing:
                         "destroyed: is it the store that this index was written with?"
                     )
                 secret = checked_key(secret, "keys: of a user")
+        self._remember(id, secret)
+        return secret
+
+    def _remember(self, id: bytes, secret: bytes | None) -> None:
         with self._lock:
             if len(self._secrets) >= _MAX_TENANTS:
                 self._secrets.clear()
             self._secrets[id] = secret, time.monotonic() + KEY_SECONDS
-        return secret
 
     def put(self, id: bytes, secret: bytes) -> None:
         """Let the key store keep a new user's key, durably.
@@ -377,6 +380,7 @@ class KeyRing:
         """
         with self._asking("put", id) as store:
             store.put(id, secret)
+        self._remember(id, secret)
 
     def destroy_users(self, ids: Iterable[bytes]) -> None:
         """Let the key store destroy users' keys.

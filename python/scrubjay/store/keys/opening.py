@@ -198,7 +198,7 @@ class Opening:
 
     def opening(self, tenant: str, id: bytes) -> Box:
         """Return the data key with this id, which sealed bytes name."""
-        box = self.box(tenant, id)
+        box = self._known_of_a_user(tenant, id) or self.box(tenant, id)
         if box is not None and box.id != id:
             box = self._of_a_user(tenant, id, box)
         if box is None:
@@ -210,17 +210,30 @@ class Opening:
     def _of_a_user(self, tenant: str, id: bytes, box: Box) -> Box | None:
         """Return the key of one of the tenant's users by its id; None: nobody's key has it."""
         assert self.ring is not None  # or there is no box
-        known = self.ring.access(tenant, fresh=False).users
-        found = known.get(id)
-        if found is not None and self.ring.secret(id) is not None:
+        found = self._known_of_a_user(tenant, id)
+        if found is not None:
             return found
         stored = self.user_keys.by_id(tenant, id)
         if stored is None:
             return None
+        found = opened_user_key(self.ring, box, tenant, stored)
+        self.know(tenant, found)
+        return found
+
+    def _known_of_a_user(self, tenant: str, id: bytes) -> Box | None:
+        """Return the key of a user that was opened before, unless it was destroyed since."""
+        if self.ring is None or self.ring.users is None:
+            return None
+        found = self.ring.access(tenant, fresh=False).users.get(id)
+        return None if found is None or self.ring.secret(id) is None else found
+
+    def know(self, tenant: str, own: Box) -> None:
+        """Remember the key of a user."""
+        assert self.ring is not None
+        known = self.ring.access(tenant, fresh=False).users
         if len(known) >= _MAX_USERS:
             known.clear()
-        found = known[id] = opened_user_key(self.ring, box, tenant, stored)
-        return found
+        known[own.id] = own
 
     def key_of_user(self, tenant: str, user: str, box: Box) -> Box | None:
         """Return the key of a user of the tenant whose data key is `box`; None: there is none.

@@ -219,7 +219,12 @@ class Sealer:
         own, key = make_user_key(self.ring, box, tenant, user)
         whole = not has_content(self._batch, tenant, user)
         add_key(self._batch, tenant, key, whole=whole, now=time.time_ns() // 1000)
+        self.opening.know(tenant, own)
         return own
+
+    def undone(self) -> None:
+        """A part of the transaction was undone: keys of users that were made in it are not in the database."""
+        self._of_users.clear()
 
     def release_user(self, tenant: str, user: str) -> bool:
         """Mark the key of a user of whom nothing is left as dead; whether there is one."""
@@ -298,6 +303,12 @@ class Keys(Opening):
         if sealer is None:
             raise RuntimeError("sealing needs a transaction of this store, see PostgresStore.writing")
         return sealer.current(tenant, make=make)
+
+    def undone(self) -> None:
+        """A part of this thread's transaction was undone."""
+        sealer = self._sealer()
+        if sealer is not None:
+            sealer.undone()
 
     def _sealing(self, tenant: str, user: str) -> Box | None:
         self.current(tenant)  # or it is no transaction

@@ -82,7 +82,9 @@ class Cipher:
         self.ring = ring
         self._reader = reader
         self.user_keys = FileUserKeys(self._connection_here)
-        self._opening = Opening(ring, lambda tenant: data_key(reader(), tenant), self.user_keys)
+        self._opening = Opening(
+            ring, lambda tenant: data_key(self._connection_here(), tenant), self.user_keys
+        )
         self._connection: sqlite3.Connection | None = None  # of the transaction
         self._thread = 0
         self._current: dict[str, Box | None] = {}  # what this transaction seals with
@@ -261,7 +263,12 @@ class Cipher:
         own, key = make_user_key(self.ring, box, tenant, user)
         whole = not has_content(self._connection, tenant, user)
         add_key(self._connection, tenant, key, whole=whole, now=time.time_ns() // 1000)
+        self._opening.know(tenant, own)
         return own
+
+    def undone(self) -> None:
+        """A part of the transaction was undone: keys of users that were made in it are not in the file."""
+        self._of_users.clear()
 
     def row_box(self, table: str, scope: Scope) -> RowBox | None:
         """Return what seals the rows of a scope in this transaction; None: they are in the clear."""
