@@ -125,6 +125,11 @@ class KeyFolder:
         name = id.hex()
         return self._path / name[:2] / name
 
+    def _make_parent(self, file: Path) -> None:
+        if not file.parent.is_dir():
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            _sync(self._path)
+
     def put(self, id: bytes, key: bytes) -> None:
         """Keep a new key.
 
@@ -134,7 +139,7 @@ class KeyFolder:
         file = self._file(id)
         if self.destroyed_at(id) is not None:
             raise FileExistsError(f"key {id.hex()}: it was destroyed")
-        file.parent.mkdir(mode=0o700, exist_ok=True)
+        self._make_parent(file)
         # Whole under another name first, so that a file with its own name has all of the key.
         fresh = file.with_name(f"{file.name}.{os.urandom(4).hex()}")
         try:
@@ -143,7 +148,6 @@ class KeyFolder:
         finally:
             fresh.unlink(missing_ok=True)
         _sync(file.parent)
-        _sync(self._path)
 
     def get(self, id: bytes) -> bytes | None:
         """Return a key; None: it was never here.
@@ -163,11 +167,10 @@ class KeyFolder:
     def destroy(self, id: bytes) -> None:
         """Destroy a key."""
         file, note = self._file(id), self._note(id)
-        file.parent.mkdir(mode=0o700, exist_ok=True)
+        self._make_parent(file)
         with suppress(FileExistsError):  # the note first: from then on no process uses the key
             _write(note, str(time.time_ns() // 1000).encode(), os.O_CREAT | os.O_EXCL)
         _sync(file.parent)
-        _sync(self._path)
         with suppress(FileNotFoundError):
             n_bytes = file.stat().st_size
             _write(file, bytes(n_bytes), 0)

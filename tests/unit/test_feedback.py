@@ -333,7 +333,7 @@ class Cipher:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._usual, name)
 
-    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+    def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
         if data is None:
             return None
         return SEALED + f"{tenant} {place}|".encode() + bytes(255 - byte for byte in data)
@@ -345,7 +345,7 @@ class Cipher:
         assert head == SEALED + f"{tenant} {place}".encode()
         return bytes(255 - byte for byte in sealed)
 
-    def readable(self, tenant: str) -> bool:
+    def readable(self, tenant: str, user: str | None = None) -> bool:
         return tenant != self._gone
 
 

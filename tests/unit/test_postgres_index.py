@@ -432,7 +432,7 @@ class TestTables:
         assert {table for table, *_ in found} >= {*schema.TABLES, "sj_home"}
         small = {"sj_schema", "sj_collection"}  # whole on every server
         assert {(table, column) for table, _, column in found if table not in small} == {
-            (table, "home") for table in (*schema.TABLES, "sj_home")
+            (table, "home") for table in (*schema.TABLES, "sj_home", "sj_user_key")
         }
 
     def test_no_trigger_sequence_or_computed_default(self, index: Index, url: str) -> None:
