@@ -32,6 +32,7 @@ FEED = "tests/memory/test_feed.py"
 TOGETHER = "tests/unit/test_store_together.py"
 SEALING = "tests/memory/test_memory_encryption.py"
 TRUTH = "tests/memory/test_contradiction.py"
+USERS = "tests/unit/test_user_keys.py"
 EDITS = "tests/memory/test_edited.py"
 
 
@@ -966,8 +967,8 @@ MUTANTS: dict[str, Mutant] = {
     "verify_erased": Mutant(
         "verify_erased looks at every table",
         _M + "lifecycle.erasure:Erasure.verify_erased",
-        "return MemoryErasure({table: n for table, n in rows.items() if n}, report)",
-        "return MemoryErasure({}, report)",
+        "return MemoryErasure({table: n for table, n in rows.items() if n}, report, keys)",
+        "return MemoryErasure({}, report, keys)",
         f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
     ),
     # ------------------------------------------------------------------ encrypted tenants
@@ -1044,16 +1045,44 @@ MUTANTS: dict[str, Mutant] = {
     "destroyed_rows": Mutant(
         "whose key was destroyed has no records",
         _M + "ledger.rows:opener",
-        "readable = cipher.readable(row.tenant)",
+        "readable = cipher.readable(*owner)",
         "readable = True",
         f"{SEALING}::test_whose_key_was_destroyed_is_as_if_erased",
     ),
     "destroyed_known": Mutant(
         "nor is anything known of it",
         _M + "read.rules:Rules.known",
-        "not self._context.is_readable(scope)",
+        "not self._context.is_readable(Scope(scope.tenant))",
         "False",
         f"{SEALING}::test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept",
+    ),
+    "user_cells": Mutant(
+        "what is said of a user is sealed with the user's key",
+        _M + "ledger.sealing:sealed_cell",
+        "(tenant, place, raw, user=user)",
+        "(tenant, place, raw)",
+        f"{USERS}::test_everything_that_memory_keeps_of_a_user_is_sealed_with_the_key",
+    ),
+    "user_events": Mutant(
+        "and so are the events of a run",
+        _M + "ledger.sealing:Sealer.seal",
+        "seal(tenant, place, raw, user=user)",
+        "seal(tenant, place, raw)",
+        f"{USERS}::test_everything_that_memory_keeps_of_a_user_is_sealed_with_the_key",
+    ),
+    "user_preferences": Mutant(
+        "whose key was destroyed has no preferences, and the tenant's",
+        _M + "read.rules:Rules._user",
+        "cipher.is_erased(scope.tenant, scope.user)",
+        "False",
+        f"{USERS}::test_everything_that_memory_keeps_of_a_user_is_sealed_with_the_key",
+    ),
+    "undone_keys": Mutant(
+        "a key that a savepoint made goes with it",
+        _M + "exchange.dump:_Writing._insert",
+        "self._context.store.cipher.undone()",
+        "pass",
+        f"{USERS}::test_a_record_that_an_import_leaves_out_takes_no_key_along",
     ),
     "released": Mutant(
         "a tenant that was forgotten needs no key",
