@@ -181,6 +181,26 @@ def test_a_key_that_is_destroyed_takes_its_user_and_nobody_else(path: Path, vaul
         assert own(index, JANE) == [CODE]
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_who_comes_back_can_be_erased_again(path: Path, vault: Vault, elsewhere: bool) -> None:
+    """Also a scope that had nothing before, and what a process has in memory while another one writes."""
+    with Index.open(path, keys=vault) as index, Index.open(path, keys=vault) as other:
+        fill(index)
+        index.erase(JANES_BOT, exact=True)
+        for _ in range(2):
+            ((id,),) = rows(path, "SELECT id FROM {sj}user_key WHERE {user} = 'jane'")
+            vault.halves.destroy(bytes(id))
+            for one in (index, other):
+                for scope in (JANE, JANES_BOT):
+                    assert own(one, scope) == []
+            (other if elsewhere else index).erase(JANE)
+            for scope in (JANE, JANES_BOT):
+                (other if elsewhere else index).upsert("m", CODE, scope=scope)
+            for one in (index, other):
+                for scope in (JANE, JANES_BOT):
+                    assert own(one, scope) == [CODE]
+
+
 def test_whose_key_was_destroyed_is_as_if_erased_in_every_verb(
     path: Path, vault: Vault, tmp_path: Path
 ) -> None:

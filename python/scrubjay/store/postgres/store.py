@@ -101,9 +101,8 @@ class PostgresStore(PostgresReader):
         self._holds = HoldTable()
         feed.add(self, name)
         if not server.read_only:
-            with suppress(
-                EncryptionError, StoreError
-            ):  # of erasures that a crash cut short; or the next opening does
+            # Of erasures that a crash cut short; what cannot be done now the next opening does.
+            with suppress(EncryptionError, StoreError):
                 self._destroy_user_keys()
 
     # ------------------------------------------------------------------ what changed

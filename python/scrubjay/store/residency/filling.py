@@ -72,7 +72,10 @@ class Filling:
             if state is None:
                 state = ScopeState(0, 0, 0, 0)
             digest = None
-            if self._is_erased(partition.scope):
+            is_erased = self._is_erased(partition.scope)
+            if partition.erased and not is_erased:  # the user came back, with another key
+                self.drop(partition)
+            if is_erased:
                 self._put_nothing(partition, state)
             elif not partition.resident or partition.applied < state.horizon:
                 digest = self._store.digest(partition.scope, state)

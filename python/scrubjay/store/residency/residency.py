@@ -186,19 +186,12 @@ class Residency(Filling):
         return False
 
     def _forget_user(self, scope: Scope) -> None:
-        """Take what a user whose key was destroyed has out of memory; read again, it is nothing."""
-        for one in scope.visible():
-            partition = self._partitions.get(one)
-            if one.user is None or partition is None or partition.erased or not partition.memory_bytes:
-                continue
-            if is_mine(self.budget.evicting) or not self.budget.evicting.acquire(blocking=False):
-                continue  # a caller relies on what is in memory now
-            try:
-                with partition.lock:
-                    if not partition.retired:
-                        self.drop(partition)
-            finally:
-                self.budget.evicting.release()
+        """Have what a user whose key was destroyed has in memory read again: then it is nothing."""
+        with self._lock:
+            for one in scope.visible():
+                partition = self._partitions.get(one)
+                if one.user is not None and partition is not None and not partition.erased:
+                    partition.ready = False
 
     def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
         """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs.
@@ -396,7 +389,7 @@ class Residency(Filling):
                         self.disturb(partition)
                     self._forget(partition, one.deleted)
                     self._put(partition, rows, prepared)
-                    partition.resident, partition.applied = True, one.after
+                    partition.resident, partition.erased, partition.applied = True, False, one.after
                     self._count_changes(partition, len(one.deleted) + len(rows))
                     self.measure(partition)
                     for row in rows:

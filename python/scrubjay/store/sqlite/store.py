@@ -133,9 +133,8 @@ class SqliteStore(ReadingStore):
             self._sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
         self._wal_index = self.looking.wal_index(self.files()[2])
         if not read_only:
-            with suppress(
-                EncryptionError, StoreError
-            ):  # of erasures that a crash cut short; or the next opening does
+            # Of erasures that a crash cut short; what cannot be done now the next opening does.
+            with suppress(EncryptionError, StoreError):
                 self._destroy_user_keys()
 
     def _prepare(self, identity: Identity) -> None:
