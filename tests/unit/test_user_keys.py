@@ -756,6 +756,29 @@ def test_a_repaired_file_keeps_the_keys_of_users(tmp_path: Path, vault: Vault, w
         assert len(vault.halves.gone) == 2
 
 
+def test_a_file_that_lost_its_keys_of_users_says_so_and_serves_the_rest(tmp_path: Path, vault: Vault) -> None:
+    path = tmp_path / "m.scrubjay"
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+    rows(path, "DROP TABLE user_key")
+    with Index.open(path, keys=vault) as index:
+        assert own(index, ACME) == [CODE]
+        with pytest.raises(CorruptIndexError, match="keys of users cannot be read"):
+            index.get("m", scope=JANE)
+        with pytest.raises(CorruptIndexError):
+            index.upsert("m", CODE, scope=JANE)
+
+
+def test_a_process_without_the_key_store_erases_and_the_key_goes_later(path: Path, vault: Vault) -> None:
+    with Index.open(path, keys=vault) as index:
+        fill(index)
+    with Index.open(path, keys=vault.without_users()) as index:
+        assert index.erase(JANE) == 2 and not vault.halves.gone
+        assert index.admin.verify_erased(scope=JANE).proofs == ()  # it cannot say
+    with Index.open(path, keys=vault) as index:
+        assert len(vault.halves.gone) == 1 and index.admin.verify_erased(scope=JANE).clean
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Cluster]:
     made = new_cluster()

@@ -134,7 +134,7 @@ class SqliteStore(ReadingStore):
         self._wal_index = self.looking.wal_index(self.files()[2])
         if not read_only:
             # Of erasures that a crash cut short; what cannot be done now the next opening does.
-            with suppress(EncryptionError, StoreError):
+            with suppress(CorruptIndexError, EncryptionError, StoreError):
                 self._destroy_user_keys()
 
     def _prepare(self, identity: Identity) -> None:
@@ -282,7 +282,11 @@ class SqliteStore(ReadingStore):
             EncryptionError: the key store is not available; the next erasure or opening does it.
         """
         ring = self.cipher.ring
-        if ring is None or ring.users is None or not (ids := user_keys.dying(self.reading_connection())):
+        if ring is None or ring.users is None:
+            return
+        with translated(self.path, "reading keys of users"):
+            ids = user_keys.dying(self.reading_connection())
+        if not ids:
             return
         ring.destroy_users(ids)
         with self.writing("noting destroyed keys") as transaction:

@@ -47,11 +47,16 @@ class FileUserKeys:
 
     def _one(self, condition: str, values: tuple[Any, ...]) -> StoredUserKey | None:
         connection = self._reader()
-        if not schema.has_user_keys(connection):
-            return None
-        found = connection.execute(
-            f"SELECT id, user, half FROM user_key WHERE {condition}", values
-        ).fetchone()
+        try:
+            if not schema.has_user_keys(connection):
+                return None
+            found = connection.execute(
+                f"SELECT id, user, half FROM user_key WHERE {condition}", values
+            ).fetchone()
+        except sqlite3.DatabaseError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                raise
+            raise CorruptIndexError(f"the keys of users cannot be read: {error}") from None
         if found is None:
             return None
         if [type(value) for value in found] != [bytes, str, bytes]:
