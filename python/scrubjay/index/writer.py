@@ -357,9 +357,12 @@ class Writer:
                 proves it.
 
         Of an encrypted tenant whose key cannot be had now whole scopes can be erased, but not with questions that
-        other scopes asked (EncryptionError).
+        other scopes asked (EncryptionError). Where users have keys of their own (:mod:`scrubjay.keystores`) that of the
+        scope's user is destroyed once nothing of the user is left in the file, so that no copy from before opens.
 
         Raises:
+            EncryptionError: as above; or all was erased, and the user's key could not be destroyed now: the next
+                erasure or opening does it.
             OwnedCollectionError: `everywhere` or `names`, and there is a Memory; nothing was erased.
             HeldError: some of it is under a legal hold (`Memory.admin.hold`); nothing was erased.
         """

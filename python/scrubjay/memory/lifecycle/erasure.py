@@ -164,10 +164,12 @@ class Erasure:
 
         Rows are overwritten with zeros; copies in the log disappear with :meth:`MemoryAdmin.compact`, which
         :meth:`MemoryAdmin.verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key
-        is at hand (digests of what stays are rewritten), a whole tenant always.
+        is at hand (digests of what stays are rewritten), a whole tenant always. Where users have keys of their own
+        (:mod:`scrubjay.keystores`) the user's is destroyed, so that no copy from before opens.
 
         Raises:
-            EncryptionError: the key that this needs is not available.
+            EncryptionError: the key that this needs is not available; or all was erased, and the user's key could not be
+                destroyed now, which the next erasure or opening does.
             HeldError: some of it is under a legal hold (:meth:`MemoryAdmin.hold`).
             TypeError, ValueError: it is not said whose memories; nothing is erased by default.
         """
