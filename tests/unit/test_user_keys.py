@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -572,6 +576,64 @@ def test_a_crash_after_the_commit_leaves_what_the_next_opening_does(
         assert not vault.halves.gone
     with Index.open(path, keys=vault) as index:
         assert len(vault.halves.gone) == 1 and own(index, JANE) == [] and own(index, BOB) == [CODE]
+
+
+_WRITER = """
+import sys
+from scrubjay import Index, Scope
+from scrubjay.keystores import KeyFolder, UserKeys
+with Index.open(sys.argv[1], keys=UserKeys(lambda tenant: b"k" * 32, KeyFolder(sys.argv[2]))) as index:
+    for n in range(10**6):
+        scope = Scope("acme", f"u{n % 4}")
+        index.upsert("a", "The door code.", scope=scope)
+        index.upsert("b", "The door code.", scope=scope)
+        print("there", scope.user, flush=True)
+        index.erase(scope)
+        print("gone", scope.user, flush=True)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_user_whole_or_gone_with_the_key(
+    path: Path, tmp_path: Path
+) -> None:
+    random = Random(7)
+    folder = tmp_path / "keys"
+    keys = UserKeys(lambda tenant: b"k" * 32, KeyFolder(folder))
+    with Index.open(path, keys=keys):
+        pass
+    n_lines = n_orphans = 0
+    for _ in range(6):
+        child = subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(database_of(path) or path), str(folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        said = [child.stdout.readline()]
+        time.sleep(random.uniform(0.05, 0.5))
+        child.kill()
+        said += child.stdout.readlines()
+        child.wait()
+        last = {line.split()[1]: line.split()[0] for line in said if line.endswith("\n")}
+        n_lines += len(said)
+        with Index.open(path, keys=keys) as index:
+            assert rows(path, "SELECT count(*) FROM {sj}user_key WHERE dead = 1") == [(0,)]
+            living = {bytes(id).hex() for (id,) in rows(path, "SELECT id FROM {sj}user_key WHERE dead = 0")}
+            files = {file.name: file for file in folder.rglob("*") if file.is_file()}
+            halves = {name for name in files if "." not in name}
+            assert living <= halves
+            n_orphans = len(halves - living)  # made, and not committed
+            dead = {bytes(id).hex() for (id,) in rows(path, "SELECT id FROM {sj}user_key WHERE dead = 2")}
+            assert all(f"{id}.destroyed" in files and id not in files for id in dead)
+            for n in range(4):
+                scope = Scope("acme", f"u{n}")
+                texts = [one.text for one in index.list(scope)]
+                assert len(texts) <= 2 and len(index.search("door", scope=scope)) == len(texts)
+                if scope.user in last and scope.user != f"u{(len(said) // 2) % 4}":  # not in flight
+                    assert last[scope.user] == "gone" and texts == []
+                index.erase(scope)
+            assert not index.admin.check().problems
+    assert n_lines > 12 and n_orphans <= 6
 
 
 def test_an_erasure_that_is_not_committed_destroys_no_key(

@@ -168,8 +168,8 @@ class Erasure:
         (:mod:`scrubjay.keystores`) the user's is destroyed, so that no copy from before opens.
 
         Raises:
-            EncryptionError: the key that this needs is not available; or all was erased, and the user's key could not be
-                destroyed now, which the next erasure or opening does.
+            EncryptionError: the key that this needs is not available; or all was erased, and the user's key could not
+                be destroyed now, which the next erasure or opening does.
             HeldError: some of it is under a legal hold (:meth:`MemoryAdmin.hold`).
             TypeError, ValueError: it is not said whose memories; nothing is erased by default.
         """
