@@ -111,7 +111,11 @@ def test_forget_asks_before_it_erases_and_proves_it(run, tmp_path: Path) -> None
     run("add", "Jane's door code is 4711-4712-4713.", *JANE)
     run("add", "Joe sails.", *JOE)
     assert "this would erase everything of tenant 'acme', user 'jane'" in run("forget", *JANE, code=2)
-    assert run("forget", "--yes", *JANE, "--json") == {"counts": {"fact": 1, "documents": 1}, "clean": True}
+    assert run("forget", "--yes", *JANE, "--json") == {
+        "counts": {"fact": 1, "documents": 1},
+        "clean": True,
+        "proofs": ["rows absent"],
+    }
     assert b"4711-4712-4713" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
     run("recall", "door code", *JANE, code=1)
     run("recall", "sails", *JOE)
