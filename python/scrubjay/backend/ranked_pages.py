@@ -73,12 +73,13 @@ class RankedPages:
             return list(found(need)[0][offset:])
         before = found(offset)[1] if 0 < offset <= self._steady else self._before(question, offset)
         results, keys = found(need)
+        is_jump = before is None and offset > 0
         if before is None:
             before, left = keys[:offset], [*range(offset, len(results))]
         else:
             seen = set(before)
             left = [i for i, key in enumerate(keys) if key not in seen][:limit]
-        self._remember(question, [*before, *(keys[i] for i in left)])
+        self._remember(question, [*before, *(keys[i] for i in left)], is_jump)
         return [results[i] for i in left]
 
     def _before(self, question: Hashable, offset: int) -> Sequence[Hashable] | None:
@@ -87,9 +88,11 @@ class RankedPages:
             is_known = walk is not None and walk.until >= time.monotonic() and len(walk.keys) >= offset > 0
             return walk.keys[:offset] if walk is not None and is_known else None
 
-    def _remember(self, question: Hashable, keys: list[Hashable]) -> None:
+    def _remember(self, question: Hashable, keys: list[Hashable], is_jump: bool) -> None:
         with self._lock:
             known = self._walks.get(question)
+            if is_jump and known is not None and known.until >= time.monotonic():
+                return  # the walk goes on where it was
             if known is not None and known.keys[: len(keys)] == keys:  # an earlier page, asked for again
                 keys = known.keys
             self._walks[question] = _Walk(time.monotonic() + _SECONDS, keys)
