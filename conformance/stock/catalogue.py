@@ -38,6 +38,7 @@ _LANGGRAPH = "a namespace is a scope; the value has a text and the metadata"
 _MEM0 = "`VectorStoreBase` as `Memory` calls it: a collection a tenant, `user_id` in each filter"
 _LANGCHAIN = "a collection a tenant, the user in metadata and in each filter"
 _CREWAI = "`StorageBackend`, the scope is `/tenant/user`"
+_MCP = "tools over standard input and output, each call of one memory: a process for each scope"
 _COGNEE = "`VectorDBInterface`, which has no users: a collection a scope"
 
 STORES = (
@@ -77,8 +78,8 @@ STORES = (
         "crewai",
         ours=True,
         note=_CREWAI
-        + "; `search` is given a vector and no text, so identifiers are ranked as by any vector store "
-        "(with `ScrubjayEmbedder` as the crew's embedder the text goes with the vector: not what is checked here)",
+        + "; with `ScrubjayEmbedder` around the embedder of all, as its crews have it: `search` is given a vector, "
+        "which tells the storage of what text it is",
     ),
     Store(
         "mcp-scrubjay",
@@ -86,9 +87,16 @@ STORES = (
         "mcp",
         "mcp",
         ours=True,
-        note="tools over standard input and output: a process for each scope, bound to its tenant and user. A tool "
-        "call writes one memory and returns 50 at most; a question or metadata that are no Unicode or no JSON, "
-        "and a fork, end the protocol's own client",
+        note=_MCP + ", bound to its tenant and user",
+    ),
+    Store(
+        "mcp-memory-service",
+        "MCP, mcp-memory-service",
+        "mcp-memory-service",
+        "mcp-memory-service",
+        note=_MCP
+        + ", with a database of its own; searches are hybrid, vectors are the embedder's of all by HTTP. A memory's id "
+        "is the hash of its text, and filters ask about tags alone",
     ),
     Store("cognee-lancedb", "cognee, LanceDB", "cognee", "cognee lancedb", note=_COGNEE),
 )

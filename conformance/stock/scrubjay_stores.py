@@ -64,10 +64,13 @@ def langchain_scrubjay(setting: Setting) -> Any:
 def crewai_scrubjay(setting: Setting) -> Any:
     import scrubjay
     from memory_store_conformance.adapters.crewai import CrewAIStore
-    from scrubjay.adapters.crewai import ScrubjayStorage
+    from scrubjay.adapters.crewai import ScrubjayEmbedder, ScrubjayStorage
 
     storage = ScrubjayStorage(setting.directory / "memories.scrubjay", scope=scrubjay.Scope("crew"))
-    return CrewAIStore(setting, storage)
+    embed = ScrubjayEmbedder(
+        setting.embedder
+    )  # the same vectors, which tell the storage of what text they are
+    return CrewAIStore(setting, storage, ask=lambda text: embed([text])[0])
 
 
 def mcp_scrubjay(setting: Setting) -> Any:
@@ -104,8 +107,11 @@ def mcp_scrubjay(setting: Setting) -> Any:
         delete=lambda id: ("delete_memory", {"id": id}),
         get=lambda id: ("get_memory", {"id": id}),
         search=search,
-        added=lambda answer: str(answer["id"]),
+        added=lambda item, answer: str(answer["id"]),
         found=found,
+        page=lambda limit, cursor: ("list_memories", {"limit": min(limit, 100), "cursor": cursor}),
+        next=lambda answer: answer["next_cursor"],
+        erase=("delete_all_memories", {"confirm": True}),
     )
     operators = frozenset({"$eq", "$ne", "$gt", "$in", "$and", "$or", "$not", "unknown"})
     return MCPStore(setting, server, tools, operators=operators)

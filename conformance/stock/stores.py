@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from memory_store_conformance import Setting
+from memory_store_conformance import Scope, Setting
 
 
 def langgraph_memory(setting: Setting) -> Any:
@@ -120,3 +121,103 @@ def cognee_lancedb(setting: Setting) -> Any:
 
     url = str(setting.directory / "cognee.lancedb")
     return CogneeStore(lambda: LanceDBAdapter(url, None, EmbeddingEngine(setting)))
+
+
+def mcp_memory_service(setting: Setting) -> Any:
+    """Each scope is a database of its own, as the project's documentation keeps projects apart.
+
+    The id of a memory is the hash of its text, by which no tool reads one: a tag names it, and the listing of the tag
+    has it. The metadata of the checks are one field, beside those that the server adds.
+    """
+    import hashlib
+    import os
+    import re
+    import sys
+    from pathlib import Path
+
+    from mcp import StdioServerParameters
+
+    from memory_store_conformance.adapters.mcp import MCPStore, ToolError, Tools
+    from memory_store_conformance.adapters.served import EmbeddingService
+
+    service = EmbeddingService(setting)
+
+    def server(scope: Scope) -> StdioServerParameters:
+        folder = setting.directory / hashlib.sha256(repr(scope).encode()).hexdigest()[:16]
+        folder.mkdir(exist_ok=True)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
+            "MCP_MEMORY_SQLITE_PATH": str(folder / "memories.db"),
+            "MCP_MEMORY_BASE_DIR": str(folder),
+            "MCP_EXTERNAL_EMBEDDING_URL": service.url,
+            "MCP_EXTERNAL_EMBEDDING_MODEL": setting.embedder.name,
+            "NO_PROXY": "127.0.0.1",
+        }
+        command = str(Path(sys.executable).parent / "memory-server")
+        return StdioServerParameters(command=command, args=[], env=environment)
+
+    def label(item: Any) -> str:
+        return "checked-" + hashlib.sha256(item.id.encode("utf-8", "replace")).hexdigest()[:24]
+
+    def written(scope: Scope, item: Any) -> dict[str, Any]:
+        metadata = {"tags": [label(item)], "checked": dict(item.metadata)}
+        # Of one conversation: otherwise what is similar to a memory of the last 24 hours is refused as its duplicate.
+        return {"content": item.text, "metadata": metadata, "conversation_id": "/".join(scope)}
+
+    def changed(given: str, item: Any) -> dict[str, Any]:
+        name, content_hash = given.split(":")
+        metadata = {"checked": dict(item.metadata)}
+        updates = {"content": item.text, "tags": [name], "metadata": metadata, "reason": "corrected"}
+        return {"content_hash": content_hash, "updates": updates, "versioned": True}
+
+    def hash_in(answer: str) -> str:
+        found = re.search(r"(?:\(hash|New hash): ([0-9a-f]{64})", answer)
+        if found is None:
+            raise ToolError(answer[:300])
+        return found[1]
+
+    def read(text: str) -> Any:
+        if re.match(r"Error|Failed", text):
+            raise ToolError(text[:300])
+        return json.loads(text) if text.startswith("{") else text
+
+    def found(answer: Any) -> list[tuple[str, str, dict[str, Any], float | None]]:
+        if isinstance(answer, dict):  # a listing
+            return [
+                (f"{one['tags'][0]}:{one['content_hash']}", one["content"], one["metadata"]["checked"], None)
+                for one in answer["memories"]
+            ]
+        hits = re.findall(
+            r"^\d+\. (.*?)\n   Hash: ([0-9a-f]{64})\n   Created: \S+ \[([\w-]+)\]",
+            answer,
+            re.DOTALL | re.MULTILINE,
+        )
+        return [(f"{name}:{content_hash}", text, {}, None) for text, content_hash, name in hits]
+
+    def search(scope: Scope, text: str, k: int, condition: Any) -> tuple[str, dict[str, Any]]:
+        return ("memory_search", {"query": text, "limit": k, "mode": "hybrid"})
+
+    tools = Tools(
+        add=lambda scope, item: ("memory_store", written(scope, item)),
+        update=lambda id, item: ("memory_update", changed(id, item)),
+        delete=lambda id: ("memory_delete", {"content_hash": id.split(":")[1]}),
+        get=lambda id: ("memory_list", {"tags": [id.split(":")[0]]}),
+        search=search,
+        added=lambda item, answer: f"{label(item)}:{hash_in(answer)}",
+        updated=lambda id, answer: f"{id.split(':')[0]}:{hash_in(answer)}",
+        found=found,
+        read=read,
+        page=lambda limit, cursor: ("memory_list", {"page": cursor or 1, "page_size": min(limit, 100)}),
+        next=lambda answer: answer["page"] + 1 if answer["has_more"] else None,
+    )
+    store = MCPStore(setting, server, tools)
+    close = store.close
+
+    def close_all() -> None:
+        close()
+        service.close()
+
+    store.close = close_all  # type: ignore[method-assign]
+    return store

@@ -16,6 +16,7 @@ CONFORMANCE = Path(__file__).resolve().parents[2] / "conformance"
 QUICK = ["crud", "isolation", "filters"]
 KNOWN = {"mem0_scrubjay": {"isolation.wildcards", "filters.hostile"}}  # mem0's "*" stands for every value
 MCP = ["crud.round-trip", "crud.replace", "isolation.users", "deletion.get", "filters.compare"]
+MCP += ["durability.fork", "retrieval.k", "errors.metadata", "errors.question", "paging.deleted"]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ MCP = ["crud.round-trip", "crud.replace", "isolation.users", "deletion.get", "fi
         ("langgraph", "langgraph_scrubjay", QUICK),
         ("mem0", "mem0_scrubjay", QUICK),
         ("langchain_core", "langchain_scrubjay", QUICK),
-        ("crewai.memory.storage.backend", "crewai_scrubjay", QUICK),
+        ("crewai.memory.storage.backend", "crewai_scrubjay", [*QUICK, "retrieval"]),
         ("mcp.client.stdio", "mcp_scrubjay", MCP),
     ],
 )

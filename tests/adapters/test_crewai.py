@@ -422,6 +422,22 @@ def test_pages_and_what_a_scope_holds(storage: ScrubjayStorage) -> None:
     assert ids(storage.search([1.0, 0.0], limit=0)) == []
 
 
+def test_fewer_results_are_the_first_of_more(storage: ScrubjayStorage) -> None:
+    """CrewAI's scores, by which results are put in order, are not what the index ranks by."""
+    embed = ScrubjayEmbedder()
+    things = ["night trains", "staging keys", "decaf coffee", "old invoices", "miniature ships"]
+    texts = [f"Note {n} about {things[n % 5]} and {things[n * 7 % 3]} in room {n % 11}" for n in range(60)]
+    vectors = embed(texts)
+    storage.save(
+        [record(f"m{n}", text, vector) for n, (text, vector) in enumerate(zip(texts, vectors, strict=True))]
+    )
+    (asked,) = embed(["the keys of the train room 7"])
+    most = storage.search(asked, limit=40)
+    assert [score for _, score in most] == sorted((score for _, score in most), reverse=True)
+    for limit in (1, 2, 3, 5, 10, 25):
+        assert ids(storage.search(asked, limit=limit)) == ids(most)[:limit]
+
+
 def test_without_its_embedder_a_search_goes_by_meaning() -> None:
     storage = ScrubjayStorage(scope=JANE)
     storage.save([record("m1", "The key is sk-stg-0041.", [0.0, 1.0]), record("m2", "Tea", [1.0, 0.0])])

@@ -19,6 +19,7 @@ from langgraph.store.base import MatchCondition, PutOp
 
 from scrubjay import Index, Query, Scope, StoreFormatError, embedders
 from scrubjay.adapters.langgraph import ScrubjayStore
+from scrubjay.adapters.langgraph import store as langgraph_store
 from scrubjay.adapters.langgraph.directory import Directory
 from scrubjay.adapters.langgraph.namespaces import document_id
 from tests.adapters.test_langgraph import letters
@@ -221,6 +222,41 @@ def test_two_stores_of_one_index_see_each_others_namespaces(where: Path | None) 
         assert one.search(("a",)) == [] == other.search(())
         one.put(("a", "b"), "k", {"text": "x"})
         assert [item.key for item in other.search(())] == ["k"]
+
+
+@pytest.mark.parametrize("fields", [["text"], ["text", "more"]], ids=["one part", "two parts"])
+@pytest.mark.parametrize("unranked", [True, False])
+@pytest.mark.parametrize("prefix", [("many",), ("many", "u1")], ids=str)
+def test_pages_of_a_question_have_each_item_once(
+    prefix: tuple[str, ...], unranked: bool, fields: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScrubjayStore(index={"embed": embedders.default(), "fields": fields}, unranked=unranked) as store:
+        words = ["trains", "coffee", "keys", "invoices"]
+        for n in range(360):
+            value = {"text": f"note {n} about {words[n % 4]}", "more": f"and {words[n * 7 % 3]}", "n": n}
+            store.put(("many", f"u{n % 2}"), f"m{n}", value, index=False if n % 50 == 7 else None)
+        for filter in (None, {"n": {"$lt": 350}}):
+            asked = {"query": "keys and trains 7", "filter": filter}
+            whole = [one.key for one in store.search(prefix, limit=1000, **asked)]
+            assert len(set(whole)) == len(whole) > 150
+            pages = [
+                [one.key for one in store.search(prefix, limit=17, offset=offset, **asked)]
+                for offset in range(0, len(whole) + 17, 17)
+            ]
+            found = [key for page in pages for key in page]
+            assert sorted(found) == sorted(whole) and not pages[-1]
+            assert found[:85] == [one.key for one in store.search(prefix, limit=85, **asked)]
+            again = [one.key for one in store.search(prefix, limit=17, offset=136, **asked)]
+            assert again == pages[8]
+            jump = [
+                one.key for one in store.search(prefix, limit=7, offset=131, **asked)
+            ]  # where no page ended
+            assert len(set(jump)) == 7 and not set(jump) & set(found[:85])
+        looked: list[Any] = []
+        plain = langgraph_store.is_item
+        monkeypatch.setattr(langgraph_store, "is_item", lambda found: looked.append(found) or plain(found))
+        store.search(prefix, limit=5, offset=120, query="keys and trains 7")
+        assert bool(looked) == (len(fields) > 1)  # otherwise each document is an item
 
 
 def test_finding_namespaces_costs_what_lies_below(tmp_path: Path) -> None:

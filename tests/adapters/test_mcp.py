@@ -241,7 +241,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("search_memories", {"query": ""}, "query"),
     ("search_memories", {"query": "x" * 4_001}, "query"),
     ("search_memories", {"query": "x", "limit": 0}, "limit"),
-    ("search_memories", {"query": "x", "limit": 51}, "limit"),
+    ("search_memories", {"query": "x", "limit": 101}, "limit"),
     ("search_memories", {"query": "x", "limit": 10**30}, "limit"),
     ("search_memories", {"query": "x", "filter": {"a": {"$where": "1"}}}, "$where"),
     ("search_memories", {"query": "x", "filter": {"a": {"$gt": None}}}, "$gt"),

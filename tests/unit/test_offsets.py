@@ -13,6 +13,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.backend import AsyncDocuments, Documents, Test, offsets
+from scrubjay.embedders import default
 from scrubjay.records import Record
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
@@ -237,6 +238,11 @@ def test_wrong_arguments_are_named(documents: Documents) -> None:
         ({"order_by": 3}, TypeError, "order_by"),
         ({"filter": 3}, TypeError, "where"),
         ({"scope": [3]}, TypeError, "scope"),
+        (
+            {"scope": [JANE, GLOBEX]},
+            ValueError,
+            "scope: expected scopes of one tenant, got those of acme, globex",
+        ),
     ]:
         asked: dict[str, Any] = {"scope": JANE, **wrong}
         with pytest.raises(error, match=message):
@@ -297,3 +303,41 @@ class _Counted:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cursor, name)
+
+
+# ---------------------------------------------------------------------- of what a question finds
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_pages_of_a_question_have_each_memory_once(kind: str, tmp_path: Path) -> None:
+    where = None if kind == "memory" else tmp_path / "a.scrubjay"
+    documents = Documents(where, collection="notes", embedder=default())
+    words = ["trains", "coffee", "keys", "invoices", "ships"]
+    rows = [{"id": f"m{n}", "text": f"note {n} of {words[n % 5]} and {words[n * 7 % 3]}"} for n in range(400)]
+    documents.upsert_many(rows, scope=JANE)
+    asked: dict[str, Any] = {"scope": JANE, "k": 30}
+    for question in ("the keys of the trains 7", "coffee on ships"):
+        documents.search(question, scope=JANE, k=400, offset=1)  # a page of another walk
+        found = [
+            hit.id
+            for offset in range(0, 420, 30)
+            for hit in documents.search(question, offset=offset, **asked)
+        ]
+        assert len(found) == len(set(found)) == 400
+        assert found[:90] == [hit.id for hit in documents.search(question, scope=JANE, k=90)]
+        again = ids(documents.search(question, offset=300, **asked))
+        assert again == found[300:330]
+    assert documents.search("keys", scope=JANE, k=10, offset=1000) == []
+    documents.close()
+
+
+def test_what_was_written_meanwhile_repeats_nothing(documents: Documents) -> None:
+    fill(documents, 300)
+    asked: dict[str, Any] = {"scope": JANE, "k": 40}
+    found: list[Any] = []
+    for offset in range(0, 400, 40):
+        found += ids(documents.search("note", offset=offset, **asked))
+        fill(documents, 5, JANE, f"new{offset}")
+        documents.delete_many(found[-3:], scope=JANE)
+    old = [id for id in found[120:] if str(id).startswith("m")]
+    assert len(found[120:]) == len(set(found[120:])) and len(old) > 100

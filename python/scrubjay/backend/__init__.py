@@ -10,6 +10,7 @@
 :func:`lease`         the share of an open file, for what is made of more than one collection
 :func:`page_of`       pages by cursor, with conditions; :func:`every` goes through all of them
 :class:`Offsets`      pages by offset that cost what they return; `Documents.page` has them
+:class:`RankedPages`  pages by offset of what a question finds; `Documents.search` has them
 :func:`as_query`      a :class:`scrubjay.Query` or its settings, as an adapter's parameter
 :func:`awaited`       an async method of a method
 ===================== =================================================================================================
@@ -49,6 +50,7 @@ from scrubjay.backend.leases import Lease, lease, path_or_index
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query, narrowed
+from scrubjay.backend.ranked_pages import RankedPages
 from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
 from scrubjay.backend.seam import Backend
@@ -73,6 +75,7 @@ __all__ = [
     "Node",
     "Not",
     "Offsets",
+    "RankedPages",
     "ReadOnlyMemoryError",
     "ScopeMap",
     "ScopedMemories",

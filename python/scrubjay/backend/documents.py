@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
@@ -23,6 +24,7 @@ from scrubjay.backend.leases import lease
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
+from scrubjay.backend.ranked_pages import RankedPages
 from scrubjay.backend.together import search_together
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike
@@ -77,7 +79,7 @@ class Documents:
         self.errors = ErrorMap() if errors is None else errors
         with self.errors:
             self.query = as_query(query)
-            self._offsets = Offsets()
+            self._offsets, self._ranked = Offsets(), RankedPages()
             self.lease = lease(where, collection=collection, embedder=embedder, **options)
 
     @property
@@ -184,24 +186,32 @@ class Documents:
         offset: int = 0,
         explain: bool = False,
     ) -> builtins.list[Hit]:
-        """Return the best `k` memories, best first, after the best `offset`.
+        """Return the best `k` memories, best first, after the best `offset`: those that the pages before had.
 
-        Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`.
+        Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`. Pages
+        that follow each other within ten minutes have each memory once.
         """
         with self.errors:
             if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
                 raise ValueError(f"offset: expected 0 or more, got {offset!r}")
             scopes = [as_scope(scope)] if isinstance(scope, Scope) else list(scope)
-            return search_together(
-                self.index,
-                scopes,
-                text,
-                k=k + offset,
-                where=where_of(filter),
-                vector=vector,
-                query=self.query if query is None else query,
-                explain=explain,
-            )[offset:]
+            where, asked, index = where_of(filter), self.query if query is None else query, self.index
+
+            def best(n: int) -> builtins.list[Hit]:
+                return search_together(
+                    index, scopes, text, k=n, where=where, vector=vector, query=asked, explain=explain
+                )
+
+            if offset == 0:
+                return best(k)
+
+            def found(n: int) -> tuple[builtins.list[Hit], builtins.list[Hashable]]:
+                hits = best(n)
+                return hits, [(hit.scope, hit.id) for hit in hits]
+
+            said = None if vector is None else np.asarray(vector).tobytes()
+            question = (tuple(scopes), text, said, repr(where), repr(asked))
+            return self._ranked.page(question, offset, k, found)
 
     def list(
         self,
@@ -270,8 +280,8 @@ class Documents:
         """Return a page by its offset, for interfaces that know no cursor; late pages cost no more, and what others
         write meanwhile repeats and hides nothing, where pages follow each other.
 
-        `scope` may be several scopes, in the order of writing; `filter` is as everywhere here. `offset`, `limit`,
-        `order_by`, `descending`, `exact`, `kept`, `own` and `question` are those of :meth:`Offsets.page`.
+        `scope` may be several scopes of one tenant, in the order of writing; `filter` is as everywhere here. `offset`,
+        `limit`, `order_by`, `descending`, `exact`, `kept`, `own` and `question` are those of :meth:`Offsets.page`.
         """
         with self.errors:
             return self._offsets.page(

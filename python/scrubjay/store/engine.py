@@ -364,29 +364,30 @@ class DurableEngine(WritingEngine):
         self.check_open()
         return self._listings.values(field, wanted)
 
-    def version_at(self, wanted: Scroll, n: int) -> int | None:
-        """Return the version of the document behind the first `n` in the order of writing; None: there are no more.
+    def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
+        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
+        None: there are no more.
 
-        The native engine passes over them, so the partition is read in. UNKNOWN if several partitions are seen, whose
-        documents only the rows have in one order, or if the document was deleted just now.
+        The native engine passes over them, so the partition is read in, if all are of one; documents of several
+        partitions only the rows have in one order (:meth:`RowListings.version_at`). UNKNOWN if a walk must tell, or the
+        document was deleted just now.
         """
         self.check_open()
-        states = self.store.scope_states(wanted.scopes)
-        if sum(state is not None and state.documents > 0 for state in states) > 1:
-            return UNKNOWN
-        residency = self.residency
+        scopes = list(dict.fromkeys(scope for scroll in wanted for scope in scroll.scopes))
+        states = self.store.scope_states(scopes)
+        there = [scope for scope, state in zip(scopes, states, strict=True) if state and state.documents]
+        if not there:
+            return None
+        if len(there) > 1:
+            return self._listings.version_at(wanted, n)
+        residency, scroll = self.residency, wanted[0]
 
         def ask() -> Result:
             return residency.engine.scroll(
-                wanted.scope,
-                filter=wanted.filter,
-                exact=wanted.exact,
-                newest=wanted.descending,
-                skip=n,
-                limit=1,
+                there[0], filter=scroll.filter, exact=True, newest=scroll.descending, skip=n, limit=1
             )
 
-        (view,), result = self._settled([wanted.scope], ask)
+        (view,), result = self._settled([there[0]], ask)
         if not view or len(result) == 0:
             return None
         found = self.store.get(result.id(0), exactly([result.scope(0)]), now=self.clock())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay._native import Engine, Filter, Scope
@@ -77,17 +77,22 @@ class LocalEngine(Engine):
         each = ((result.payload(i), result.version(i), i) for i in range(len(result)))
         return [(result.scope(i), result.id(i)) for i in sorted_keys(each, wanted)]
 
-    def version_at(self, wanted: Scroll, n: int) -> int | None:
-        """Return the version of the document behind the first `n` in the order of writing; None: there are no more."""
-        result = self.scroll(
-            wanted.scope,
-            filter=wanted.filter,
-            exact=wanted.exact,
-            newest=wanted.descending,
-            skip=n,
-            limit=1,
-        )
-        return int(result.version(0)) if len(result) else None
+    def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
+        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
+        None: there are no more.
+
+        What one scroll has is passed over natively; of several the versions are compared.
+        """
+        first, several = wanted[0], len(wanted) > 1
+        behind: dict[str, Any] = {"limit": n + 1} if several else {"skip": n, "limit": 1}
+        versions: set[int] = set()  # a set, as a document may be seen from several scopes
+        for scroll in wanted:
+            result = self.scroll(
+                scroll.scope, filter=scroll.filter, exact=scroll.exact, newest=scroll.descending, **behind
+            )
+            versions.update(map(result.version, range(len(result))))
+        found = sorted(versions, reverse=first.descending)[n if several else 0 :]
+        return found[0] if found else None
 
     def values(self, field: str, wanted: Scroll) -> Facet:
         """Count the values of a field of the documents that a scroll goes through."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from scrubjay._native import Filter, Scope
 from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing, admitted, slices, undamaged, warn_of
 from scrubjay.store.rows.scopes import exactly
-from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
+from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, first_of, sorted_keys
 from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 
@@ -65,6 +65,26 @@ class RowListings:
                 found = [self._with_vector(one) for one in found]
         warn_of(damaged, self._store.path)
         return found, last
+
+    def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
+        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
+        None: there are no more; UNKNOWN: only a walk tells.
+
+        Without a filter the rows' numbers alone are read, so damaged documents count, too.
+        """
+        first = wanted[0]
+        if first.filter is None:
+            scopes = list(dict.fromkeys(scope for scroll in wanted for scope in scroll.scopes))
+            with self._store.snapshot():
+                found = self._store.numbers_in(scopes, now=self._now(), newest=first.descending, first=n + 1)
+            return found[n] if len(found) > n else None
+        if len(wanted) > 1:
+            return UNKNOWN
+        damaged: list[str] = []
+        rows = Listing(first.scope, first.exact, first.filter, first.descending, more=first.more)
+        with self._store.snapshot():
+            document = next(islice(self._documents(rows, None, damaged, first=n + 1), n, None), None)
+        return None if document is None else document.version
 
     def keys(self, wanted: Scroll) -> list[tuple[Scope, RowId]]:
         """Return the keys of all documents of a scroll in its order, which is that of a field."""

@@ -292,6 +292,11 @@ class Store(Protocol):
         many the caller will read at least, so that no scope's rows are fetched for nothing."""
         ...
 
+    def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
+        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse; in a
+        snapshot. What the rows hold is not read, so damaged ones count, too."""
+        ...
+
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:

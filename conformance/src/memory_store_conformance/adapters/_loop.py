@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from typing import Any
@@ -11,23 +12,27 @@ __all__ = ["LoopThread"]
 
 
 class LoopThread:
-    """Runs coroutines for callers that do not await."""
+    """Runs coroutines for callers that do not await. A fork leaves its thread behind: a child is refused."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        self._process = os.getpid()
 
     def run(self, work: Coroutine[Any, Any, Any], timeout: float = 120.0) -> Any:
         """Return what the coroutine returns, or raise what it raises."""
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("the store is closed")
+        if os.getpid() != self._process:
+            work.close()
+            raise RuntimeError("the store was opened by the process that this one was forked from")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def close(self) -> None:
         """End the loop. Harmless when it has ended."""
-        if not self._loop.is_closed():
+        if not self._loop.is_closed() and os.getpid() == self._process:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(10)
             self._loop.close()

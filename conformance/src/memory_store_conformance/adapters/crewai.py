@@ -27,12 +27,15 @@ class CrewAIStore:
         storage: under check.
         durable: whether a storage of the same files has the same records.
         close: gives back what it holds; None: its own `close`, if it has one.
+        ask: a question to its vector, where the storage comes with an embedder for its crews; None: the setting's.
     """
 
     operators = frozenset({"$eq", "$and"})
 
-    def __init__(self, setting: Setting, storage: Any, *, durable: bool = True, close: Any = None) -> None:
-        self._embedder, self._storage = setting.embedder, storage
+    def __init__(
+        self, setting: Setting, storage: Any, *, durable: bool = True, close: Any = None, ask: Any = None
+    ) -> None:
+        self._embedder, self._storage, self._ask = setting.embedder, storage, ask
         self._close = close or getattr(storage, "close", lambda: None)
         self.offers = {"prefixes", "batch delete", "texts"} | ({"durable"} if durable else set())
 
@@ -108,7 +111,7 @@ class CrewAIStore:
         self._close()
 
     def _vector(self, text: str) -> Any:
-        return [float(x) for x in self._embedder.embed_query(text)]
+        return self._ask(text) if self._ask else [float(x) for x in self._embedder.embed_query(text)]
 
 
 def _asked(scope: Scope, k: int, filter: Mapping[str, Any] | None) -> dict[str, Any]:

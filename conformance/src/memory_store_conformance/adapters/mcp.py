@@ -1,7 +1,9 @@
 """MCP memory servers, by the official client over standard input and output: one server process a scope.
 
 Servers have tools of their own names, so a :class:`Tools` says which call does what. They issue the ids; the client,
-which is this adapter, remembers them beside the store's directory. The embedder is the server's own.
+which is this adapter, remembers them beside the store's directory. The embedder is the server's own, or one that it is
+told to ask (:mod:`.served`). What no JSON message can carry, which would end the client's session, is refused before
+anything is sent, of a batch before its first item is.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from memory_store_conformance.adapters._loop import LoopThread
-from memory_store_conformance.contract import Hit, Item, Scope, Setting
+from memory_store_conformance.contract import Hit, Item, Page, Scope, Setting
 
 __all__ = ["MCPStore", "Tools"]
 
@@ -33,8 +35,13 @@ class Tools:
         update: (id, item) to the call that replaces it.
         delete, get: an id to the call.
         search: (scope, text, k, filter) to the call.
-        added: the answer of `add` to the id that the server gave.
+        added: (item, the answer of `add`) to the id that the server gave.
         found: an answer to [(id, text, metadata, score)].
+        updated: (id, the answer of `update`) to the id from then on.
+        page: (limit, cursor) to the call that lists; None: the server has none, and listings are not offered.
+        next: the answer of `page` to the cursor of the next page; None: there is none.
+        erase: the call that deletes everything of the scope; None: the server has none.
+        read: the text of an answer to what it says, where the answer has no structured content.
     """
 
     add: Callable[[Scope, Item], Call]
@@ -42,8 +49,13 @@ class Tools:
     delete: Callable[[str], Call]
     get: Callable[[str], Call]
     search: Callable[[Scope, str, int, Mapping[str, Any] | None], Call]
-    added: Callable[[Any], str]
+    added: Callable[[Item, Any], str]
     found: Callable[[Any], list[tuple[str, str, dict[str, Any], float | None]]]
+    updated: Callable[[str, Any], str] = lambda id, answer: id
+    page: Callable[[int, Any], Call] | None = None
+    next: Callable[[Any], Any] = lambda answer: None
+    erase: Call | None = None
+    read: Callable[[str], Any] = json.loads
 
 
 class ToolError(Exception):
@@ -80,17 +92,24 @@ class MCPStore:
         }
         self.operators = operators
         self.offers = {"scoped ids", "texts"} | ({"durable"} if durable else set())
+        if tools.page is not None:
+            self.page, self.list = self._page, self._list
+        if tools.erase is not None:
+            self.delete_scope = self._erase
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         for item in items:
-            given = self._ids.get((scope, item.id))
-            if given is not None and self.get(scope, item.id) is not None:
-                self._call(scope, self._tools.update(given, item))
-                continue
-            given = self._tools.added(self._call(scope, self._tools.add(scope, item)))
-            self._ids[scope, item.id] = given
-            with self._memo.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([scope, item.id, given]) + "\n")
+            _check_sendable(self._tools.add(scope, item))
+        for item in items:
+            known = self._ids.get((scope, item.id))
+            if known is not None and self.get(scope, item.id) is not None:
+                given = self._tools.updated(known, self._call(scope, self._tools.update(known, item)))
+            else:
+                given = self._tools.added(item, self._call(scope, self._tools.add(scope, item)))
+            if given != known:
+                self._ids[scope, item.id] = given
+                with self._memo.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([scope, item.id, given]) + "\n")
 
     def get(self, scope: Scope, id: str) -> Item | None:
         given = self._ids.get((scope, id))
@@ -110,9 +129,7 @@ class MCPStore:
     def search(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        names = {given: id for (whose, id), given in self._ids.items() if whose == scope}
-        found = self._tools.found(self._call(scope, self._tools.search(scope, text, k, filter)))
-        return [Hit(Item(names.get(given, given), words, more), score) for given, words, more, score in found]
+        return self._hits(scope, self._call(scope, self._tools.search(scope, text, k, filter)))
 
     def close(self) -> None:
         for _, stop, task in self._sessions.values():
@@ -120,7 +137,32 @@ class MCPStore:
         self._sessions.clear()
         self._loop.close()
 
+    def _page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
+        assert self._tools.page is not None
+        answer = self._call(scope, self._tools.page(limit, cursor))
+        return Page([hit.item for hit in self._hits(scope, answer)], self._tools.next(answer))
+
+    def _list(self, scope: Scope, limit: int) -> Sequence[Item]:
+        page = self._page(scope, limit)
+        items = [*page.items]
+        while page.cursor is not None and len(items) < limit:
+            page = self._page(scope, limit - len(items), page.cursor)
+            items += page.items
+        return items
+
+    def _erase(self, scope: Scope) -> None:
+        assert self._tools.erase is not None
+        self._call(scope, self._tools.erase)
+
+    def _hits(self, scope: Scope, answer: Any) -> list[Hit]:
+        names = {given: id for (whose, id), given in self._ids.items() if whose == scope}
+        return [
+            Hit(Item(names.get(given, given), text, metadata), score)
+            for given, text, metadata, score in self._tools.found(answer)
+        ]
+
     def _call(self, scope: Scope, call: Call) -> Any:
+        _check_sendable(call)
         return self._loop.run(self._answer(scope, call))
 
     async def _answer(self, scope: Scope, call: Call) -> Any:
@@ -134,7 +176,12 @@ class MCPStore:
         if getattr(result, "is_error", getattr(result, "isError", False)):
             raise ToolError(" ".join(texts)[:300])
         structured = getattr(result, "structured_content", getattr(result, "structuredContent", None))
-        return structured if structured is not None else json.loads(texts[0])
+        return structured if structured is not None else self._tools.read(texts[0])
+
+
+def _check_sendable(call: Call) -> None:
+    """Raise TypeError or ValueError for what no message can carry: an object that JSON has not, a lone surrogate."""
+    json.dumps(call[1], ensure_ascii=False).encode()
 
 
 async def _serve(

@@ -36,6 +36,7 @@ __all__ = ["ScrubjayStorage"]
 _WORDS = 0.8
 # By how much an identifier comes before what is more similar; in CrewAI's score four days of age weigh as much.
 _AHEAD = 0.05
+_LEAST_POOL = 50  # hits that are put in the order of CrewAI's scores: fewer results are the first of more
 
 
 class ScrubjayStorage:
@@ -207,12 +208,12 @@ class ScrubjayStorage:
         hits = self._documents.search(
             text,
             scope=self._scope,
-            k=limit,
+            k=max(limit, _LEAST_POOL) if text else limit,
             vector=vector,
             filter=conditions(scope_prefix, categories, metadata_filter),
             explain=True,
         )
-        scored = _scored(hits, Backend.of(self._documents.index).metric)
+        scored = _scored(hits, Backend.of(self._documents.index).metric)[:limit]
         return [(record_of(hit), score) for hit, score in scored if score >= min_score]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Generator, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import chain
 from typing import Any
@@ -47,7 +47,17 @@ from scrubjay.adapters.langgraph.namespaces import (
 )
 from scrubjay.adapters.langgraph.sweeper import Sweeper
 from scrubjay.adapters.langgraph.writes import refresh, write
-from scrubjay.backend import All, Backend, Node, Offsets, admit, as_query, lease, search_together
+from scrubjay.backend import (
+    All,
+    Backend,
+    Node,
+    Offsets,
+    RankedPages,
+    admit,
+    as_query,
+    lease,
+    search_together,
+)
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
@@ -56,6 +66,9 @@ from scrubjay.records import Record
 __all__ = ["ScrubjayStore"]
 
 _MANY = 10_000
+_FAR = 100  # results from which on it is worth to find out that none of them need be looked at
+_OTHER_PARTS = {"$not": {"part": 0, "key": {"$gte": ""}}}
+"""What is no item's first document: a further part of one, or not written here."""
 _DEFAULT_SWEEP_MINUTES = 5.0
 
 
@@ -144,7 +157,7 @@ class ScrubjayStore(BaseStore):
             self._lease.close()
             raise
         self._sweeper = Sweeper(self)
-        self._offsets = Offsets()
+        self._offsets, self._ranked_pages = Offsets(), RankedPages()
 
     @classmethod
     def from_conn_string(cls, conn_string: str, **options: Any) -> ScrubjayStore:
@@ -324,6 +337,8 @@ class ScrubjayStore(BaseStore):
             return []
         if need > _MANY:
             need = min(need, sum(self._index.count(home) for home in homes))
+            if need <= op.offset:
+                return []
         where = translated(op.filter, item_value)
         if not op.query:  # the newest items; a page goes on behind the one before
             newest = self._offsets.page(
@@ -338,14 +353,30 @@ class ScrubjayStore(BaseStore):
                 question=repr(op.filter),
             )
             return [(record, None) for record in newest]
-        ranked = self._ranked(op.query, homes, where, need)
-        found: list[tuple[Record | Hit, float | None]] = [(hit, self._score(hit)) for hit in ranked.values()]
+
+        def found(n: int) -> tuple[list[Record | Hit], list[Hashable]]:
+            return self._best(op.query or "", homes, where, n)
+
+        question = (op.namespace_prefix, op.query, repr(op.filter))
+        page = self._ranked_pages.page(question, op.offset, need - op.offset, found)
+        return [(one, self._score(one) if isinstance(one, Hit) else None) for one in page]
+
+    def _best(
+        self, query: str, homes: Sequence[Scope], where: Node | None, need: int
+    ) -> tuple[list[Record | Hit], list[Hashable]]:
+        """Return the best `need` items, those that the query does not rank last, and what tells each from others."""
+        if need >= _FAR and not any(self._index.count(home, filter=_OTHER_PARTS) for home in homes):
+            # Each document is an item: none of them need be looked at to tell.
+            hits = search_together(self._index, homes, query, k=need, where=where, query=self._query)
+            if len(hits) == need:
+                return [*hits], [hit.id for hit in hits]
+        ranked = self._ranked(query, homes, where, need)
+        found: list[Record | Hit] = list(ranked.values())
         if len(found) < need and self._unranked:
             others = self._listed(homes, where, need, len(ranked))
-            found += [
-                (record, None) for record in others if is_item(record) and item_key(record) not in ranked
-            ]
-        return found[op.offset : need]
+            found += [record for record in others if is_item(record) and item_key(record) not in ranked]
+            found = found[:need]
+        return found, [document_id(*item_key(one), 0) for one in found]
 
     def _score(self, hit: Hit) -> float:
         """Return its score; by vectors alone and l2 the negative distance, as in LangGraph's other stores."""

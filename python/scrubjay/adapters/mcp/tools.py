@@ -34,7 +34,7 @@ __all__ = [
 MAX_TEXT = 20_000
 MAX_QUERY = 4_000
 MAX_ID = 1_000
-MAX_LIMIT = 50
+MAX_LIMIT = 100
 MAX_CURSOR = 4_000
 MAX_JSON = 10_000  # characters of metadata, or of a filter, as JSON
 

@@ -383,6 +383,24 @@ class PostgresReader:
         one_by_one = [self._rows_of(scope, now, newest, wanted, after, size) for scope in held]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
+    def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
+        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse."""
+        by_home: dict[str, list[int]] = {}
+        for scope in scopes:
+            if can_hold(scope) and self.cipher.readable(scope.tenant):
+                key = key_of(scope)
+                by_home.setdefault(key.home, []).append(key.number)
+        found: list[int] = []
+        for home, numbers in by_home.items():
+            rows = self.ask(
+                "SELECT seq FROM sj_document WHERE home = %s AND collection = %s AND scope = ANY(%s) "
+                f"AND {_LIVE} ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT %s",
+                (home, self.number, numbers, now, first),
+                home=home,
+            )
+            found += [number for (number,) in rows]
+        return sorted(found, reverse=newest)[:first]
+
     def _rows_of(
         self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, after: int, size: int
     ) -> Iterator[tuple[StoredRow, Scope]]:

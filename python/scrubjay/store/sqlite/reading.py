@@ -302,6 +302,25 @@ class ReadingStore:
         one_by_one = [self._rows_of(key, scope, now, newest, ids, after, size) for key, scope in keys]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
+    def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
+        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse; read it
+        inside :meth:`snapshot`. The index of scopes alone is read, unless rows have expired."""
+        t = self.tables
+        states = [self.scope_state(scope) for scope in scopes if self.cipher.readable(scope.tenant)]
+        # What has expired is looked up by its own index, which names few rows or none.
+        question = (
+            f"SELECT seq FROM {t.document} WHERE scope = ? AND seq NOT IN (SELECT seq FROM {t.document} "
+            "WHERE scope = ? AND expires_at IS NOT NULL AND expires_at <= ?) "
+            f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT ?"
+        )
+        found: list[int] = []
+        with translated(self.path, "reading"):
+            for state in states:
+                if state is not None and state.documents:
+                    rows = self._reader.execute(question, (state.key, state.key, now, first)).fetchall()
+                    found += [number for (number,) in rows]
+        return sorted(found, reverse=newest)[:first]
+
     def _rows_of(
         self,
         key: int,
