@@ -387,7 +387,7 @@ class PostgresReader:
         """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse."""
         by_home: dict[str, list[int]] = {}
         for scope in scopes:
-            if can_hold(scope) and self.cipher.readable(scope.tenant):
+            if can_hold(scope) and self.cipher.readable(scope.tenant, scope.user):
                 key = key_of(scope)
                 by_home.setdefault(key.home, []).append(key.number)
         found: list[int] = []

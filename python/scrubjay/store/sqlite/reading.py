@@ -306,7 +306,9 @@ class ReadingStore:
         """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse; read it
         inside :meth:`snapshot`. The index of scopes alone is read, unless rows have expired."""
         t = self.tables
-        states = [self.scope_state(scope) for scope in scopes if self.cipher.readable(scope.tenant)]
+        states = [
+            self.scope_state(scope) for scope in scopes if self.cipher.readable(scope.tenant, scope.user)
+        ]
         # What has expired is looked up by its own index, which names few rows or none.
         question = (
             f"SELECT seq FROM {t.document} WHERE scope = ? AND seq NOT IN (SELECT seq FROM {t.document} "
