@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import scrubjay
+from tests.smoke import TESTS
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -58,6 +65,33 @@ def test_a_release_waits_for_every_wheel() -> None:
         for machine in ("x86_64", "aarch64"):
             assert f"{kind}-{machine}-image" in built
     assert built["windows"]["config-settings"] == {"cmake.args": "-TClangCL"}
+
+
+READING = ("test_parameters_are_those_of_the_engine", "test_a_ranking_is_what_its_twin_says", "golden", "layer")
+"""Of the smoke tests those that may read files of the tree; the others take long and read none."""
+
+
+@pytest.mark.slow
+def test_wheels_are_tested_with_what_is_copied_for_it(tmp_path: Path) -> None:
+    """cibuildwheel runs the smoke tests in a folder that has `test-sources` only."""
+    tomllib = pytest.importorskip("tomllib", reason="before Python 3.11")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for name in settings["tool"]["cibuildwheel"]["test-sources"]:
+        source, target = ROOT / name, tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, target)
+    places = [str(tmp_path), str(Path(scrubjay.__file__).parents[1])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places), "SCRUBJAY_TEST_PROFILE": "tiny"}
+    options = ["-q", "-p", "no:cacheprovider", "-k", " or ".join(READING)]
+    files = [test for test in TESTS if "/properties/" in test or "golden" in test or "layers" in test]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *files],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-3000:]
 
 
 def test_only_the_release_may_publish_and_it_attests() -> None:

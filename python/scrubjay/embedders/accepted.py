@@ -124,8 +124,8 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
     """Return the embedder whose vectors, of `dim` numbers, are stored.
 
     That is the one of this name, if it can be made here without asking anybody; None, and a warning that says what to
-    do, if not. Vectors of no model are the caller's: None. Where no vector is stored: the default embedder if nothing
-    is stored at all (`is_new`), otherwise None, since what is there was written to be found by words.
+    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder; without its
+    package None, unless nothing is stored at all (`is_new`): what is there is found by words, with no package.
 
     Raises:
         MissingExtraError: it is the default one, whose package is not installed, and the file is new.
@@ -133,7 +133,14 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
     from scrubjay.embedders.wordllama import WordLlama, default
 
     if model is None:
-        return default() if dim is None and is_new else None
+        if dim is not None:
+            return None
+        try:
+            return default()
+        except MissingExtraError:
+            if is_new:
+                raise
+            return None
     kind, _, name = model.partition("/")
     try:
         if model == WordLlama.name:
