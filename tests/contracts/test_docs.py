@@ -100,7 +100,9 @@ def test_markdown_examples(path: Path, extra: str) -> None:
                 runner.run(example, clear_globs=False)
                 assert runner.summarize(verbose=False).failed == 0
             else:
-                exec(compile(code, str(path), "exec", dont_inherit=True), names)  # with no __future__ of this file
+                exec(
+                    compile(code, str(path), "exec", dont_inherit=True), names
+                )  # with no __future__ of this file
         except ImportError as missing:
             if not extra:
                 raise

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.smoke import TESTS
 
 import scrubjay
-from tests.smoke import TESTS
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -67,7 +67,12 @@ def test_a_release_waits_for_every_wheel() -> None:
     assert built["windows"]["config-settings"] == {"cmake.args": "-TClangCL"}
 
 
-READING = ("test_parameters_are_those_of_the_engine", "test_a_ranking_is_what_its_twin_says", "golden", "layer")
+READING = (
+    "test_parameters_are_those_of_the_engine",
+    "test_a_ranking_is_what_its_twin_says",
+    "golden",
+    "layer",
+)
 """Of the smoke tests those that may read files of the tree; the others take long and read none."""
 
 

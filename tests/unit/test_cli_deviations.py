@@ -88,9 +88,7 @@ def test_what_is_missing_is_said_before_a_model_is_loaded(here: Path, bare: None
 
 def test_k_may_be_written_with_two_dashes(here: Path, capsys: Any) -> None:
     with Index.open("m.scrubjay") as index:
-        index.upsert_many(
-            [{"id": f"m{i}", "text": f"oak {'tree ' * i}", "scope": LOCAL} for i in range(5)]
-        )
+        index.upsert_many([{"id": f"m{i}", "text": f"oak {'tree ' * i}", "scope": LOCAL} for i in range(5)])
     _, out, _ = run(capsys, "search", "m.scrubjay", "oak", "--k", "2", "--json")
     assert len(json.loads(out)["hits"]) == 2
     assert run(capsys, "search", "m.scrubjay", "oak", "--k", "0")[0] == 2
@@ -99,7 +97,9 @@ def test_k_may_be_written_with_two_dashes(here: Path, capsys: Any) -> None:
 @pytest.mark.parametrize("port", ["99999", "-1", "x", "8421.0"])
 def test_a_port_is_a_number_of_a_port(here: Path, port: str, capsys: Any) -> None:
     code, _, said = run(capsys, "serve", "--port", port, "m.scrubjay")
-    assert code == 2 and "--port: expected a number from 0 to 65535" in said and not Path("m.scrubjay").exists()
+    assert (
+        code == 2 and "--port: expected a number from 0 to 65535" in said and not Path("m.scrubjay").exists()
+    )
 
 
 def test_search_without_a_question_says_that_one_is_missing(words: Path, capsys: Any) -> None:
@@ -123,7 +123,9 @@ def test_a_memory_goes_to_standard_output(here: Path, capsys: Any) -> None:
     run(capsys, "memory", "add", "a.scrubjay", "Jane sings", "--user", "jane", "--embedder", "none")
     code, out, _ = run(capsys, "memory", "export", "a.scrubjay", "-", "--format", "jsonl", "--user", "jane")
     assert code == 0 and all(json.loads(line)["table"] for line in out.splitlines())
-    code, out, _ = run(capsys, "memory", "export", "a.scrubjay", "-", "--format", "markdown", "--user", "jane")
+    code, out, _ = run(
+        capsys, "memory", "export", "a.scrubjay", "-", "--format", "markdown", "--user", "jane"
+    )
     assert code == 0 and "Jane sings" in out and not Path("-").exists()
 
 

@@ -46,7 +46,9 @@ def _add_search(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         + _FILES
         + _INDEX,
     )
-    search.usage = "scrubjay search [OPTIONS] INDEX QUESTION\n       scrubjay search [OPTIONS] QUESTION FILE [FILE ...]"
+    search.usage = (
+        "scrubjay search [OPTIONS] INDEX QUESTION\n       scrubjay search [OPTIONS] QUESTION FILE [FILE ...]"
+    )
     search.add_argument("question", metavar="INDEX or QUESTION")
     search.add_argument("files", metavar="QUESTION or FILES", nargs="+")
     _add_query(search)
@@ -94,7 +96,9 @@ def _add_import(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    stats = command_of(commands, "stats", "say how many memories, vectors and scopes an index or files have", _FILES + _INDEX)
+    stats = command_of(
+        commands, "stats", "say how many memories, vectors and scopes an index or files have", _FILES + _INDEX
+    )
     stats.add_argument("files", metavar="FILE", nargs="+")
     add_scope(stats)
     add_common(stats, k=None)

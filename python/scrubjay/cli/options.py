@@ -139,8 +139,8 @@ def add_embedder(parser: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="SPEC",
         help="auto (of an index its own model, of a new one the default), default (offline, extra wordllama), none "
-        "(words only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME, "
-        "ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
+        "(words only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+        "fastembed:NAME, ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
     )
 
 
