@@ -4,6 +4,8 @@ vectors, --k for -k, a dash for a file, a port that is none."""
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +155,21 @@ def test_an_index_without_a_memory_is_told_nothing_of_one(words: Path, capsys: A
 def test_no_judged_question_is_said_as_json(words: Path, capsys: Any) -> None:
     code, out, said = run(capsys, "tune", "words.scrubjay", "--json")
     assert code == 1 and json.loads(out)["questions"] == 0 and said == ""
+
+
+# -------------------------------------------------------------------- files with nothing in them
+
+
+@pytest.mark.parametrize("text", ["", "id,text\n"])
+def test_a_table_without_rows_is_named(here: Path, text: str, capsys: Any) -> None:
+    Path("t.csv").write_text(text)
+    code, _, said = run(capsys, "add", "m.scrubjay", "t.csv", "--embedder", "none")
+    assert code == 1 and "t.csv: a table without rows" in said
+
+
+def test_a_file_that_is_no_pdf_is_told_once(here: Path) -> None:
+    pytest.importorskip("pypdf")
+    Path("j.pdf").write_bytes(b"%PDF-1.4 garbage")
+    asked = [sys.executable, "-m", "scrubjay", "add", "m.scrubjay", "j.pdf", "--embedder", "none"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "expected a PDF" in done.stderr
