@@ -227,7 +227,7 @@ MOST_PASSAGES = 16_384
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
 
-Scopes: TypeAlias = "Scope | Sequence[Scope]"
+Scopes: TypeAlias = Scope | Sequence[Scope]
 """Whose memories a search looks at: one scope, or several in a list."""
 
 

@@ -137,6 +137,19 @@ def test_columns_show_both_rankings_and_their_fusion(page: Any, service: Serving
     assert "holds a rare identifier" in details
 
 
+def test_side_columns_show_what_stands_below_a_heading(page: Any, service: Serving) -> None:
+    """Two lines of a text are shown there: line feeds would spend them on a heading and nothing."""
+    page.goto(service.url + JANE)
+    ask(page, QUESTION)
+    styles = page.locator(".column.words .text, .column.meaning .text").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).whiteSpace)"
+    )
+    assert set(styles) == {"normal"}
+    assert "pre-line" in page.locator(".column.fused .text").first.evaluate(
+        "one => getComputedStyle(one).whiteSpace"
+    )
+
+
 def test_lines_join_the_places_of_a_memory(page: Any, service: Serving) -> None:
     page.goto(service.url + JANE)
     ask(page, QUESTION)

@@ -100,7 +100,9 @@ def test_markdown_examples(path: Path, extra: str) -> None:
                 runner.run(example, clear_globs=False)
                 assert runner.summarize(verbose=False).failed == 0
             else:
-                exec(compile(code, str(path), "exec"), names)
+                exec(
+                    compile(code, str(path), "exec", dont_inherit=True), names
+                )  # with no __future__ of this file
         except ImportError as missing:
             if not extra:
                 raise
@@ -174,7 +176,7 @@ README_BLOCKS = markdown.python_groups((ROOT / "README.md").read_text(encoding="
 @pytest.mark.parametrize("number", range(len(README_BLOCKS)))
 def test_a_block_of_the_readme_runs_by_itself(number: int) -> None:
     """A newcomer copies one of them, not all in order."""
-    exec(compile(README_BLOCKS[number], "README.md", "exec"), {"__name__": "__main__"})
+    exec(compile(README_BLOCKS[number], "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
 
 
 def test_readme_begins_with_its_two_commands() -> None:

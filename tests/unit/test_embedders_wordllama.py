@@ -98,7 +98,7 @@ print(scrubjay.embedders.default().embed_documents(["a", "b"]).shape)
 def test_without_the_wheel_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingExtraError, match=r'unlike embedder="static".*pip install "scrubjay\[wordllama\]"'
+        MissingExtraError, match=r'unlike "static" and "none".*pip install "scrubjay\[wordllama\]"'
     ):
         wordllama.WordLlama()
 

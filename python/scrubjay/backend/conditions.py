@@ -102,7 +102,7 @@ class Not:
     part: Node
 
 
-Node: TypeAlias = "Native | Test | Ids | All | Either | Not"
+Node: TypeAlias = Native | Test | Ids | All | Either | Not
 
 _TOGETHER = 256
 

@@ -41,11 +41,16 @@ def _add_search(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         commands,
         "search",
         "ask an index in a file, or files, one question",
-        "scrubjay search INDEX QUESTION is understood, too: a first argument that is an index, or ends in .scrubjay, "
-        "is one,\nunless the second is an index.\n\n" + _FILES + _INDEX,
+        'scrubjay search memories.scrubjay "which key?" asks an index, scrubjay search "which key?" notes/ x.csv asks '
+        "files:\na first argument that is an index, or ends in .scrubjay, is one, unless the second is an index.\n\n"
+        + _FILES
+        + _INDEX,
     )
-    search.add_argument("question", metavar="QUESTION")
-    search.add_argument("files", metavar="FILE", nargs="+")
+    search.usage = (
+        "scrubjay search [OPTIONS] INDEX QUESTION\n       scrubjay search [OPTIONS] QUESTION FILE [FILE ...]"
+    )
+    search.add_argument("question", metavar="INDEX or QUESTION")
+    search.add_argument("files", metavar="QUESTION or FILES", nargs="+")
     _add_query(search)
     add_scope(search)
     add_common(search, k=10)
@@ -91,7 +96,9 @@ def _add_import(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    stats = command_of(commands, "stats", "read files and say what is in the index of them", _FILES + _INDEX)
+    stats = command_of(
+        commands, "stats", "say how many memories, vectors and scopes an index or files have", _FILES + _INDEX
+    )
     stats.add_argument("files", metavar="FILE", nargs="+")
     add_scope(stats)
     add_common(stats, k=None)

@@ -23,6 +23,7 @@ from scrubjay.cli.outputs import (
     is_index,
     new_index,
     open_index,
+    say_memory,
     say_skipped,
     shown_place,
     written,
@@ -53,6 +54,9 @@ def run_search(arguments: argparse.Namespace) -> int:
     # INDEX QUESTION, whatever else in the working folder is called like the question
     if len(files) == 1 and names_file and not is_index(files[0]):
         arguments.question, arguments.files = files[0], [asked]
+    for name in arguments.files:  # before a model is loaded
+        if name != "-" and not is_address(name) and not Path(name).exists():
+            raise InputError(f"{name}: No such file or directory")
     with _asked(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
@@ -73,7 +77,7 @@ def run_index(arguments: argparse.Namespace) -> int:
 
 def run_stats(arguments: argparse.Namespace) -> int:
     """Run `scrubjay stats`; return its exit code."""
-    with _asked(arguments) as (index, keys):
+    with _asked(arguments, needs_embedder=False) as (index, keys):
         return _describe(index, _count_scopes(index, keys), arguments)
 
 
@@ -111,8 +115,13 @@ def run_import(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Index, list[_Key] | None]]:
-    """The index to search, made of files or in a file, and its keys (None: it can count them itself)."""
+def _asked(
+    arguments: argparse.Namespace, *, needs_embedder: bool = True
+) -> Iterator[tuple[Index, list[_Key] | None]]:
+    """The index to search, made of files or in a file, and its keys (None: it can count them itself).
+
+    An index in a file is opened without a model where none is needed: it may not be installed here.
+    """
     indexes = [name for name in arguments.files if is_index(name)]
     if not indexes:
         yield _load(arguments)
@@ -121,7 +130,7 @@ def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Index, list[_Key] | 
         raise InputError(
             f"{indexes[0]}: expected an index alone, it came with {len(arguments.files) - 1} other files"
         )
-    with open_index(indexes[0], arguments.embedder) as index:
+    with open_index(indexes[0], arguments.embedder if needs_embedder else None) as index:
         yield index, None
 
 
@@ -256,6 +265,8 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
                 f"this scope sees none of the {len(index):,} memories: name one with --tenant and --user",
                 file=sys.stderr,
             )
+        if visible == 0 and index.path is not None:
+            say_memory(index, "recall")
     return 0 if len(hits) else 1
 
 

@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import json
 import logging
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from scrubjay.cli.memory_record_commands import COMMANDS as RECORD_COMMANDS
 from scrubjay.cli.memory_record_commands import asked_for, times_of
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.outputs import check_output, open_index
+from scrubjay.cli.outputs import check_output, file_or_output, open_index
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.embedders import Embedder
@@ -255,11 +256,14 @@ def _export(arguments: argparse.Namespace) -> int:
     with _open(arguments) as memory:
         write = memory.files.export_markdown if as_markdown else memory.files.export
         try:
-            n = write(arguments.out, scope=scope, replace=arguments.force)
+            with file_or_output(arguments.out) as target:
+                n = write(target, scope=scope, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror}") from None
     what = "records" if as_markdown else "lines"
-    if arguments.json:
+    if arguments.out == "-":
+        print(f"{n:,} {what}", file=sys.stderr)
+    elif arguments.json:
         print_json({what: n})
     else:
         print(f"{n:,} {what} in {clean(arguments.out)}")
@@ -331,7 +335,8 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
         holder = index.collection(COLLECTION) if has_memory else index
         stats = holder.admin.stats()
         if stats["embedder"] is None and stats["dim"] is None:
-            stats = index.admin.stats()
+            of_index = index.admin.stats()
+            stats = {**of_index, "documents": stats["documents"] or of_index["documents"]}
     writes = arguments.memory_command in _WRITE
     objects = objects_of(arguments.file)
     return Memory.open(arguments.file, _embedder(arguments, stats), read_only=not writes, objects=objects)
@@ -341,7 +346,8 @@ def _embedder(arguments: argparse.Namespace, stored: Mapping[str, Any]) -> Embed
     """The embedder that --embedder names; by default the one whose vectors the file has."""
     if arguments.embedder != AUTO:
         return as_embedder(arguments.embedder)
-    return embedder_of_model(stored.get("embedder"), stored.get("dim"))
+    is_new = not stored.get("documents")
+    return embedder_of_model(stored.get("embedder"), stored.get("dim"), is_new=is_new)
 
 
 def _json(given: str) -> Any:

@@ -24,6 +24,7 @@ __all__ = [
     "count",
     "filter_of",
     "iso",
+    "port",
     "positive",
     "scope_of",
     "seconds",
@@ -120,7 +121,10 @@ def add_scope_part(
 def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     """Add -k (if it has a default), --embedder, --json and --no-progress."""
     if k is not None:
-        parser.add_argument("-k", type=positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+        # --k, or argparse would take it for the beginning of --keywords
+        parser.add_argument(
+            "-k", "--k", type=positive, default=k, metavar="N", help=f"hits at most (default: {k})"
+        )
     add_embedder(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
@@ -134,9 +138,9 @@ def add_embedder(parser: argparse.ArgumentParser) -> None:
         "--embedder",
         default="auto",
         metavar="SPEC",
-        help="auto (of an index its own model, otherwise the default one), default (offline), none, onnx:FOLDER, "
-        "static[:FILE], model2vec:NAME, sentence-transformers:NAME, fastembed:NAME, "
-        "ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
+        help="auto (of an index its own model, of a new one the default), default (offline, extra wordllama), none "
+        "(words only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+        "fastembed:NAME, ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
     )
 
 
@@ -166,6 +170,13 @@ def staleness(text: str) -> float:
 def count(text: str) -> int:
     """Parse an int of 0 or more."""
     return 0 if text == "0" else positive(text)
+
+
+def port(text: str) -> int:
+    """Parse the number of a port."""
+    if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
+    return int(text)
 
 
 def positive(text: str) -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,10 +27,12 @@ from scrubjay.whole_files import beside, log_of, whole_file
 
 __all__ = [
     "check_output",
+    "file_or_output",
     "is_index",
     "new_index",
     "open_index",
     "said_by_system",
+    "say_memory",
     "say_skipped",
     "shown_place",
     "written",
@@ -121,8 +125,24 @@ def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) ->
 
 
 @contextmanager
+def file_or_output(name: str) -> Iterator[str]:
+    """The name of a file to write: `name`, or for "-" one that is copied to standard output once it is complete."""
+    if name != "-":
+        yield name
+        return
+    with tempfile.TemporaryDirectory(prefix="scrubjay-") as folder:
+        file = Path(folder) / "output"
+        yield str(file)
+        with file.open(encoding="utf-8") as lines:
+            shutil.copyfileobj(lines, sys.stdout)
+
+
+@contextmanager
 def written(name: str, *, force: bool) -> Iterator[TextIO]:
-    """Open a text file for writing that appears when it is complete."""
+    """Open a text file for writing that appears when it is complete; "-" is standard output."""
+    if name == "-":
+        yield sys.stdout
+        return
     try:
         with whole_file(name, replace=force) as file:
             yield file
@@ -139,6 +159,14 @@ def say_skipped(skips: Skips, arguments: argparse.Namespace, most: int = 20) -> 
         print(dim(clean(line)), file=sys.stderr)
     if len(lines) > most:
         print(dim(f"... and {len(lines) - most:,} more; --json names all"), file=sys.stderr)
+
+
+def say_memory(index: Index, command: str) -> None:
+    """Say on standard error, where nothing was found, that the file has records of a memory, and what shows them."""
+    from scrubjay.memory.ledger.context import COLLECTION  # imports the whole memory
+
+    if COLLECTION in index.admin.collections():
+        print(f"what an agent remembers is shown by `scrubjay memory {command}`", file=sys.stderr)
 
 
 def said_by_system(error: OSError) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.cli.options import filter_of, iso, scope_of
-from scrubjay.cli.outputs import open_index
+from scrubjay.cli.outputs import open_index, say_memory
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.index import Index
@@ -32,6 +32,8 @@ def run_list(arguments: argparse.Namespace) -> int:
             exact=arguments.exact,
         )
         n_all = index.count(scope, filter=filter)
+        if not len(page) and filter is None and not arguments.json:
+            say_memory(index, "list")
     if arguments.json:
         _print({"records": [as_dict(record) for record in page], "cursor": page.cursor, "count": n_all})
     elif len(page):

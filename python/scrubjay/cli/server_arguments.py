@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from scrubjay.cli.objects import add_objects
-from scrubjay.cli.options import add_served, command_of, count, positive, seconds, staleness
+from scrubjay.cli.options import add_served, command_of, count, port, positive, seconds, staleness
 
 __all__ = ["add_server_commands"]
 
@@ -52,7 +52,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="serve the memories of `scrubjay demo`, in a file that goes with the process",
     )
     serve.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
-    serve.add_argument("--port", type=int, default=8421, help="default: 8421; 0: any free one")
+    serve.add_argument("--port", type=port, default=8421, help="default: 8421; 0: any free one")
     serve.add_argument("--tokens", metavar="FILE", help="who may ask for what")
     serve.add_argument("--add-token", metavar="NAME", help="make a token, add it to --tokens, and end")
     serve.add_argument(

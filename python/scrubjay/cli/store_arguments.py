@@ -17,10 +17,14 @@ between tenants. Called again it changes nothing."""
 def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add check, compact, backup, export, copy and roles."""
     for name, help, target in (
-        ("check", "compare rows, images and both retrievers of an index in a file", None),
+        ("check", "look for damage in an index in a file: every row, image and ranking is compared", None),
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
         ("backup", "copy an index as of now, while it is in use", "a new file"),
-        ("export", "write the memories of an index as JSON Lines", "a new .jsonl file"),
+        (
+            "export",
+            "write the memories of an index as JSON Lines",
+            "a new .jsonl file; - for standard output",
+        ),
         (
             "copy",
             "copy an index from a file into a database or back, or go on with that",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import warnings
 from pathlib import Path
 
 from scrubjay._native import Scope
 from scrubjay.cli.options import iso
-from scrubjay.cli.outputs import check_output, open_index, shown_place, written
+from scrubjay.cli.outputs import check_output, file_or_output, open_index, shown_place, written
 from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
@@ -74,6 +75,7 @@ def run_compact(arguments: argparse.Namespace) -> int:
 def run_backup(arguments: argparse.Namespace) -> int:
     """Run `scrubjay backup`; return its exit code."""
     start = time.perf_counter()
+    _need_target(arguments)
     check_output(arguments.target, force=arguments.force, reads=[arguments.index])
     with open_index(arguments.index) as index:
         n_bytes = index.admin.backup(arguments.target, replace=arguments.force, progress=_bar(arguments))
@@ -90,15 +92,15 @@ def run_export(arguments: argparse.Namespace) -> int:
         return _export_scope(arguments, start)
     if arguments.salvage:
         _need_file(arguments.index)
+        _need_target(arguments)
         report = Admin.salvage(arguments.index, arguments.target)
         n_written, left_out = report.memories, report.left_out
         files: list[object] = [str(file) for file in report.files]
     else:
         with warnings.catch_warnings(record=True) as caught, open_index(arguments.index) as index:
             warnings.simplefilter("always", CorruptDataWarning)
-            n_written = index.admin.export(
-                arguments.target, replace=arguments.force, progress=_bar(arguments)
-            )
+            with file_or_output(arguments.target) as target:
+                n_written = index.admin.export(target, replace=arguments.force, progress=_bar(arguments))
         for one in caught:
             if isinstance(one.message, CorruptDataWarning):
                 left_out += one.message.damaged
@@ -148,6 +150,11 @@ def _need_file(path: str) -> None:
         raise InputError(f"{path}: no such file")
 
 
+def _need_target(arguments: argparse.Namespace) -> None:
+    if arguments.target == "-":
+        raise InputError("TARGET: expected the name of a file, got '-', standard output")
+
+
 def _bar(arguments: argparse.Namespace) -> bool | None:
     return False if arguments.no_progress else None
 
@@ -156,15 +163,17 @@ _LISTED = {"problems": "problem", "left_out": "left out", "files": "file"}
 
 
 def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float) -> None:
+    # beside what was written to standard output these are said elsewhere
+    out = sys.stderr if getattr(arguments, "target", None) == "-" else sys.stdout
     if arguments.json:
-        print(json.dumps({**facts, "seconds": round(seconds, 3)}, ensure_ascii=False, indent=2))
+        print(json.dumps({**facts, "seconds": round(seconds, 3)}, ensure_ascii=False, indent=2), file=out)
         return
     for name, value in facts.items():
         if isinstance(value, list):
             what = _LISTED.get(name, name)
             for one in value:
-                print(f"{what}: {clean(str(one))}")
+                print(f"{what}: {clean(str(one))}", file=out)
             continue
         shown = f"{value:,}" if isinstance(value, int) else value
-        print(f"{name.replace('_', ' '):<14}{shown}")
-    print(f"{'seconds':<14}{seconds:.2f}")
+        print(f"{name.replace('_', ' '):<14}{shown}", file=out)
+    print(f"{'seconds':<14}{seconds:.2f}", file=out)

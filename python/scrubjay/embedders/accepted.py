@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -27,6 +28,8 @@ __all__ = [
 
 AUTO: Literal["auto"] = "auto"
 """Names the model whose vectors a file holds; in a new file the default one."""
+
+_DATABASES, _FILES = ("postgres://", "postgresql://"), (".scrubjay", ".db", ".sqlite", ".sqlite3")
 
 _log = logging.getLogger("scrubjay.embedders")
 
@@ -85,6 +88,11 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
     """
     if given is None:
         return None
+    if isinstance(given, str | os.PathLike) and _is_place(given):
+        raise TypeError(
+            f"embedder: expected an embedder or its name, got {str(given)!r}, which looks like a file or a database: "
+            f"those are opened by Index.open() and Memory.open()"
+        )
     if isinstance(given, str):
         return from_spec(given)
     if isinstance(given, type):
@@ -112,11 +120,12 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
     )
 
 
-def embedder_of_model(model: str | None, dim: int | None) -> Embedder | None:
+def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True) -> Embedder | None:
     """Return the embedder whose vectors, of `dim` numbers, are stored.
 
     That is the one of this name, if it can be made here without asking anybody; None, and a warning that says what to
-    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder.
+    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder; without its
+    package None, unless nothing is stored at all (`is_new`): what is there is found by words, with no package.
 
     Raises:
         MissingExtraError: it is the default one, whose package is not installed, and the file is new.
@@ -124,7 +133,14 @@ def embedder_of_model(model: str | None, dim: int | None) -> Embedder | None:
     from scrubjay.embedders.wordllama import WordLlama, default
 
     if model is None:
-        return default() if dim is None else None
+        if dim is not None:
+            return None
+        try:
+            return default()
+        except MissingExtraError:
+            if is_new:
+                raise
+            return None
     kind, _, name = model.partition("/")
     try:
         if model == WordLlama.name:
@@ -140,6 +156,11 @@ def embedder_of_model(model: str | None, dim: int | None) -> Embedder | None:
         return None
     _log.warning("the vectors are of %r; give that embedder: words alone are searched", model)
     return None
+
+
+def _is_place(given: str | os.PathLike[str]) -> bool:
+    """Whether what was given for an embedder is meant as the place of an index: no name of one looks like that."""
+    return not isinstance(given, str) or given.startswith(_DATABASES) or given.endswith(_FILES)
 
 
 def _of_functions(given: EmbeddingFunctions) -> Embedder:

@@ -89,7 +89,7 @@ def _wheel_folder() -> Path:
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
         if (Path(folder) / _WEIGHTS).is_file() and (Path(folder) / _TOKENIZER).is_file():
             return Path(folder)
-    raise MissingExtraError('the default embedder (unlike embedder="static")', "wordllama", "wordllama")
+    raise MissingExtraError('the default embedder (unlike "static" and "none")', "wordllama", "wordllama")
 
 
 def _make_native(path: Path, table: NDArray[np.float16]) -> StaticEmbedder:

@@ -10,7 +10,7 @@ from scrubjay._native import Scope
 
 __all__ = ["Direction", "Entry", "Links"]
 
-Entry: TypeAlias = "str | int | tuple[Scope, str | int]"
+Entry: TypeAlias = str | int | tuple[Scope, str | int]
 """A document in a ranking of the caller's: an id, or the key of a document."""
 
 Direction: TypeAlias = Literal["out", "in", "both"]

@@ -229,6 +229,10 @@ class ScopeView:
         Raises:
             ValueError: a record names another scope.
         """
+        if isinstance(records, (Mapping, str, bytes)) or not (
+            is_table(records) or isinstance(records, Iterable)
+        ):  # is refused, as a whole
+            return self._index.upsert_many(records, scope=self._scope)
         rows = builtins.list(rows_of(records) if is_table(records) else records)
         for i, record in enumerate(rows):
             own = record.get("scope") if isinstance(record, Mapping) else getattr(record, "scope", None)

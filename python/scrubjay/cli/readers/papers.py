@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,8 @@ from scrubjay.errors import MissingExtraError
 from scrubjay.memory.intake.passages import read_pieces
 
 __all__ = ["read_docx", "read_pdf"]
+
+_QUIET = logging.NullHandler()
 
 
 def read_pdf(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
@@ -30,6 +33,7 @@ def read_pdf(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         raise MissingExtraError(".pdf", "readers", "pypdf") from None
 
     name = source.name
+    logging.getLogger("pypdf").addHandler(_QUIET)  # what is wrong with a file is said here, once
     try:
         document = pypdf.PdfReader(io.BytesIO(source.read()))
         if document.is_encrypted and not document.decrypt(""):

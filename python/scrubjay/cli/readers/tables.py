@@ -33,6 +33,8 @@ def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
         raise InputError(f"{name}: expected CSV: {error}") from None
+    if len(rows) < 2:
+        reading.skips.add(name, "a table without rows")
     if not rows:
         return
     names = _known(rows[0], reading)

@@ -41,6 +41,10 @@ from scrubjay.retrieval.retriever import Retriever
 __all__ = ["Parts", "open_parts"]
 
 
+def _said(given: object) -> str:
+    return "one in memory" if isinstance(given, Index) else type(given).__name__
+
+
 class Parts:
     """Everything that a memory is made of, over one file.
 
@@ -53,7 +57,7 @@ class Parts:
     def __init__(self, index: Index, settings: Settings, retriever: Callable[[Index], Retriever]) -> None:
         if not isinstance(index, Index) or not Backend.of(index).is_durable:
             raise TypeError(
-                "index: expected an Index with a file or a database; open one with Index.open(path)"
+                f"index: expected an Index with a file or a database, got {_said(index)}; Memory.open(path) makes both"
             )
         context = self.context = MemoryContext(index, settings)
         # ------------------------------------------------------------------ what is written

@@ -47,7 +47,7 @@ export function makeColumns(context, { changed }) {
     beyond(meaning, found.hits, found.vector, (hit) => hit.vector_rank);
     words.note.textContent = found.lexical.length ? "" : "No memory in sight has a word of the question.";
     meaning.note.textContent = found.vector.length ? "" : found.degraded.length ? "Nothing can be found by meaning here." : "No memory in sight has a vector.";
-    fused.note.textContent = found.hits.length ? "" : `Nothing is found for ${widgets.scopeText(state.scope())}. Fewer or other words may, or another scope.`;
+    fused.note.textContent = found.hits.length ? "" : `Nothing is found for ${widgets.scopeText(state.scope())}. Try fewer or other words, or another scope.`;
     watching.observe(element);
     moveFrom(before, element, draw);
     draw();

@@ -103,7 +103,7 @@ export function makeControls(context, { asked }) {
     rest() {
       number.textContent = "–";
       unit.textContent = "";
-      show(detail, "Type: every keystroke is a search. Press / to come back to the field.");
+      show(detail, matchMedia("(pointer: coarse)").matches ? "Type: every keystroke is a search." : "Type: every keystroke is a search. Press / to come back to the field.");
     },
     leave: () => document.removeEventListener("keydown", slash),
   };

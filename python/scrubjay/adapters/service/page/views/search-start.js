@@ -50,7 +50,7 @@ export function makeStart(context) {
     const near = (one) => Number(one.tenant === scope.tenant) + 2 * Number((one.user ?? one.agent ?? one.tenant).toLowerCase().startsWith(sought));
     const found = [...others].sort((one, other) => near(other) - near(one)).slice(0, N_NEAR);
     return found.map((one) => h("button", { type: "button", class: "small", onclick: () => state.set({ user: null, agent: null, ...given(one) }, { push: true }) },
-      widgets.scopeText(one), h("span", { class: "muted number" }, one.own)));
+      widgets.scopeText(one), h("span", { class: "muted number" }, one.own.toLocaleString())));
   }
 
   return { element, load, show: display };

@@ -1,0 +1,175 @@
+"""What a newcomer does a little differently than the documentation: a model that is not installed, an index without
+vectors, --k for -k, a dash for a file, a port that is none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import FactCandidate, Index, Memory, Scope, cli
+
+LOCAL = Scope("local")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def words(here: Path) -> Path:
+    """An index that was made without an embedder."""
+    with Index.open("words.scrubjay") as index:
+        index.upsert("m1", "Prefers trains to planes.", scope=LOCAL)
+    return here / "words.scrubjay"
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without the extra wordllama."""
+    monkeypatch.setattr("scrubjay.embedders.wordllama.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "scrubjay.embedders.wordllama.default", __import__("scrubjay").embedders.WordLlama
+    )  # which keeps no loaded one
+
+
+def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+# -------------------------------------------------------------------- an index of words only
+
+
+def test_an_index_without_vectors_needs_no_model(words: Path, bare: None, capsys: Any) -> None:
+    code, out, _ = run(capsys, "search", "words.scrubjay", "trains", "--json")
+    assert code == 0 and [hit["id"] for hit in json.loads(out)["hits"]] == ["m1"]
+    assert json.loads(out)["mode"] == "lexical"
+    code, out, _ = run(capsys, "stats", "words.scrubjay", "--json")
+    assert code == 0 and json.loads(out)["documents"] == 1
+    Path("a.md").write_text("# Keys\n\nsk-stg-0041\n")
+    assert run(capsys, "add", "words.scrubjay", "a.md")[0] == 0
+    assert run(capsys, "search", "words.scrubjay", "sk-stg-0041")[0] == 0
+
+
+def test_an_index_without_vectors_may_get_some_where_the_model_is(words: Path) -> None:
+    with Index.open(words, "auto") as index:
+        assert index.embedder is not None and index.embedder.dim == 256
+
+
+def test_a_memory_without_vectors_needs_no_model(here: Path, bare: None, capsys: Any) -> None:
+    with Memory.open("agent.scrubjay") as memory:
+        memory.propose(FactCandidate("Jane lives in Oslo"), scope=Scope("local", user="jane"), source="t")
+    asked = ("memory", "recall", "agent.scrubjay", "Oslo", "--user", "jane", "--json")
+    code, out, _ = run(capsys, *asked)
+    assert code == 0 and json.loads(out)["mode"] == "lexical"
+
+
+def test_a_new_index_needs_the_model_and_says_what_needs_none(here: Path, bare: None, capsys: Any) -> None:
+    Path("a.md").write_text("oak\n")
+    code, _, said = run(capsys, "add", "new.scrubjay", "a.md")
+    assert code == 2 and '"static" and "none"' in said and 'pip install "scrubjay[wordllama]"' in said
+    assert run(capsys, "add", "new.scrubjay", "a.md", "--embedder", "static")[0] == 0
+    assert run(capsys, "search", "new.scrubjay", "tree")[0] == 0  # by its own model, without the option
+
+
+def test_what_is_missing_is_said_before_a_model_is_loaded(here: Path, bare: None, capsys: Any) -> None:
+    code, _, said = run(capsys, "search", "nothere.scrubjay", "oak")
+    assert code == 2 and "nothere.scrubjay: No such file" in said
+
+
+# -------------------------------------------------------------------- arguments
+
+
+def test_k_may_be_written_with_two_dashes(here: Path, capsys: Any) -> None:
+    with Index.open("m.scrubjay") as index:
+        index.upsert_many([{"id": f"m{i}", "text": f"oak {'tree ' * i}", "scope": LOCAL} for i in range(5)])
+    _, out, _ = run(capsys, "search", "m.scrubjay", "oak", "--k", "2", "--json")
+    assert len(json.loads(out)["hits"]) == 2
+    assert run(capsys, "search", "m.scrubjay", "oak", "--k", "0")[0] == 2
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "x", "8421.0"])
+def test_a_port_is_a_number_of_a_port(here: Path, port: str, capsys: Any) -> None:
+    code, _, said = run(capsys, "serve", "--port", port, "m.scrubjay")
+    assert (
+        code == 2 and "--port: expected a number from 0 to 65535" in said and not Path("m.scrubjay").exists()
+    )
+
+
+def test_search_without_a_question_says_that_one_is_missing(words: Path, capsys: Any) -> None:
+    code, _, said = run(capsys, "search", "words.scrubjay")
+    assert code == 2 and "INDEX QUESTION" in said and "required: QUESTION or FILES" in said
+
+
+# -------------------------------------------------------------------- a dash
+
+
+def test_an_export_goes_to_standard_output(words: Path, capsys: Any) -> None:
+    code, out, said = run(capsys, "export", "words.scrubjay", "-")
+    header, row = (json.loads(line) for line in out.splitlines())
+    assert code == 0 and header["scrubjay_export"] == 1 and row["id"] == "m1" and "memories      1" in said
+    code, out, said = run(capsys, "export", "words.scrubjay", "-", "--tenant", "local", "--json")
+    assert code == 0 and json.loads(out)["id"] == "m1" and json.loads(said)["memories"] == 1
+    assert not Path("-").exists()
+
+
+def test_a_memory_goes_to_standard_output(here: Path, capsys: Any) -> None:
+    run(capsys, "memory", "add", "a.scrubjay", "Jane sings", "--user", "jane", "--embedder", "none")
+    code, out, _ = run(capsys, "memory", "export", "a.scrubjay", "-", "--format", "jsonl", "--user", "jane")
+    assert code == 0 and all(json.loads(line)["table"] for line in out.splitlines())
+    code, out, _ = run(
+        capsys, "memory", "export", "a.scrubjay", "-", "--format", "markdown", "--user", "jane"
+    )
+    assert code == 0 and "Jane sings" in out and not Path("-").exists()
+
+
+@pytest.mark.parametrize("command", [["backup"], ["export", "--salvage"]])
+def test_what_needs_a_file_says_so(words: Path, command: list[str], capsys: Any) -> None:
+    code, _, said = run(capsys, *command, "words.scrubjay", "-")
+    assert code == 2 and "TARGET: expected the name of a file" in said and not Path("-").exists()
+
+
+# -------------------------------------------------------------------- where to look next
+
+
+def test_who_searches_a_memory_is_told_how(here: Path, capsys: Any) -> None:
+    run(capsys, "memory", "add", "a.scrubjay", "Jane sings", "--user", "jane", "--embedder", "none")
+    code, _, said = run(capsys, "search", "a.scrubjay", "sings", "--user", "jane")
+    assert code == 1 and "`scrubjay memory recall`" in said
+    code, _, said = run(capsys, "list", "a.scrubjay", "--user", "jane")
+    assert code == 1 and "`scrubjay memory list`" in said
+
+
+def test_an_index_without_a_memory_is_told_nothing_of_one(words: Path, capsys: Any) -> None:
+    assert "memory recall" not in run(capsys, "search", "words.scrubjay", "oak", "--user", "joe")[2]
+
+
+def test_no_judged_question_is_said_as_json(words: Path, capsys: Any) -> None:
+    code, out, said = run(capsys, "tune", "words.scrubjay", "--json")
+    assert code == 1 and json.loads(out)["questions"] == 0 and said == ""
+
+
+# -------------------------------------------------------------------- files with nothing in them
+
+
+@pytest.mark.parametrize("text", ["", "id,text\n"])
+def test_a_table_without_rows_is_named(here: Path, text: str, capsys: Any) -> None:
+    Path("t.csv").write_text(text)
+    code, _, said = run(capsys, "add", "m.scrubjay", "t.csv", "--embedder", "none")
+    assert code == 1 and "t.csv: a table without rows" in said
+
+
+def test_a_file_that_is_no_pdf_is_told_once(here: Path) -> None:
+    pytest.importorskip("pypdf")
+    Path("j.pdf").write_bytes(b"%PDF-1.4 garbage")
+    asked = [sys.executable, "-m", "scrubjay", "add", "m.scrubjay", "j.pdf", "--embedder", "none"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "expected a PDF" in done.stderr
