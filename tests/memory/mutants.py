@@ -419,8 +419,8 @@ MUTANTS: dict[str, Mutant] = {
     "in_place": Mutant(
         "what says that it takes the place of another one may end it, whatever its predicate",
         _M + "model.cardinality:is_single",
-        "return None if says_in_place(text) or",
-        "return None if False or",
+        "takes_place = says_in_place(text) or",
+        "takes_place = False and",
         f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
     ),
     "in_place_now": Mutant(
@@ -482,8 +482,15 @@ MUTANTS: dict[str, Mutant] = {
     "same_unit": Mutant(
         "a number of the same unit takes a place",
         _M + "model.kinds:contradicts",
-        'if kinds == ("number", "number") and',
-        "if False and",
+        'if not is_frame and kinds == ("number", "number")',
+        "if False",
+        f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
+    ),
+    "number_now": Mutant(
+        "a number that is so now is in place of what it was",
+        _M + "model.kinds:contradicts",
+        "kinds[1] in _EXACT and is_number_now(said)",
+        "False",
         f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
     ),
     "last_words": Mutant(

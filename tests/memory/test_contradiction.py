@@ -174,6 +174,7 @@ IN_ITS_PLACE = [
     ("city of residence", "I live in Izmir", "I moved to Hamburg last weekend", "Izmir", "Hamburg"),
     ("hair colour", "Noor's hair is brown", "Noor dyed her hair red", "brown", "red"),
     ("residing in", "Noor is in Ghent", "Noor has settled in Bruges", "Ghent", "Bruges"),
+    ("marathon best", "Noor ran it in 3:58", "Noor ran it in 3:51 now", "3:58", "3:51"),
     ("newsletter wanted", "Noor wants it", "Noor does not want it", "yes", "no"),
 ]  # fmt: skip
 
@@ -206,6 +207,7 @@ NO_PLACE = [
     ("previous employer", "Noor left Bosch", "Noor left Zeiss", "Bosch", "Zeiss"),
     ("child's name", "Noor's daughter is Lina", "Noor's son is now called Ali", "Lina", "Ali"),
     ("favourite band", "Radiohead is one of my favourite bands", "I adore The National", "Radiohead", "National"),
+    ("games won", "Noor won 3 at chess", "Noor now won 5 at go", "3", "5"),
     ("pastime", "I knit", "I row instead of running", "knitting", "rowing"),
     ("pastime", "I also knit", "I switched to rowing", "knitting", "rowing"),
 ]  # fmt: skip

@@ -31,7 +31,7 @@ from scrubjay.memory.model.predicates import (
     SINGLE,
     SYNONYMS,
 )
-from scrubjay.memory.model.replacing import is_now, says_in_place
+from scrubjay.memory.model.replacing import is_now, is_number_now, says_in_place
 
 __all__ = [
     "OF_A_KIND",
@@ -174,7 +174,8 @@ def is_single(
     if _ONE_OF_SEVERAL.search(text) or (not is_dated and _PAST.search(text)):
         return False
     if isinstance(ruled, str):  # unlisted
-        return None if says_in_place(text) or is_now(text, said.split()[-1]) else False
+        takes_place = says_in_place(text) or is_now(text, said.split()[-1]) or is_number_now(text)
+        return None if takes_place else False
     return ruled
 
 

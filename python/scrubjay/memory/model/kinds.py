@@ -33,7 +33,7 @@ from scrubjay.memory.model.cardinality import (
     words_of,
 )
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.replacing import in_place_of, is_now, says_in_place
+from scrubjay.memory.model.replacing import in_place_of, is_now, is_number_now, says_in_place
 from scrubjay.memory.model.wording import stems
 
 __all__ = ["contradicts", "kind_of", "replaced", "says_change"]
@@ -139,13 +139,13 @@ def contradicts(
     kinds = kind_of(before), kind_of(after)
     named = stems(before)
     if not is_listed(predicate):
-        if not _takes_place(said, predicate) or says_besides(known):
+        is_frame = not _takes_place(said, predicate)
+        if says_besides(known) or (is_frame and not (kinds[1] in _EXACT and is_number_now(said))):
             return False
         if kinds[0] != kinds[1] and not _EXACT.isdisjoint(kinds):
             return False
-        if kinds == ("number", "number") and _unit(before) == _unit(after):
+        if not is_frame and kinds == ("number", "number") and _unit(before) == _unit(after):
             return True
-        is_frame = False
     else:
         changed = says_change(said)
         is_frame = not changed and is_compound(predicate)

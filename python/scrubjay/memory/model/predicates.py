@@ -29,7 +29,8 @@ SINGLE = _listed(
     school; university; major; pricing plan; tier; subscription plan; subscription tier; status; state; mood; shift;
     reply language; interface language; native language; mother tongue; locale; currency; theme; editor;
     operating system; browser; shell; office hours; opening hours; hours; refund limit; refund rule; limit; budget;
-    price; support mail; support address; support email; version; database region; region; owner; ceo; head office;
+    price; support mail; support address; support email; version; database region; region; owner; ceo; cto; cfo; coo;
+    works in; head office;
     headquarters; alcohol; smokes; smoking; drinking; religion; nationality; citizenship; provider; password policy;
     rate limit; quota; wifi password; pin; travel class; train class; alter; wohnt in; wohnhaft in; lebt in; wohnort;
     arbeitet bei; arbeitet für; arbeitgeber; arbeitet als; beruf; chef; chefin; vorgesetzter; verheiratet mit;
@@ -75,7 +76,7 @@ no more than a number, a time or a date of the same thing ("the flight leaves at
 ENDS_OF_A_KIND = _listed(
     """
     employer; boss; supervisor; landlord; doctor; dentist; therapist; teacher; tutor; coach; trainer; advisor; adviser;
-    deputy; substitute; approver; assignee; chair; president; director; captain; engineer; ceo; cto; cfo; residence;
+    deputy; substitute; approver; assignee; chair; president; director; captain; engineer; residence;
     workplace; lehrer; lehrerin; arzt; médecin; médico; medico
     """
 )
@@ -90,7 +91,7 @@ ENDS_ON_CHANGE = _listed(
     account; plan; subject; topic; state; setting; mode; theme; currency; name; city; town; country; provider;
     carrier; operator; insurer; model; brand; branch; editor; browser; shell; assistant; mentor; maintainer;
     registrar; ziel; datum; kosten; stadt; anbieter; objectif; coût; fournisseur; meta; objetivo; proveedor;
-    obiettivo; fornitore; fornecedor; doel; leverancier
+    obiettivo; fornitore; fornecedor; doel; leverancier; preference; situation; arrangement
     """
 )
 """Last words of predicates whose statements accumulate unless the words say a change, or two differ in nothing but a

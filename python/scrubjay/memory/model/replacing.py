@@ -10,7 +10,7 @@ import re
 
 from scrubjay.memory.model.content import normalised
 
-__all__ = ["in_place_of", "is_now", "says_in_place"]
+__all__ = ["in_place_of", "is_now", "is_number_now", "says_in_place"]
 
 _IN_PLACE = re.compile(
     r"\b(?:switched|switches|migrated|converted|replaced|replaces|swapped|traded|exchanged|upgraded|downgraded|renamed|"
@@ -70,3 +70,12 @@ def is_now(text: str, noun: str) -> bool:
     if not noun or not re.search(rf"\b{_NOW}\b", said):
         return False
     return re.search(_DEFINITE % re.escape(noun), said) is not None
+
+
+def is_number_now(text: str) -> bool:
+    """Whether a text says a number that is so now.
+
+    >>> is_number_now("We are four at home now"), is_number_now("There are 4 of us now"), is_number_now("I am 4th")
+    (False, True, False)
+    """
+    return any(sign.isdigit() for sign in text) and re.search(rf"\b{_NOW}\b", normalised(text)) is not None
