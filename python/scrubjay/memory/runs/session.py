@@ -256,7 +256,10 @@ class Session:
     def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
         """Return the last n turns of the conversation, oldest first, without those that were retracted."""
         checked_count(n, "n")
-        found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, (*CONVERSATION, "retraction"))
+        kinds = (*CONVERSATION, "retraction")
+        found = self._memory.traces.tail(self.scope, self.run_id, n, kinds)
+        if any(event.kind == "retraction" for event in found):  # it comes after what it takes back
+            found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, kinds)
         # A list, since a damaged file may give what has no hash.
         gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
         return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:]
