@@ -155,6 +155,99 @@ def test_kinds_and_changes() -> None:
     )
 
 
+# ---------------------------------------------------------------------- predicates that no list knows
+
+IN_ITS_PLACE = [
+    ("favours for sketches", "Noor favours Figma", "Noor switched to Sketch", "Figma", "Sketch"),
+    ("runs builds on", "Builds run on Jenkins", "From now on builds run on Woodpecker", "Jenkins", "Woodpecker"),
+    ("notice period", "Customers wait 14 days", "As of today, tell us 30 days before", "14 days", "30 days"),
+    ("installs with", "We install by npm", "We migrated from npm to pnpm", "npm", "pnpm"),
+    ("resting pulse", "My resting pulse is low", "My resting pulse is high now", "low", "high"),
+    ("phone model", "My phone is a Pixel 6", "I switched to an iPhone 15", "Pixel 6", "iPhone 15"),
+    ("savings goal", "I want to save 10,000", "I raised it to 15,000", "10000", "15000"),
+    ("expense approver", "Finn approves expenses", "Maja approves expenses", "Finn", "Maja"),
+    ("school grade", "Noor is in fourth grade", "Noor is in fifth grade now", "4", "5"),
+    ("sprint length", "Sprints last two weeks", "Sprints are three weeks long from now on", "two weeks", "three weeks"),
+    ("bedtime", "I go to bed at ten", "These days I go to bed late", "ten", "late"),
+    ("cloud provider", "We are on Hetzner", "From 1 June 2024 we are on Exoscale", "Hetzner", "Exoscale"),
+    ("on call engineer", "Ines is on call", "Tobias took over on-call", "Ines", "Tobias"),
+    ("city of residence", "I live in Izmir", "I moved to Hamburg last weekend", "Izmir", "Hamburg"),
+    ("hair colour", "Noor's hair is brown", "Noor dyed her hair red", "brown", "red"),
+    ("residing in", "Noor is in Ghent", "Noor has settled in Bruges", "Ghent", "Bruges"),
+    ("marathon best", "Noor ran it in 3:58", "Noor ran it in 3:51 now", "3:58", "3:51"),
+    ("newsletter wanted", "Noor wants it", "Noor does not want it", "yes", "no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("predicate", "first", "second", "old", "new"), IN_ITS_PLACE)
+def test_what_says_that_it_takes_a_place_takes_it(
+    memory: Memory, predicate: str, first: str, second: str, old: str, new: str
+) -> None:
+    """In any order of telling."""
+    one = (first, predicate, {"value": old, "said_at": "2024-01-01"})
+    two = (second, predicate, {"value": new, "said_at": "2024-06-01"})
+    for order in ((one, two), (two, one)):
+        for content, named, fields in order:
+            told(memory, content, named, **fields)
+        assert held(memory) == [second] and held(memory, as_of="2024-03-01") == [first]
+        memory.forget(JANE)
+
+
+NO_PLACE = [
+    ("uses", "I use Figma for design", "I switched to Neovim for coding", "Figma", "Neovim"),
+    ("worked with", "I worked with Ana", "I worked with Ben, who took over the tests", "Ana", "Ben"),
+    ("has in the hall", "A Hue lamp is in the hall", "A Nest doorbell is in the hall now", "Hue lamp", "Nest"),
+    ("branch city", "There is a branch in Rome", "There is a branch in Oslo", "Rome", "Oslo"),
+    ("exam date", "The maths exam is on 3 May", "The physics exam is on 9 May", "3 May", "9 May"),
+    ("hiking goal", "I want to climb Mont Blanc", "I want to hike the GR20", "Mont Blanc", "GR20"),
+    ("streaming provider", "We have Netflix", "We have MUBI", "Netflix", "MUBI"),
+    ("swim trainer", "Kim trains me", "Lou trains my swim start", "Kim", "Lou"),
+    ("supported browser", "We support Firefox", "Safari is supported now", "Firefox", "Safari"),
+    ("client city", "We serve a client in Rome", "Now we serve a client in Oslo", "Rome", "Oslo"),
+    ("previous employer", "Noor left Bosch", "Noor left Zeiss", "Bosch", "Zeiss"),
+    ("project's name", "I run project Atlas", "Now I run project Orion", "Atlas", "Orion"),
+    ("favourite band", "Radiohead is one of my favourite bands", "I adore The National", "Radiohead", "National"),
+    ("games won", "Noor won 3 at chess", "Noor now won 5 at go", "3", "5"),
+    ("pastime", "I knit", "I row instead of running", "knitting", "rowing"),
+    ("pastime", "I also knit", "I switched to rowing", "knitting", "rowing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("predicate", "first", "second", "old", "new"), NO_PLACE)
+def test_what_only_adds_takes_no_place(
+    memory: Memory, predicate: str, first: str, second: str, old: str, new: str
+) -> None:
+    told(memory, first, predicate, value=old, said_at="2024-01-01")
+    told(memory, second, predicate, value=new, said_at="2024-06-01")
+    assert held(memory) == sorted([first, second])
+
+
+def test_of_several_values_a_change_ends_what_it_names_or_none(memory: Memory) -> None:
+    for day, tool in enumerate(("Figma", "Slack"), 1):
+        told(memory, f"Noor uses {tool}", "uses", value=tool, said_at=f"2024-01-0{day}")
+    told(memory, "Noor switched to Penpot", "uses", value="Penpot", said_at="2024-02-01")
+    assert len(held(memory)) == 3, "it names none of both"
+    outcome = told(memory, "Noor replaced Slack with Matrix", "uses", value="Matrix", said_at="2024-03-01")
+    assert outcome.status == "superseded"
+    assert held(memory) == ["Noor replaced Slack with Matrix", "Noor switched to Penpot", "Noor uses Figma"]
+
+
+def test_several_is_said_by_candidate_and_caller_before_the_words(memory: Memory) -> None:
+    told(memory, "Noor favours Figma", "favours", value="Figma")
+    told(memory, "Noor switched to Sketch", "favours", value="Sketch", single=False)
+    assert len(held(memory)) == 2
+    assert not is_single("favours", "Noor switched to Sketch", several=["favours"])
+    assert is_single("favours", "Noor switched to Sketch") is None and is_single("favours") is False
+
+
+def test_a_name_that_begins_like_a_month_is_a_name() -> None:
+    names = ("Maja", "Marco", "Jana", "Octavia", "Nova 5", "Mark 2", "Decker", "Setubal", "iPhone")
+    assert {kind_of(name) for name in names} == {"name"}
+    assert {kind_of(date) for date in ("May", "3 sept.", "4 mars 2024", "maart", "2 mei", "1 Okt")} == {
+        "date"
+    }
+
+
 def test_what_lasts_only_for_a_time_ends_nothing_of_its_kind() -> None:
     usual = Statement("a", "The flight leaves at 9:10", value="9:10", single=None, said_at=1, recorded_at=1)
     other = usual._replace(id="b", text="The flight leaves at 9:40", value="9:40", said_at=2, recorded_at=2)

@@ -224,6 +224,27 @@ MUTANTS = [
         "test_session.py::test_a_retracted_turn",
     ),
     Mutant(
+        "as many turns are in a prompt after a retraction as before",
+        "runs.session",
+        'if any(event.kind == "retraction" for event in found):',
+        "if False:",
+        "test_session.py::test_recent_turns_are",
+    ),
+    Mutant(
+        "a deletion since a prompt was made is seen",
+        "ledger.deletions",
+        "if is_file(connection) and not rows_of(connection, _LATER, (number,)):",
+        "if is_file(connection):",
+        "test_session.py::test_a_prompt_does_not_bring_back",
+    ),
+    Mutant(
+        "what is no event in the clear is opened cell by cell",
+        "ledger.trace",
+        "if sealed[2] is None and self._sealer.opens_plain():",
+        "if True:",
+        "test_session.py::test_recent_turns_are",
+    ),
+    Mutant(
         "what was retracted is not distilled",
         "intake.stabilise",
         "or event.seq in gone:",

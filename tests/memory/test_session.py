@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.read.pieces import Turn
-from scrubjay.memory.runs.session import Session
+from scrubjay.memory.runs.session import CONVERSATION, Session
 from tests.memory.setting import address_of, is_gone
 
 JANE = Scope("acme", user="jane")
@@ -125,6 +126,24 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
     for wrong in (0, -3, 99, 5, 2**62, 2**63, -(2**70)):
         with pytest.raises(ValueError, match="seq: expected the number of an event"):
             session.retract(wrong)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_recent_turns_are_the_last_ones_of_all_events(memory: Memory, seed: int) -> None:
+    """Whatever was retracted, and of events in the clear as of those whose cells are opened one by one."""
+    session, draw = memory.session(JANE, "r1"), random.Random(seed)
+    said = []
+    for number in range(30):
+        said.append(
+            session.append(
+                draw.choice(("user", "model", "tool")), f"said {number}", data=draw.choice((None, {"n": 1}))
+            )
+        )
+        if number in (11, 20, 26):
+            gone = draw.choice(said[-4:])
+            said = [event for event in said if event is not gone]
+            session.retract(gone.seq)
+        assert session.recent(8) == [event for event in said if event.kind in CONVERSATION][-8:]
 
 
 def test_a_replay_gives_the_same_prompts_whatever_happened_since(memory: Memory, tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def last_deletion(connection: sqlite3.Connection, tenant: str) -> int:
 def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str, str, str]) -> bool:
     """Whether something was deleted after an event that a scope of these names may have seen."""
     tenant, user, agent = names
+    if is_file(connection) and not rows_of(connection, _LATER, (number,)):
+        return False  # nearly always; SQLite compiles a GLOB with a parameter anew each time
     if not is_file(connection):
         erased = f"{ERASED}%"  # whose name was erased may be anyone
         of_scope = "(user IN ('', ?) OR user LIKE ?) AND (agent IN ('', ?) OR agent LIKE ?)"
@@ -77,6 +79,9 @@ def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str,
         (number, tenant, erased, user, erased, agent, erased),
     )
     return bool(found)
+
+
+_LATER = "SELECT 1 FROM memory_deletion WHERE number > ? LIMIT 1"
 
 
 def _deletion(tenant: str, row: Any) -> Deletion:

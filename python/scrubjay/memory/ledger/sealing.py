@@ -272,6 +272,10 @@ class Sealer:
         """Whether the key of the tenant, and of the user, was not destroyed: otherwise they are as if erased."""
         return self._cipher is None or self._cipher.readable(tenant, user)
 
+    def opens_plain(self) -> bool:
+        """Whether what is kept as text is what was given, of every tenant: there are no keys."""
+        return self._cipher is None or self._cipher.ring is None
+
     def require(self, tenant: str) -> None:
         """Ask for the tenant's key before a transaction, so that no other writer waits for the provider."""
         if self._cipher is not None:
@@ -294,7 +298,7 @@ class Sealer:
         Raises:
             CorruptIndexError, EncryptionError: as :meth:`open`.
         """
-        if kept.__class__ is str and (self._cipher is None or self._cipher.ring is None):
+        if kept.__class__ is str and self.opens_plain():
             return kept
         opened = self.open(tenant, place_of_event(column, run, seq), kept)
         return None if opened is None else opened.decode()

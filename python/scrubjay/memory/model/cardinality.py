@@ -8,8 +8,11 @@ things:
 - One value of a kind (:data:`OF_A_KIND`, :data:`ON_CHANGE`): the words only resemble such a predicate. "Born in 1990"
   does not contradict "born in Aleppo", nor one appointment another one. Each two of its statements are compared
   (:mod:`scrubjay.memory.model.kinds`).
-- All else: several values at once. A statement whose words say that it adds to what is known ("also", "at weekends",
-  "has a second"), or that it speaks of the past ("as a child"), contradicts nothing whatever its predicate.
+- All else: several values at once; but a statement that says that it takes the place of another one ("switched to",
+  "from now on", "took over", "the dentist is now") may end what it names, or what is alone in its slot.
+
+A statement whose words say that it adds to what is known ("also", "at weekends", "has a second", "one of my"), or that
+it speaks of the past ("as a child"), contradicts nothing whatever its predicate.
 """
 
 from __future__ import annotations
@@ -19,7 +22,16 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.predicates import OF_A_KIND, ON_CHANGE, SEVERAL, SINGLE, SYNONYMS
+from scrubjay.memory.model.predicates import (
+    ENDS_OF_A_KIND,
+    ENDS_ON_CHANGE,
+    OF_A_KIND,
+    ON_CHANGE,
+    SEVERAL,
+    SINGLE,
+    SYNONYMS,
+)
+from scrubjay.memory.model.replacing import is_now, is_number_now, says_in_place
 
 __all__ = [
     "OF_A_KIND",
@@ -28,6 +40,7 @@ __all__ = [
     "SINGLE",
     "SYNONYMS",
     "canonical",
+    "is_listed",
     "is_single",
     "says_besides",
     "synonyms_of",
@@ -39,7 +52,8 @@ _ONE_OF = frozenset(
     """
     limit hours mail email number status title manager dentist age price version region owner size quota timezone
     birthday password temperature salary rent capacity window dose dosage weight height host hostname port url
-    endpoint laptop workstation time code pin fee balance speed rate threshold shift phone address desk seat room
+    endpoint laptop workstation color colour tier farbe couleur kleur
+    time code pin fee balance speed rate threshold shift phone address desk seat room
     floor dosis gewicht uhrzeit poids horaire hora ora
     """.split()
 )
@@ -66,6 +80,24 @@ _BESIDES = frozenset(
     """.split()
 )
 """Words with which a statement says that it adds to what is known."""
+_ONE_OF_SEVERAL = re.compile(
+    r"\b(?:one of|among|amongst|eine[rs]? (?:der|von|meiner)|un[e']? d[e']?(?:s|\b)|un[oa] (?:de|dei|delle|dos|das)|"
+    r"um[a]? d[oa]s|een van)\b|\ba favou?rite\b"
+)
+"""How a statement says that its value is one of several: "one of my favourite bands"."""
+_ONE_OF_SEVERAL = re.compile(
+    r"\b(?:one of (?:the|my|our|his|her|their|its|your)|among(?:st)? (?:the|my|our|his|her|their)|a favou?rite|"
+    r"ein\w* (?:meiner|unserer|seiner|ihrer)|une? de (?:mes|ses|nos)|un[oa] de (?:mis|sus)|un[oa] dei (?:miei|suoi)|"
+    r"um[a]? d[oa]s (?:meus|minhas|seus|suas)|een van (?:mijn|zijn|haar|onze))\b"
+)
+"""How a statement says that its value is one of several: "one of my favourite bands"."""
+_MANY = frozenset(
+    """
+    any all other another second side former previous past ex old free spare possible potential dream business client
+    customer portfolio sister partner has have had knows wants likes loves
+    """.split()
+)
+"""Words before a last word that say that there may be several: "former employer", "side project"."""
 _DAYS = frozenset(
     """
     mondays tuesdays wednesdays thursdays fridays saturdays sundays montags dienstags mittwochs donnerstags freitags
@@ -117,7 +149,8 @@ def is_single(
         is_dated: whether it says by dates when it holds, so that its words need not tell whether that is past.
 
     Returns:
-        None if it holds one value of a kind: it depends on the other statement.
+        None if it depends on the other statement: it holds one value of a kind, or the words of a statement say that it
+        takes the place of another one.
 
     >>> is_single("lives in"), is_single("allergic to"), is_single("private phone"), is_single("current project")
     (True, False, True, True)
@@ -138,7 +171,12 @@ def is_single(
     words = _spoken(text)
     if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and said.split()[-1] not in _ONE_OF):
         return False
-    return False if not is_dated and _PAST.search(text) else ruled
+    if _ONE_OF_SEVERAL.search(text) or (not is_dated and _PAST.search(text)):
+        return False
+    if isinstance(ruled, str):  # unlisted
+        takes_place = says_in_place(text) or is_now(text, said.split()[-1]) or is_number_now(text)
+        return None if takes_place else False
+    return ruled
 
 
 def says_besides(content: str) -> bool:
@@ -151,25 +189,101 @@ def says_besides(content: str) -> bool:
 
 
 def _spoken(text: str) -> list[str]:
+    text = re.sub(r"\b(?:last|this|next|past) weekend\b", " ", text) if "weekend" in text else text
     return text.replace(",", " ").replace(".", " ").replace(";", " ").split()
 
 
+def is_listed(predicate: str) -> bool:
+    """Whether the words of a predicate alone tell how many values it has.
+
+    >>> is_listed("lives in"), is_listed("speaks"), is_listed("volunteers at")
+    (True, True, False)
+    """
+    return _ruled(words_of(predicate)) != _UNLISTED
+
+
 @lru_cache(maxsize=4096)
-def _ruled(said: str) -> bool | None:
-    """What the words of a predicate say by themselves."""
-    for name in dict.fromkeys((said, _bare(said))):
+def is_compound(predicate: str) -> bool:
+    """Whether only the last word of a predicate tells how many values it has.
+
+    >>> is_compound("savings goal"), is_compound("doctor")
+    (True, False)
+    """
+    said = words_of(predicate)
+    return not any(name in _MAYBE for name in (said, _bare(said), _head(said)))
+
+
+@lru_cache(maxsize=4096)
+def holds_names(predicate: str) -> bool:
+    """Whether a predicate holds one name at a time, without that words say a change: "born in", "expense approver".
+
+    >>> holds_names("doctor"), holds_names("expense approver"), holds_names("savings goal"), holds_names("joined")
+    (True, True, False, False)
+    """
+    said = words_of(predicate)
+    head = _head(said)
+    return said in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
+
+
+_UNLISTED = "unlisted"
+_COMPOUND = re.compile(
+    r"(?!pastime|lifetime|update)\w{3,}(?:time|date|name|size|rate|limit|number|zeit|datum|name|nummer|grösse|gewicht|preis|farbe|dosis|gehalt)"
+)
+"""Words that are two: "bedtime", "schuhgrösse"."""
+
+
+@lru_cache(maxsize=4096)
+def _ruled(said: str) -> bool | str | None:
+    """What the words of a predicate say by themselves; `_UNLISTED`: nothing."""
+    for name in _forms(said):
         if name in _SEVERAL:
             return False
         if name in _MAYBE:
             return None
         if name in _SINGLE:
             return True
+    head = _head(said)
+    if head != said:
+        return _ruled(head)
     words = said.split()
     last = words[-1]
     if any(word in _SINGLED_OUT or (word.startswith(_SINGLING) and word not in _SINGLING) for word in words):
         is_plural = last.endswith("s") and not last.endswith(("ss", "us", "is", "as", "os"))
         return not is_plural or last in _ONE_OF
-    return len(words) > 1 and last in _ONE_OF and words[0] not in ("free", "spare", "all", "former", "any")
+    if len(words) > 1 and last in _ONE_OF:
+        return words[0] not in ("free", "spare", "all", "former", "any")
+    return None if _ends(said, _ENDS_OF_A_KIND) or _ends(said, _ENDS_ON_CHANGE) else _UNLISTED
+
+
+def _head(said: str) -> str:
+    """What a predicate is about: the "city" of "city of residence"."""
+    head, _, rest = said.partition(" of ")
+    return head if rest else said
+
+
+def _ends(said: str, last_words: frozenset[str]) -> bool:
+    """Whether a predicate ends with one of some words, and those before it do not say that there are several."""
+    *before, last = said.split()
+    if not before:
+        return last_words is _ENDS_ON_CHANGE and _COMPOUND.fullmatch(last) is not None
+    if last not in last_words:
+        return False
+    return not any(
+        word in _MANY or word.endswith("ed") or word.removesuffix("s").removesuffix("'") in _SEVERAL
+        for word in before
+    )
+
+
+def _forms(said: str) -> dict[str, None]:
+    """A predicate as the lists may have it: as it is, without the verb that carries it, with its verb in the present
+    ("residing in", "reside in": "resides in")."""
+    bare = _bare(said)
+    forms = dict.fromkeys((said, bare))
+    first, _, rest = bare.partition(" ")
+    if rest and first.isascii():
+        stem = first.removesuffix("ing")
+        forms.update(dict.fromkeys(f"{verb} {rest}" for verb in (f"{stem}s", f"{stem}es")))
+    return forms
 
 
 def _bare(said: str) -> str:
@@ -185,7 +299,7 @@ def canonical(predicate: str) -> str:
     ('lives in', 'works at', 'lives in', 'favourite bird')
     """
     said = words_of(predicate)
-    return _USUAL.get(said) or _USUAL.get(_bare(said), said)
+    return next((_USUAL[form] for form in _forms(said) if form in _USUAL), said)
 
 
 def synonyms_of(predicate: str) -> str:
@@ -206,4 +320,7 @@ for _group in SYNONYMS:
     _ALIKE[_names[0]] = " ".join(_names)
 _SINGLE = frozenset(words_of(one) for one in SINGLE)
 _SEVERAL = frozenset(words_of(one) for one in SEVERAL)
-_MAYBE = frozenset(words_of(one) for one in OF_A_KIND | ON_CHANGE)
+_KINDS = frozenset(words_of(one) for one in OF_A_KIND)
+_MAYBE = _KINDS | {words_of(one) for one in ON_CHANGE}
+_ENDS_OF_A_KIND = frozenset(words_of(one) for one in ENDS_OF_A_KIND)
+_ENDS_ON_CHANGE = frozenset(words_of(one) for one in ENDS_ON_CHANGE)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from scrubjay import payload
 from scrubjay.memory.model.candidates import FactCandidate
-from scrubjay.memory.model.cardinality import is_single, words_of
+from scrubjay.memory.model.cardinality import is_listed, is_single, words_of
 from scrubjay.memory.model.content import checked_str, normalised, value_words
 from scrubjay.memory.model.kinds import contradicts
 from scrubjay.memory.model.records import Fact
@@ -64,7 +64,7 @@ class DefaultJudge:
         """Whether the candidate's predicate has one value at a time; None: one of a kind."""
         if candidate.single is not None:
             return candidate.single
-        return is_single(
+        single = is_single(
             candidate.predicate,
             candidate.content,
             single=self.single,
@@ -73,6 +73,9 @@ class DefaultJudge:
             or candidate.valid_until is not None
             or (candidate.said_at is not None and _names_year(candidate)),
         )
+        if single is False and _is_switch(candidate.value) and not is_listed(candidate.predicate):
+            return True
+        return single
 
     def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
         """Whether `known` and `candidate` differ in more than spelling, and cannot both hold."""
@@ -95,6 +98,16 @@ def _names_year(candidate: FactCandidate) -> bool:
     """Whether a statement names the year in which it was said, which is no past then."""
     said_at = payload.to_utc(candidate.said_at, "said_at")
     return said_at is not None and str(said_at.year) in candidate.content
+
+
+_SWITCHES = frozenset(
+    "yes no on off true false enabled disabled active inactive ja nein an aus oui non sí si no sì sim não nee".split()
+)
+
+
+def _is_switch(value: Any) -> bool:
+    """Whether a value is one of two that exclude each other."""
+    return isinstance(value, bool) or (isinstance(value, str) and normalised(value) in _SWITCHES)
 
 
 def _as_text(value: Any) -> str:

@@ -11,23 +11,41 @@ predicates only resemble those that hold one value at a time. Two of their state
 
 Of two statements that say a kind none, because their values are plain words, only one that says that something changed
 contradicts the other.
+
+Of a predicate that no list knows, a statement contradicts another one only if it says that it takes its place
+(:mod:`scrubjay.memory.model.replacing`): the value that it names, or, if it names none, what is alone in its slot
+(:func:`replaced`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
-from scrubjay.memory.model.cardinality import OF_A_KIND, synonyms_of, words_of
+from scrubjay.memory.model.cardinality import (
+    holds_names,
+    is_compound,
+    is_listed,
+    says_besides,
+    synonyms_of,
+    words_of,
+)
 from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.replacing import in_place_of, is_now, is_number_now, says_in_place
 from scrubjay.memory.model.wording import stems
 
-__all__ = ["contradicts", "kind_of", "says_change"]
+__all__ = ["contradicts", "kind_of", "replaced", "says_change"]
 
 _MONTH = (
-    r"(?:jan|feb|m[aä]r|mars|apr|avr|ma[iyj]|ju[nl]|juin|juil|aug|ao[uû]t|ago|sep|oc?kt|oct|out|nov|de[czs]|d[eé]c|gen|"
-    r"ene|fev|f[eé]v|mag|giu|lug|set|ott|dic|abr)\w*\.?"
+    r"(?:jan(?:uar[iy]?|uary|vier|eiro)?|jänner|ene(?:ro)?|gen(?:naio)?|feb(?:ruar[iy]?|rero|braio)?|f[ée]v(?:rier|ereiro)?|"
+    r"mar(?:ch|s|zo)?|märz|março|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|may|mai|mayo|maio|mei|mag(?:gio)?|"
+    r"jun[ei]?|juin|junio|junho|giu(?:gno)?|jul[yi]?|juil(?:let)?|julio|julho|lug(?:lio)?|aug(?:ust|ustus)?|ao[uû]t|"
+    r"ago(?:sto)?|sept?(?:ember|embre|iembre)?|set(?:tembre|embro)?|o[ck]t(?:ober|obre|ubre)?|ott(?:obre)?|"
+    r"out(?:ubro)?|nov(?:ember|embre|iembre|embro)?|de[cz](?:ember|embro)?|d[ée]c(?:embre)?|dic(?:iembre|embre)?)\.?"
 )
+"""Names of months in whole or as they are shortened; "Maja" and "Marco" are none."""
 _BARE = (
     (
         "time",
@@ -60,7 +78,8 @@ _CHANGE = re.compile(
     r"adesso|ora|ormai|non \w+ più|invece|trasferit\w+|sostituit\w+|spostat\w+|d'ora in poi|"
     r"agora|já não|em vez|troc\w+|substitu\w+|a partir de|adiad\w+|"
     r"nu|tegenwoordig|niet meer|voortaan|overgestapt|verhuisd|veranderd|gewijzigd|verplaatst|vervangen|in plaats van|"
-    r"sorry|correction|actually)\b"
+    r"took over|takes over|taken over|übernommen|übernimmt|overgenomen|sorry|correction|actually)\b"
+    rf"|\b(?:from|as of|starting|ab|desde|vanaf) (?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:de )?{_MONTH}|{_MONTH} \d)"
     r"|\bfrom \S+(?: \S+){0,3} to \S|\bvon \S+(?: \S+){0,3} (?:zu|nach|auf) \S|\bde \S+(?: \S+){0,3} [àa] \S"
     r"|\b(?:my|his|her|our|their|the|'s|s) new (?:\w+ ){1,3}(?:is|was|are)\b"
     r"|\b(?:neue[rs]? \w+ (?:ist|heißt)|(?:nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]) \w+|nieuwe \w+ (?:is|heet))\b"
@@ -78,7 +97,7 @@ def says_change(text: str) -> bool:
     >>> says_change("The dentist is now Dr Abel"), says_change("She switched from Vim to Helix"), says_change("Dr Abel")
     (True, True, False)
     """
-    return _CHANGE.search(normalised(text)) is not None
+    return _CHANGE.search(normalised(text)) is not None or says_in_place(text)
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +112,7 @@ def kind_of(value: str) -> str:
         if pattern.fullmatch(bare):
             return kind
     words = [word for word in re.findall(r"[^\W_]+", value) if word.lower() not in _SMALL]
-    return "name" if words and all(word[0].isupper() or word[0].isdigit() for word in words) else ""
+    return "name" if words and all(word != word.lower() or word[0].isdigit() for word in words) else ""
 
 
 _SMALL = frozenset(
@@ -117,20 +136,75 @@ def contradicts(
     True
     """
     before, after = known_value or _tail(known, predicate), said_value or _tail(said, predicate)
-    changed = says_change(said)
     kinds = kind_of(before), kind_of(after)
-    if kinds[0] != kinds[1]:
-        return False
-    if not changed and re.search(_INDEFINITE % re.escape(_noun(predicate)), normalised(said)):
-        return False  # "has a dentist appointment": one of several
-    if not changed and not (kinds[0] in _EXACT or (kinds[0] and words_of(predicate) in _OF_A_KIND)):
-        return False
     named = stems(before)
-    if changed and named and named <= stems(said):
+    if not is_listed(predicate):
+        is_frame = not _takes_place(said, predicate)
+        if says_besides(known) or (is_frame and not (kinds[1] in _EXACT and is_number_now(said))):
+            return False
+        if kinds[0] != kinds[1] and not _EXACT.isdisjoint(kinds):
+            return False
+        if not is_frame and kinds == ("number", "number") and _unit(before) == _unit(after):
+            return True
+    else:
+        changed = says_change(said)
+        is_frame = not changed and is_compound(predicate)
+        if kinds[0] != kinds[1]:
+            return False
+        if not changed and re.search(_INDEFINITE % re.escape(_noun(predicate)), normalised(said)):
+            return False  # "has a dentist appointment": one of several
+        if not changed and not (kinds[0] in _EXACT or (kinds[0] and holds_names(predicate))):
+            return False
+        if not changed:
+            named = frozenset()
+    if named and named <= stems(said):
         return True
+    named = stems(before)
     beside = stems(synonyms_of(predicate), predicate, subject) | _CHANGING
     old, new = stems(known) - named - beside, stems(said) - stems(after) - beside
-    return not (old and new) or bool(old & new)
+    return old == new if is_frame else not (old and new) or bool(old & new)
+
+
+def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
+    """Return those statements of a slot in force that a later one of it ends.
+
+    Of a predicate that no list knows these are the ones that its words name; if they name none, the one value that
+    there is. Of several that it names none of it ends none.
+
+    Args:
+        said, known: with `text`, `value`, `given`, `subject`, `predicate` and `single`
+            (:class:`scrubjay.memory.model.projection.Statement`).
+    """
+    is_known = is_listed(said.predicate)
+    found = [
+        one
+        for one in known
+        if not (is_known and one.single is False)
+        and contradicts(
+            one.text,
+            said.text,
+            said.predicate,
+            subject=said.subject,
+            known_value=one.given,
+            said_value=said.given,
+        )
+    ]
+    if is_known or said.single:
+        return found
+    words = stems(said.text)
+    values = [stems(one.given or _tail(one.text, one.predicate)) for one in found]
+    named = [one for one, value in zip(found, values, strict=True) if value and value <= words]
+    if named or in_place_of(said.text):
+        return named
+    return found if len({one.value for one in found}) == 1 else []
+
+
+def _takes_place(said: str, predicate: str) -> bool:
+    return says_in_place(said) or is_now(said, _noun(predicate))
+
+
+def _unit(value: str) -> str:
+    return "".join(re.findall(r"[^\W\d_]+|[%$€£°]", normalised(value)))
 
 
 def _noun(predicate: str) -> str:
@@ -147,6 +221,12 @@ def _tail(text: str, predicate: str) -> str:
 
 
 _CHANGING = stems(
-    "switched changed moved replaced became turned sorry correction actually instead nowadays days new"
+    "switched changed moved replaced became turned sorry correction actually instead nowadays days new upgraded "
+    "renamed raised lowered increased reduced slipped rescheduled postponed migrated swapped traded took over went "
+    "up down"
+) | stems(
+    "last lasts long planned set scheduled due takes needs total today per week month year hour minute "
+    "first second third fourth fifth sixth seventh eighth ninth tenth "
+    "one two three four five six seven eight nine ten eleven twelve"
 )
-_OF_A_KIND = frozenset(words_of(one) for one in OF_A_KIND)
+"""Words that say how something changed, or how much it is; they do not tell what a statement is about."""

@@ -5,7 +5,7 @@ They are matched in whole, as :func:`scrubjay.memory.model.cardinality.words_of`
 
 from __future__ import annotations
 
-__all__ = ["OF_A_KIND", "ON_CHANGE", "SEVERAL", "SINGLE", "SYNONYMS"]
+__all__ = ["ENDS_OF_A_KIND", "ENDS_ON_CHANGE", "OF_A_KIND", "ON_CHANGE", "SEVERAL", "SINGLE", "SYNONYMS"]
 
 
 def _listed(text: str) -> frozenset[str]:
@@ -29,7 +29,8 @@ SINGLE = _listed(
     school; university; major; pricing plan; tier; subscription plan; subscription tier; status; state; mood; shift;
     reply language; interface language; native language; mother tongue; locale; currency; theme; editor;
     operating system; browser; shell; office hours; opening hours; hours; refund limit; refund rule; limit; budget;
-    price; support mail; support address; support email; version; database region; region; owner; ceo; head office;
+    price; support mail; support address; support email; version; database region; region; owner; ceo; cto; cfo; coo;
+    works in; head office;
     headquarters; alcohol; smokes; smoking; drinking; religion; nationality; citizenship; provider; password policy;
     rate limit; quota; wifi password; pin; travel class; train class; alter; wohnt in; wohnhaft in; lebt in; wohnort;
     arbeitet bei; arbeitet für; arbeitgeber; arbeitet als; beruf; chef; chefin; vorgesetzter; verheiratet mit;
@@ -62,7 +63,8 @@ OF_A_KIND = _listed(
 ON_CHANGE = _listed(
     """
     is a; is an; is; was; are; joined; eats; eat; drinks; drink; plan; plans; flight; departure; departs at; arrival;
-    arrives at; appointment; deadline; due date; due; meeting time; meeting; contact; party; lead; ist; ist ein;
+    arrives at; appointment; deadline; due date; due; meeting time; meeting; contact; party; lead; relationship; ist;
+    ist ein;
     ist eine; isst; trinkt; termin; frist; flug; est; est un; est une; mange; boit; rendez-vous; échéance; vol; es;
     es un; es una; come; bebe; cita; plazo; vuelo; è; è un; è una; mangia; beve; appuntamento; scadenza; volo; é;
     é um; é uma; consulta; prazo; voo; is een; eet; drinkt; afspraak; vlucht
@@ -71,13 +73,39 @@ ON_CHANGE = _listed(
 """Predicates of which a statement ends another one only where its words say that something changed, or where both say
 no more than a number, a time or a date of the same thing ("the flight leaves at 9:40")."""
 
+ENDS_OF_A_KIND = _listed(
+    """
+    employer; boss; supervisor; landlord; doctor; dentist; therapist; teacher; tutor; coach; trainer; advisor; adviser;
+    deputy; substitute; approver; assignee; chair; president; director; captain; engineer; residence;
+    workplace; lehrer; lehrerin; arzt; médecin; médico; medico
+    """
+)
+"""Last words of predicates that hold one name at a time if two statements differ in nothing but the name: "expense
+approver"."""
+
+ENDS_ON_CHANGE = _listed(
+    """
+    goal; target; date; deadline; length; duration; frequency; cadence; interval; schedule; count; total; cost;
+    coverage; level; score; grade; budget; policy; rule; minimum; maximum; days; weeks; minutes; distance;
+    streak; location; company; bank; school; university; car; bike; team; title; role; position; job; insurance;
+    account; plan; subject; topic; state; setting; mode; theme; currency; name; city; town; country; provider;
+    carrier; operator; insurer; model; brand; branch; editor; browser; shell; assistant; mentor; maintainer;
+    registrar; ziel; datum; kosten; stadt; anbieter; objectif; coût; fournisseur; meta; objetivo; proveedor;
+    obiettivo; fornitore; fornecedor; doel; leverancier; preference; situation; arrangement
+    """
+)
+"""Last words of predicates whose statements accumulate unless the words say a change, or two differ in nothing but a
+number, a time or a date: "savings goal", "phone model"."""
+
 SEVERAL = _listed(
     """
     likes; dislikes; loves; hates; enjoys; wants; owns; has; has a; knows; speaks; language; languages; visited; met;
     allergy; allergic to; is allergic to; hobby; hobbies; pet; pets; child; children; sibling; brother; sister;
     friend; colleague; instrument; plays; subscription; subscribes to; subscribed to; skill; skills; trip;
     travelled to; goal; read; watched; bought; condition; medication; takes; food no; does not eat; avoids;
-    cannot eat; interest; interests
+    cannot eat; interest; interests; daughter; son; kid; grandchild; grandson; granddaughter; cousin; nephew; niece;
+    aunt; uncle; neighbour; neighbor; roommate; flatmate; teammate; client; customer; supplier; student; project;
+    device; tool; plant; dog; cat
     """
 )
 """Predicates with several values at once, though a word in them is listed as single."""

@@ -26,7 +26,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from scrubjay.memory.model.kinds import contradicts
+from scrubjay.memory.model.kinds import replaced
 from scrubjay.memory.model.named import Named, corrected, ended
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
@@ -304,33 +304,29 @@ def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: 
     told = [one for one in alive if one.id in spans and one.relation != "ends"]
     if all(one.single is not None for one in told):
         return
-    for one in told:
+    told.sort(key=lambda one: _order(one, spans))
+    for place, one in enumerate(told):
         begin, end = spans[one.id]
         if one.single is False or end is not None:
             continue
-        for other in told:
-            if other.single is False or (one.single and other.single) or other.value == one.value:
-                continue
-            since, until = spans[other.id]
-            earlier = (since, other.said_at, other.recorded_at, other.id)
-            if (
-                earlier < (begin, one.said_at, one.recorded_at, one.id)
-                and (until is None or begin < until)
-                and _contradicts(other, one)
-            ):
-                spans[other.id] = (since, begin)
-                closed[other.id] = one.id
+        rivals = [
+            other
+            for other in told[:place]
+            if _lasts_to(spans[other.id], begin)
+            and other.value != one.value
+            and not (one.single and other.single)
+        ]
+        for other in replaced(one, rivals) if rivals else ():
+            spans[other.id] = (spans[other.id][0], begin)
+            closed[other.id] = one.id
 
 
-def _contradicts(known: Statement, said: Statement) -> bool:
-    return contradicts(
-        known.text,
-        said.text,
-        said.predicate,
-        subject=said.subject,
-        known_value=known.given,
-        said_value=said.given,
-    )
+def _order(one: Statement, spans: Mapping[str, Interval]) -> tuple[int, int, int, str]:
+    return spans[one.id][0], one.said_at, one.recorded_at, one.id
+
+
+def _lasts_to(span: Interval, moment: int) -> bool:
+    return span[1] is None or moment < span[1]
 
 
 def _close(

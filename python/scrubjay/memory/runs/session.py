@@ -7,7 +7,7 @@ answer is pending. So any process may continue a run by its id.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -256,7 +256,10 @@ class Session:
     def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
         """Return the last n turns of the conversation, oldest first, without those that were retracted."""
         checked_count(n, "n")
-        found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, (*CONVERSATION, "retraction"))
+        kinds = (*CONVERSATION, "retraction")
+        found = self._memory.traces.tail(self.scope, self.run_id, n, kinds)
+        if any(event.kind == "retraction" for event in found):  # it comes after what it takes back
+            found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, kinds)
         # A list, since a damaged file may give what has no hash.
         gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
         return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:]
@@ -311,7 +314,7 @@ def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) 
         for name, said in made.reserved.encoded.items()
         if made.pieces.get(name) is getattr(made.reserved, name)
     }
-    return Draft.of_prompt(prompt_data(made, seqs), at, deletion, known)
+    return Draft.of_prompt(prompt_data(made, seqs, known), at, deletion, known)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:
@@ -328,10 +331,14 @@ def _draft(event: Mapping[str, Any]) -> Draft:
     return Draft.of(**event)
 
 
-def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:
-    """Return what a trace keeps of a prompt: every record that is in it, as it was, so that it can be made again."""
+def prompt_data(made: Assembled, seqs: Sequence[int], known: Collection[str] = ()) -> dict[str, Any]:
+    """Return what a trace keeps of a prompt: every record that is in it, as it was, so that it can be made again.
+    Pieces that are `known` as JSON stay as they are."""
     return {
-        "pieces": {name: [list(piece) for piece in pieces] for name, pieces in made.pieces.items()},
+        "pieces": {
+            name: pieces if name in known else [list(piece) for piece in pieces]
+            for name, pieces in made.pieces.items()
+        },
         "turns": list(seqs),
         "limits": {
             name: getattr(made.limits, name)
