@@ -131,6 +131,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--kinds", type=kinds, help=f"of {','.join(QUERY_KINDS)} (default nat,kw; --full: all)"
     )
+    which = "`changelogs` of this machine, or the texts of a judged set of $SCRUBJAY_DATA (default: package descriptions)"
+    parser.add_argument("--texts", metavar="NAME", help=which)
     engines = names_of(tuple(ENGINES))
     parser.add_argument(
         "--engines", type=engines, default=tuple(ENGINES), help=f"of {','.join(ENGINES)} (default: all)"
@@ -173,11 +175,17 @@ def prepare(source: texts.Source, options: argparse.Namespace) -> tuple[list[str
     return documents, terms
 
 
+def source_of(options: argparse.Namespace) -> texts.Source:
+    if options.texts == "changelogs":
+        return texts.changelogs()
+    return texts.judged(options.texts) if options.texts else texts.source(use_system=not options.quick)
+
+
 def run(options: argparse.Namespace) -> dict[str, Any]:
     core = machine.pin(options.core)
     if options.fetch_descriptions:
         texts.fetch_descriptions()
-    source = texts.source(use_system=not options.quick)
+    source = source_of(options)
     names, missing = installed(options.engines)
     documents, terms = prepare(source, options)
     report: dict[str, Any] = {
