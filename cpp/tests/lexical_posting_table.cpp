@@ -517,7 +517,8 @@ std::string term_of_few_letters(uint32_t i, std::mt19937& random) {
 std::vector<std::string> terms_holding(const std::string& letters, const std::vector<std::string>& terms) {
   std::vector<std::string> found;
   for (const std::string& term : terms) {
-    const bool all_letters = std::all_of(term.begin(), term.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    const bool all_letters =
+        std::all_of(term.begin(), term.end(), [](char c) { return c >= 'a' && c <= 'z'; });
     if (term.size() >= 8 && term.size() <= 48 && all_letters && term.find(letters) != std::string::npos)
       found.push_back(term);
   }

@@ -42,7 +42,8 @@ class TermLetters {
 
   size_t n_bytes_;
   unsigned shift_;
-  std::unique_ptr<uint32_t[]> begins_;  // of each group of letters, among the places; and where the last one ends
+  std::unique_ptr<uint32_t[]>
+      begins_;  // of each group of letters, among the places; and where the last one ends
   std::unique_ptr<uint32_t[]> places_;  // of the length bytes of its terms, ascending, some twice
 };
 
