@@ -1,7 +1,9 @@
 """BM25 engines in one run: the same terms, the same k, one pinned core, calls from Python one by one.
 
     python -m benchmarks.compare lexical [--quick | --full] [--sizes N,N] [--k N,N] [--kinds nat,kw]
-                                         [--json FILE] [--markdown FILE]
+                                         [--texts NAME] [--json FILE] [--markdown FILE]
+
+Long questions: --texts changelogs --sizes 30000 --kinds w1,w6,w30,w100,w200 --k 10,100,1000 --no-writes.
 
 Ratios come first: absolute times drift on shared machines. Beside each time stands T_min, the floor that the number of
 postings, documents and terms of the query allows. Exit code 1 if Scrubjay's results differ from the exhaustive formula.
@@ -131,7 +133,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--kinds", type=kinds, help=f"of {','.join(QUERY_KINDS)} (default nat,kw; --full: all)"
     )
-    which = "`changelogs` of this machine, or the texts of a judged set of $SCRUBJAY_DATA (default: package descriptions)"
+    which = "`changelogs` of this machine or a judged set of $SCRUBJAY_DATA (default: package descriptions)"
     parser.add_argument("--texts", metavar="NAME", help=which)
     engines = names_of(tuple(ENGINES))
     parser.add_argument(

@@ -192,7 +192,7 @@ class Query:
 
 
 def queries(kind: str, n: int, held_out: Sequence[str], terms: Terms, seed: int = 0) -> list[Query]:
-    """n queries of a kind (see QUERY_KINDS), each with at least two terms that some document holds, or one of one word."""
+    """n queries of a kind (see QUERY_KINDS), each with two terms that some document holds, of one word one."""
     numbers = random.Random(f"{kind}-{seed}")
     common = frequent_words(held_out)
     least = 1 if kind == "w1" else 2
