@@ -2,6 +2,7 @@
 // would?
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <random>
@@ -242,7 +243,6 @@ TEST(filter_numbers_compare_exactly) {
   compare(-std::numeric_limits<double>::infinity());
 }
 
-// One appends, others evaluate what they can see of it.
 // As a loop over the values: many single ones, some of them the same, empty ranges, and wider ranges that overlap.
 TEST(filter_many_ranges_admit_what_one_of_them_holds) {
   const base::EpochGuard guard;
@@ -251,14 +251,15 @@ TEST(filter_many_ranges_admit_what_one_of_them_holds) {
                     kGreatest = std::numeric_limits<int64_t>::max();
   for (const bool sparse : {false, true}) {
     Columns columns;
+    std::deque<std::string> payloads;  // in which the columns read
     std::vector<std::optional<int64_t>> values;
     for (uint32_t doc = 0; doc < 1000; ++doc) {
       values.emplace_back();
       if (sparse ? doc % 50 == 7 : doc % 9 != 4)
         values.back() = doc % 100 == 7 ? (doc % 200 == 7 ? kLeast : kGreatest)
                                        : static_cast<int64_t>(random() % 400) - 50;
-      append(columns, doc,
-             payload_of(values.back() ? "{\"n\":" + std::to_string(*values.back()) + "}" : "{}"));
+      payloads.push_back(payload_of(values.back() ? "{\"n\":" + std::to_string(*values.back()) + "}" : "{}"));
+      append(columns, doc, payloads.back());
     }
     for (int round = 0; round < 60; ++round) {
       Test test;
@@ -283,6 +284,7 @@ TEST(filter_many_ranges_admit_what_one_of_them_holds) {
   }
 }
 
+// One appends, others evaluate what they can see of it.
 TEST(filter_columns_are_read_while_they_grow) {
   constexpr uint32_t kDocs = 20'000;
   std::vector<std::string> payloads;
