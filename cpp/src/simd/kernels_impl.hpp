@@ -280,9 +280,14 @@ void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size
             contributions(weight, frequencies_of(some + from), load<F32x16>(lengths + from)) * counts);
     };
     for (i = 0; i + 16 <= n_some; i += 16) fill(i);
-    if (n_some < 16) {
+    if (n_some < 8) {
       for (; i < n_some; ++i)
         impacts[i] = contribution(weight, static_cast<float>(some[i] >> 11), lengths[i]) * count;
+    } else if (n_some < 16) {
+      float frequencies[16];
+      for (; i < n_some; ++i) frequencies[i] = static_cast<float>(some[i] >> 11);
+      for (; i < 16; ++i) frequencies[i] = lengths[i] = 1.0f;
+      store(impacts, contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths)) * counts);
     } else if (i < n_some) {
       fill(n_some - 16);  // some again
     }
