@@ -77,8 +77,8 @@ def check(
 
 
 def is_exact(engine: Scrubjay, query: Query, k: int, own: exact.Exhaustive) -> bool:
-    """Same documents, same order, same scores to the last bit."""
-    ids, scores = engine.search(query, k)
+    """Same documents, same order, same scores to the last bit, of the terms as they are typed."""
+    ids, scores = engine.bare(query, k)
     right = own.scores(query)
     best = exact.best(right, k)
     return bool(np.array_equal(np.asarray(ids), best) and np.array_equal(np.asarray(scores), right[best]))

@@ -1,7 +1,9 @@
 """BM25 engines in one run: the same terms, the same k, one pinned core, calls from Python one by one.
 
     python -m benchmarks.compare lexical [--quick | --full] [--sizes N,N] [--k N,N] [--kinds nat,kw]
-                                         [--json FILE] [--markdown FILE]
+                                         [--texts NAME] [--json FILE] [--markdown FILE]
+
+Long questions: --texts changelogs --sizes 30000 --kinds w1,w6,w30,w100,w200 --k 10,100,1000 --no-writes.
 
 Ratios come first: absolute times drift on shared machines. Beside each time stands T_min, the floor that the number of
 postings, documents and terms of the query allows. Exit code 1 if Scrubjay's results differ from the exhaustive formula.
@@ -131,6 +133,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--kinds", type=kinds, help=f"of {','.join(QUERY_KINDS)} (default nat,kw; --full: all)"
     )
+    which = "`changelogs` of this machine or a judged set of $SCRUBJAY_DATA (default: package descriptions)"
+    parser.add_argument("--texts", metavar="NAME", help=which)
     engines = names_of(tuple(ENGINES))
     parser.add_argument(
         "--engines", type=engines, default=tuple(ENGINES), help=f"of {','.join(ENGINES)} (default: all)"
@@ -173,11 +177,17 @@ def prepare(source: texts.Source, options: argparse.Namespace) -> tuple[list[str
     return documents, terms
 
 
+def source_of(options: argparse.Namespace) -> texts.Source:
+    if options.texts == "changelogs":
+        return texts.changelogs()
+    return texts.judged(options.texts) if options.texts else texts.source(use_system=not options.quick)
+
+
 def run(options: argparse.Namespace) -> dict[str, Any]:
     core = machine.pin(options.core)
     if options.fetch_descriptions:
         texts.fetch_descriptions()
-    source = texts.source(use_system=not options.quick)
+    source = source_of(options)
     names, missing = installed(options.engines)
     documents, terms = prepare(source, options)
     report: dict[str, Any] = {

@@ -8,7 +8,9 @@ only between equal kinds. Everything is cached outside the repository and never 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -25,6 +27,8 @@ MIN_PASSAGES = 5_000
 FORMAT = 2
 """Part of every cache name: raise it when the same source gives other passages."""
 
+DOCUMENTATION = Path("/usr/share/doc")
+CHANGELOG_WORDS = (10, 60)
 APT_LISTS = Path("/var/lib/apt/lists")
 APT_READER = Path("/usr/lib/apt/apt-helper")
 
@@ -77,6 +81,39 @@ def source(*, use_system: bool = True) -> Source:
                 return Source(kind, distinct)
     corpus = Corpus(seed=0, use_system=False)
     return Source(corpus.source, tuple(dict.fromkeys(corpus.texts(20_000))))
+
+
+def changelogs() -> Source:
+    """The entries of the changelogs that a Debian machine has: short, with names of files and functions in them."""
+    cached = cache_folder() / f"changelogs-{FORMAT}.txt"
+    if cached.is_file():
+        return Source("changelogs", tuple(cached.read_text(encoding="utf-8").splitlines()))
+    found: dict[str, None] = {}
+    for file in sorted(DOCUMENTATION.glob("*/changelog*.gz")):
+        try:
+            text = gzip.decompress(file.read_bytes()).decode("utf-8", errors="replace")
+        except (OSError, EOFError, gzip.BadGzipFile):
+            continue
+        found.update(dict.fromkeys(entries_of(text)))
+    cached.write_text("".join(entry + "\n" for entry in found), encoding="utf-8")
+    return Source("changelogs", tuple(found))
+
+
+def entries_of(changelog: str) -> Iterator[str]:
+    """The items of its lists, each on one line, of CHANGELOG_WORDS."""
+    for block in re.split(r"\n\s*\n|^(?=\s{0,4}[*+-] )", changelog, flags=re.MULTILINE):
+        if item := re.match(r"\s{0,4}[*+-] (.*)", block, re.DOTALL):
+            words = item[1].split()
+            if CHANGELOG_WORDS[0] <= len(words) <= CHANGELOG_WORDS[1]:
+                yield " ".join(words)
+
+
+def judged(name: str) -> Source:
+    """The texts of a judged set below $SCRUBJAY_DATA."""
+    folder = Path(os.environ["SCRUBJAY_DATA"]) / name
+    with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
+        texts = (" ".join(json.loads(line)["text"].split()) for line in lines)
+        return Source(name, tuple(dict.fromkeys(text for text in texts if text)))
 
 
 def long_descriptions() -> Iterator[str]:

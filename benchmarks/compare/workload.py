@@ -29,11 +29,15 @@ PUNCTUATION = "()[]{}<>.,;:!?*\"'`"
 N_STOP_WORDS = 150
 """As many of the most frequent terms are no keywords."""
 
+NUMBERS_OF_WORDS = (1, 6, 30, 100, 200)
+"""Of the questions whose time is followed by their length: an agent sends paragraphs."""
+
 QUERY_KINDS = {
     "nat": "6 to 12 consecutive words of a held-out passage, stop words and all",
     "kw": "2 to 4 of a held-out passage's words, none among the 150 most frequent",
     "stop": "3 to 6 of the 40 most frequent words",
     "long": "60 consecutive words of held-out passages",
+    **{f"w{n}": f"{n} consecutive words of held-out passages" for n in NUMBERS_OF_WORDS},
 }
 
 
@@ -188,15 +192,16 @@ class Query:
 
 
 def queries(kind: str, n: int, held_out: Sequence[str], terms: Terms, seed: int = 0) -> list[Query]:
-    """n queries of a kind (see QUERY_KINDS), each with at least two terms that some document holds."""
+    """n queries of a kind (see QUERY_KINDS), each with two terms that some document holds, of one word one."""
     numbers = random.Random(f"{kind}-{seed}")
     common = frequent_words(held_out)
+    least = 1 if kind == "w1" else 2
     found: list[Query] = []
     while len(found) < n:
         texts = [
             query_text(kind, numbers, held_out, common) for _ in range(min(BLOCK, 2 * (n - len(found)) + 8))
         ]
-        found += [query for query in as_queries(texts, terms) if len(query.distinct) >= 2]
+        found += [query for query in as_queries(texts, terms) if len(query.distinct) >= least]
     return found[:n]
 
 
@@ -226,10 +231,13 @@ def query_text(kind: str, numbers: random.Random, held_out: Sequence[str], commo
             if re.sub(r"\W", "", word.lower()) not in common and len(word) > 2
         ]
         return " ".join(numbers.sample(rare, min(len(rare), numbers.randint(2, 4))))
-    if kind == "long":
-        while len(passage) < 60:
+    n_words = 60 if kind == "long" else int(kind[1:]) if kind[1:].isdigit() else 0
+    if n_words:
+        start = numbers.randrange(max(1, len(passage) - n_words + 1))
+        passage = passage[start:]
+        while len(passage) < n_words:
             passage += numbers.choice(held_out).split()
-        return " ".join(passage[:60])
+        return " ".join(passage[:n_words])
     length = min(len(passage), numbers.randint(6, 12))
     start = numbers.randrange(len(passage) - length + 1)
     return " ".join(passage[start : start + length])

@@ -27,6 +27,8 @@ FILTERS: dict[str, dict[str, Any] | None] = {
     "number 10%": {"n": {"$gte": 0.4, "$lt": 0.5}},
     "number 50%": {"n": {"$lt": 0.5}},
     "$in of 20, 4%": {"session": {"$in": [f"s{i}" for i in range(0, 40, 2)]}},
+    "$in of 500, 50%": {"session": {"$in": [f"s{i}" for i in range(0, 1000, 2)]}},
+    "$in of 500 numbers, 50%": {"room": {"$in": list(range(0, 1000, 2))}},
     "$contains 40%": {"tags": {"$contains": "a"}},
 }
 
@@ -40,6 +42,7 @@ def attributes(numbers: random.Random) -> dict[str, Any]:
         "n": numbers.random(),
         "session": f"s{numbers.randrange(500)}",
         "tags": numbers.sample("abcde", 2),
+        "room": numbers.randrange(1000),
     }
 
 

@@ -18,7 +18,16 @@ from scrubjay.bench.pytest_plugin import EachCall
 
 KINDS = ("memory", "file")
 SIZES = (1_000, 10_000)
-FILTERED = ("category 1%", "category 50%", "number 10%", "$in of 20, 4%", "$contains 40%")
+FILTERED = (
+    "category 1%",
+    "category 50%",
+    "number 10%",
+    "number 50%",
+    "$in of 20, 4%",
+    "$in of 500, 50%",
+    "$in of 500 numbers, 50%",
+    "$contains 40%",
+)
 AWAITED = 20
 
 
@@ -76,7 +85,7 @@ def test_search_filtered(each_call: EachCall, users: Users, name: str) -> None:
     assert each_call(search, questions("u10000")) == 10
 
 
-@pytest.mark.parametrize("n_words", [30, 100])
+@pytest.mark.parametrize("n_words", [30, 100, 200])
 def test_search_long_question(each_call: EachCall, users: Users, n_words: int) -> None:
     index = users.index("memory", 10_000)
 
@@ -94,6 +103,16 @@ def test_search_hundred_hits(each_call: EachCall, users: Users) -> None:
         return read(index.search(asked.text, vector=asked.vector, scope=asked.scope, k=100))
 
     assert each_call(search, questions("u10000")) == 100
+
+
+def test_search_thousand_hits(each_call: EachCall, users: Users) -> None:
+    """k = 1,000 of 10,000."""
+    index = users.index("memory", 10_000)
+
+    def search(asked: Asked) -> int:
+        return read(index.search(asked.text, vector=asked.vector, scope=asked.scope, k=1_000))
+
+    assert each_call(search, questions("u10000")) == 1_000
 
 
 @pytest.mark.parametrize("kind", KINDS)

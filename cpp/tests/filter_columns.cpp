@@ -2,6 +2,7 @@
 // would?
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <random>
@@ -240,6 +241,47 @@ TEST(filter_numbers_compare_exactly) {
   for (const double x : reals) compare(x);
   compare(std::numeric_limits<double>::infinity());
   compare(-std::numeric_limits<double>::infinity());
+}
+
+// As a loop over the values: many single ones, some of them the same, empty ranges, and wider ranges that overlap.
+TEST(filter_many_ranges_admit_what_one_of_them_holds) {
+  const base::EpochGuard guard;
+  std::mt19937_64 random(11);
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min() + 1,
+                    kGreatest = std::numeric_limits<int64_t>::max();
+  for (const bool sparse : {false, true}) {
+    Columns columns;
+    std::deque<std::string> payloads;  // in which the columns read
+    std::vector<std::optional<int64_t>> values;
+    for (uint32_t doc = 0; doc < 1000; ++doc) {
+      values.emplace_back();
+      if (sparse ? doc % 50 == 7 : doc % 9 != 4)
+        values.back() = doc % 100 == 7 ? (doc % 200 == 7 ? kLeast : kGreatest)
+                                       : static_cast<int64_t>(random() % 400) - 50;
+      payloads.push_back(payload_of(values.back() ? "{\"n\":" + std::to_string(*values.back()) + "}" : "{}"));
+      append(columns, doc, payloads.back());
+    }
+    for (int round = 0; round < 60; ++round) {
+      Test test;
+      test.field = "n";
+      const uint64_t n_ranges = 1 + random() % (round % 3 == 0 ? 12 : 300);
+      for (uint64_t i = 0; i < n_ranges; ++i) {
+        const int64_t least = random() % 40 == 0 ? (random() % 2 == 0 ? kLeast : kGreatest)
+                                                 : static_cast<int64_t>(random() % 400) - 50;
+        const int64_t width = round % 2 == 0 || least == kGreatest ? 0 : static_cast<int64_t>(random() % 5);
+        test.integers.push_back(random() % 20 == 0 ? Range{} : Range{least, least + width});
+      }
+      const std::vector<Range> ranges = test.integers;
+      const std::vector<bool> found = admitted(one_test(std::move(test)), &columns, 1000);
+      for (uint32_t doc = 0; doc < 1000; ++doc) {
+        const bool expected =
+            values[doc] && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
+              return range.least <= *values[doc] && *values[doc] <= range.greatest;
+            });
+        CHECK_EQ(static_cast<bool>(found[doc]), expected);
+      }
+    }
+  }
 }
 
 // One appends, others evaluate what they can see of it.

@@ -502,28 +502,93 @@ TEST(posting_table_readers_see_whole_lists_while_it_comes_by_a_dictionary) {
   base::collect_retired();
 }
 
+namespace {
+
+// Terms of letters a to c, some with a digit, some too long, whose length is a letter.
+std::string term_of_few_letters(uint32_t i, std::mt19937& random) {
+  if (i % 7 == 6) return std::string(97 + random() % 3, 'b');
+  std::string term(1 + random() % 20, 'a');
+  for (char& letter : term) letter = static_cast<char>('a' + random() % 3);
+  if (i % 11 == 10) term += '1';
+  return term;
+}
+
+// What find_containing() says it finds, of terms of a table.
+std::vector<std::string> terms_holding(const std::string& letters, const std::vector<std::string>& terms) {
+  std::vector<std::string> found;
+  for (const std::string& term : terms) {
+    const bool all_letters =
+        std::all_of(term.begin(), term.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    if (term.size() >= 8 && term.size() <= 48 && all_letters && term.find(letters) != std::string::npos)
+      found.push_back(term);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::string> found_by(const PostingTable& table, const std::string& letters) {
+  std::vector<std::string> found;
+  table.find_containing(letters, [&](std::string_view term) { found.emplace_back(term); });
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
 TEST(posting_table_finds_terms_by_letters_in_them) {
   const base::EpochGuard guard;
   std::mt19937 random(5);
-  for (const uint16_t n_docs : {1, 3, 40, 400}) {
+  for (const uint16_t n_docs : {1, 3, 40, 400, 3000}) {
     PostingTable table;
     std::vector<std::string> terms;
+    const auto check = [&] {
+      for (const std::string letters : {"bbbb", "cabac", "abcabc", "bbbbbbbbbbbbbbbb", "abcd"})
+        CHECK_EQ(found_by(table, letters), terms_holding(letters, terms));
+    };
     for (uint16_t doc = 0; doc < n_docs; ++doc) {
-      std::string term(1 + random() % 20, 'a');
-      for (char& letter : term) letter = static_cast<char>('a' + random() % 3);
-      if (doc % 7 == 6) term = std::string(97 + random() % 3, 'b');  // whose length is a letter
+      const std::string term = term_of_few_letters(doc, random);
       if (std::find(terms.begin(), terms.end(), term) != terms.end()) continue;
       table.append(text::term_key(term), term, doc, pack_payload(1, 1), nullptr);
       terms.push_back(term);
+      if (doc % 500 == 300 || doc % 500 == 310) check();  // what it has just made, and soon after
     }
-    for (const std::string letters : {"a", "ab", "abc", "bbbb", "cabac", "bbbbbbbbbbbbbbbb"}) {
-      std::vector<std::string> found, expected;
-      table.find_containing(letters, [&](std::string_view term) { found.emplace_back(term); });
-      for (const std::string& term : terms)
-        if (term.size() > 7 && term.find(letters) != std::string::npos) expected.push_back(term);
-      std::sort(found.begin(), found.end());
-      std::sort(expected.begin(), expected.end());
-      CHECK_EQ(found, expected);
-    }
+    check();
   }
+  base::collect_retired();
+}
+
+// Every term that was there before a reader asks is found, whichever index it finds or makes.
+TEST(posting_table_finds_terms_by_letters_while_it_is_written) {
+  PostingTable table;
+  std::mt19937 random(6);
+  std::vector<std::string> terms;
+  for (uint32_t i = 0; i < 20'000; ++i) terms.push_back(term_of_few_letters(i, random));
+  std::sort(terms.begin(), terms.end());
+  terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
+  std::shuffle(terms.begin(), terms.end(), random);
+  std::atomic<size_t> n_written{0};
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&, r] {
+      const std::string letters = r == 0 ? "abcab" : "ccbbaa";
+      for (size_t n = 0; n < terms.size();) {
+        n = n_written.load(std::memory_order_acquire);
+        const base::EpochGuard guard;
+        const std::vector<std::string> found = found_by(table, letters);
+        const std::vector<std::string> before =
+            terms_holding(letters, {terms.begin(), terms.begin() + static_cast<ptrdiff_t>(n)});
+        CHECK(std::includes(found.begin(), found.end(), before.begin(), before.end()));
+        CHECK(std::adjacent_find(found.begin(), found.end()) == found.end());
+        for (const std::string& term : found) CHECK(term.find(letters) != std::string::npos);
+      }
+    });
+  }
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const auto doc = static_cast<uint16_t>(std::min<size_t>(i, 65'000));
+    table.append(text::term_key(terms[i]), terms[i], doc, pack_payload(1, 1), nullptr);
+    n_written.store(i + 1, std::memory_order_release);
+    if (i % 64 == 0) std::this_thread::yield();
+  }
+  for (std::thread& reader : readers) reader.join();
+  base::collect_retired();
 }

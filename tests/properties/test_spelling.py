@@ -191,6 +191,39 @@ def test_compounds(
     check(pair, " ".join(query), key)
 
 
+@pytest.mark.parametrize("chunk_docs", [None, 150])
+def test_compounds_among_many_terms(kit: Kit, chunk_docs: int | None) -> None:
+    """So many that they are looked up by letters; asked again after more were written."""
+    pair = Pair(kit, chunk_docs, analyzer="german")
+    fronts = ["Kranken", "Haus", "Lebens", "Reise", "Unfall", "Wasser", "Wald", "Stadt", "Arbeits", "Kinder"]
+    backs = [
+        "versicherung",
+        "haus",
+        "mittel",
+        "schule",
+        "beitrag",
+        "strasse",
+        "garten",
+        "markt",
+        "recht",
+        "kasse",
+    ]
+    words = [
+        front + middle + back
+        for middle in ("", "schaden", "handel", "dienst")
+        for front in fronts
+        for back in backs
+    ]
+    for id, word in enumerate(words):
+        pair.step(Put(id, word, HOME, None))
+        if id in (200, 320, 399):
+            found = [
+                len(check(pair, asked, HOME).ids)
+                for asked in ("Versicherung", "Wassermarkt Haus", "Lebensmittelhandelsrecht", "garten")
+            ]
+            assert min(found[:3]) > 0
+
+
 @pytest.mark.parametrize("n_words", [15, 16, 17, 40])
 def test_as_many_words_as_are_corrected(kit: Kit, n_words: int) -> None:
     pair = Pair(kit)

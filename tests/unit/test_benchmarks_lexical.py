@@ -87,11 +87,40 @@ def test_terms_come_back_from_the_cache_as_they_were() -> None:
 def test_queries_are_seeded_and_have_known_terms(kind: str) -> None:
     found = workload.queries(kind, 30, HELD_OUT, TERMS)
     assert found == workload.queries(kind, 30, HELD_OUT, TERMS)
-    assert all(len(query.distinct) >= 2 for query in found)
+    assert all(len(query.distinct) >= (1 if kind == "w1" else 2) for query in found)
     n_words = [len(query.text.split()) for query in found]
-    least, most = {"nat": (6, 12), "kw": (2, 4), "stop": (3, 6), "long": (60, 60)}[kind]
+    exactly = {f"w{n}": (n, n) for n in workload.NUMBERS_OF_WORDS}
+    least, most = {"nat": (6, 12), "kw": (2, 4), "stop": (3, 6), "long": (60, 60), **exactly}[kind]
     assert least <= min(n_words)
     assert max(n_words) <= most
+
+
+def test_a_changelog_is_cut_into_its_entries() -> None:
+    words = " ".join(f"word{number}" for number in range(12))
+    log = f"""tool (1.0) unstable; urgency=low
+
+  * {words}
+    and further down.
+  * Too short.
+
+  - src/a.c: {words}
+    * {words} within
+
+ -- Somebody <a@b.c>  Mon, 01 Jan 2024 00:00:00 +0000
+"""
+    assert list(texts.entries_of(log)) == [
+        f"{words} and further down.",
+        f"src/a.c: {words}",
+        f"{words} within",
+    ]
+
+
+def test_a_judged_set_gives_its_texts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRUBJAY_DATA", str(tmp_path))
+    (tmp_path / "set").mkdir()
+    rows = [{"id": str(n), "text": text} for n, text in enumerate(["one  two", "three", "", "one two"])]
+    (tmp_path / "set" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert texts.judged("set") == texts.Source("set", ("one two", "three"))
 
 
 # The exact answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from scrubjay import Engine, Filter, Index, Query, Scope, filters, payload
 from scrubjay.backend import Backend
+from tests.reference import filters as oracle
 
 ACME = Scope("acme")
 KEYS = {"category": "keys"}
@@ -309,3 +311,27 @@ def test_what_of_a_list_is_found_is_said_where_something_else_is_asked() -> None
         TypeError, match=r"nums\.\$contains: expected a str, got int 2; of a list its texts are found"
     ):
         Index().count(Scope("acme"), filter={"nums": {"$contains": 2}})
+
+
+@pytest.mark.parametrize("n", [9, 500])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_in_of_many_values_is_what_the_oracle_says(n: int, sparse: bool) -> None:
+    drawn = random.Random(n + sparse)
+
+    def value() -> Any:
+        few = drawn.randrange(-n, n)
+        most = drawn.choice((2**63 - 1, -(2**63), 2**53 + 1, float(2**53), 1e300, -0.0))
+        return drawn.choice((few, few, few, few + 0.5, float(few), f"s{few}", few > 0, most))
+
+    all_metadata = [{"other": id} if sparse and id % 40 else {"v": value()} for id in range(600)]
+    held = [oracle.attributes_of(payload.encode(metadata, None)) for metadata in all_metadata]
+    index = Index()
+    records = [{"id": id, "text": "key", "metadata": metadata} for id, metadata in enumerate(all_metadata)]
+    index.upsert_many(records, scope=ACME)
+    for _ in range(2):
+        for kinds in ((int,), (int, float), (str,), (int, float, str, bool)):
+            values = [one for one in (value() for _ in range(3 * n)) if type(one) in kinds][:n]
+            for filter in ({"v": {"$in": values}}, {"v": {"$nin": values}}):
+                expected = [id for id, attributes in enumerate(held) if oracle.admits(filter, attributes)]
+                ids = index.search("key", scope=ACME, k=600, filter=filter, query=Query(mode="lexical")).ids
+                assert sorted(ids) == expected

@@ -202,11 +202,18 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
     }
     // What is compared may be stems: then what stands there is compared with what was typed.
     const std::span<const SpelledTerms::Other> same(others.data() + from, end - from);
-    std::string found = standing_.first_of(s_.chunks, same.front().term, [&](std::string_view standing) {
-      if (analyzer_.stems_slowly()) return text::is_one_edit(standing, typed);
-      return std::any_of(same.begin(), same.end(),
-                         [&](const SpelledTerms::Other& other) { return other.word == standing; });
-    });
+    text::SurfaceWords::Lengths lengths = 0;
+    if (analyzer_.stems_slowly()) {
+      for (size_t n = typed.size() - 1; n <= typed.size() + 1; ++n) lengths |= text::SurfaceWords::length(n);
+    } else {
+      for (const SpelledTerms::Other& other : same) lengths |= text::SurfaceWords::length(other.word.size());
+    }
+    std::string found =
+        standing_.first_of(s_.chunks, same.front().term, lengths, [&](std::string_view standing) {
+          if (analyzer_.stems_slowly()) return text::is_one_edit(standing, typed);
+          return std::any_of(same.begin(), same.end(),
+                             [&](const SpelledTerms::Other& other) { return other.word == standing; });
+        });
     if (!found.empty()) return {same.front().term, std::move(found)};
   }
   return {};

@@ -20,7 +20,7 @@
 // is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
 // many words the scope has, and a look-up in every visible chunk for those whose terms may begin as a known one does; then
 // texts of documents are read until one has the word, mostly the first. For
-// compounds the letters of all terms of more than seven bytes are looked through.
+// compounds the terms that hold the rarest four letters of a word are looked at (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>
@@ -77,6 +77,7 @@ class Spelling {
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds() const;
   [[nodiscard]] bool may_be_inside(std::string_view word);
+  [[nodiscard]] bool may_be_known(std::string_view term);
   [[nodiscard]] Best nearest(std::string_view typed, std::string_view typed_term);
   [[nodiscard]] bool find_prefixes();
   [[nodiscard]] bool may_begin(uint64_t bytes) const noexcept;

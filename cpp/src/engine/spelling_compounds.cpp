@@ -3,6 +3,7 @@
 #include <bit>
 #include <cassert>
 #include <cstddef>
+#include <cstring>
 #include <tuple>
 
 #include "base/interruption.hpp"
@@ -65,6 +66,15 @@ bool Spelling::may_be_inside(std::string_view word) {
                      [&](const lexical::TermPrefixes* one) { return one->may_be_inside(word); });
 }
 
+// Whether a visible document may hold a term of four bytes or more.
+bool Spelling::may_be_known(std::string_view term) {
+  static_assert(text::kLeastPartBytes >= lexical::TermPrefixes::kLeast);
+  if (!find_prefixes()) return true;
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, term.data(), std::min(term.size(), lexical::TermPrefixes::kMost));
+  return may_begin(bytes);
+}
+
 void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
   // What may be related, and which of the terms beside it, all in one list that is looked up at once.
   struct Related {
@@ -96,8 +106,12 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
     }
   }
   const size_t least = compounding ? text::kLeastPartBytes : text::kVeryLongPartBytes;
-  for (size_t at = 0; at + least <= term.size(); ++at)
-    for (size_t n = least; at + n <= term.size(); ++n) compare(term.substr(at, n), term.substr(at, n), term);
+  for (size_t at = 0; at + least <= term.size(); ++at) {
+    for (size_t n = least; at + n <= term.size(); ++n) {
+      const std::string_view part = term.substr(at, n);
+      if (may_be_known(part)) compare(part, part, term);
+    }
+  }
   if (related.empty()) return;
   look_up();
   const auto is_known = [](const SpelledTerms::Other& other) { return other.df != 0; };

@@ -18,9 +18,10 @@ class StandingWords {
  public:
   static constexpr size_t kMostRead = 64, kMostReadBytes = 65536;
 
-  // The first word that is_meant in the first live documents that hold the term; empty if there is none. Under the epoch
-  // guard of the snapshot.
+  // The first word that is_meant in the first live documents that hold the term; empty if there is none. It has one of
+  // the lengths. Under the epoch guard of the snapshot.
   [[nodiscard]] std::string first_of(std::span<const ChunkSnapshot> chunks, std::string_view term,
+                                     text::SurfaceWords::Lengths lengths,
                                      const std::function<bool(std::string_view)>& is_meant);
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "filter/predicate.hpp"
@@ -41,24 +42,19 @@ void add_range(const Track<int64_t>::View& view, Range range, uint64_t* out) {
   }
 }
 
-void add_ranges(const Track<int64_t>& track, const std::vector<Range>& ranges, uint32_t n_docs,
-                uint64_t* out) {
-  if (ranges.empty()) return;
-  const Track<int64_t>::View view = track.view(n_docs);
-  if (ranges.size() <= kMaxPasses) {
-    for (const Range& range : ranges) add_range(view, range, out);
-    return;
+// Sets the bits of the documents whose value passes. 64 at a time where every document has one, as a branch for each would
+// be a guess.
+template <class Passes>
+void add_passing(const Track<int64_t>::View& view, Passes&& passes, uint64_t* out) {
+  const size_t n = view.values.size();
+  for (size_t first = 0; view.dense && first < n; first += 64) {
+    const size_t end = std::min(n, first + 64);
+    uint64_t bits = 0;
+    for (size_t i = first; i < end; ++i) bits |= uint64_t{passes(view.values[i])} << (i - first);
+    out[first / 64] |= bits;
   }
-  // Many values of an $in: sorted ranges, each value is searched for.
-  std::vector<Range> sorted = ranges;
-  std::sort(sorted.begin(), sorted.end(), [](const Range& a, const Range& b) { return a.least < b.least; });
-  for (size_t i = 0; i < view.values.size(); ++i) {
-    const int64_t value = view.values[i];
-    auto after = std::upper_bound(sorted.begin(), sorted.end(), value,
-                                  [](int64_t wanted, const Range& range) { return wanted < range.least; });
-    if (after == sorted.begin()) continue;
-    if (value <= (--after)->greatest) set_bit(out, view.dense ? static_cast<uint32_t>(i) : view.docs[i]);
-  }
+  for (size_t i = 0; !view.dense && i < n; ++i)
+    if (passes(view.values[i])) set_bit(out, view.docs[i]);
 }
 
 }  // namespace
@@ -131,9 +127,9 @@ void Evaluation::add_test(const Test& test, uint64_t* out) {
       add_range(track->view(n_docs_), everything, out);
     return;
   }
-  add_ranges(column->integers, test.integers, n_docs_, out);
-  add_ranges(column->reals, test.reals, n_docs_, out);
-  add_ranges(column->times, test.times, n_docs_, out);
+  add_ranges(column->integers, test.integers, out);
+  add_ranges(column->reals, test.reals, out);
+  add_ranges(column->times, test.times, out);
   if (test.strings.empty() && test.string_ranges.empty() && !test.yes && !test.no) return;
   if (test.elements) {
     add_elements(test, *column, out);
@@ -194,6 +190,31 @@ void Evaluation::add_codes(const Test& test, const Column& column, uint64_t* out
   for (size_t i = 0; i < view.values.size(); ++i) {
     if (((set[view.values[i] / 32] >> (view.values[i] % 32)) & 1) != 0) set_bit(out, view.docs[i]);
   }
+}
+
+void Evaluation::add_ranges(const Track<int64_t>& track, const std::vector<Range>& ranges, uint64_t* out) {
+  if (ranges.empty()) return;
+  const Track<int64_t>::View view = track.view(n_docs_);
+  if (view.values.empty()) return;
+  if (ranges.size() <= kMaxPasses) {
+    for (const Range& range : ranges) add_range(view, range, out);
+    return;
+  }
+  if (values_.assign(ranges)) {  // many values of an $in
+    add_passing(view, [&](int64_t value) { return values_.holds(value); }, out);
+    return;
+  }
+  std::vector<Range> sorted = ranges;
+  std::sort(sorted.begin(), sorted.end(), [](const Range& a, const Range& b) { return a.least < b.least; });
+  for (size_t i = 1; i < sorted.size(); ++i)  // each reaches as far as any that begins no later
+    sorted[i].greatest = std::max(sorted[i].greatest, sorted[i - 1].greatest);
+  const auto passes = [&](int64_t value) {
+    const auto after =
+        std::upper_bound(sorted.begin(), sorted.end(), value,
+                         [](int64_t wanted, const Range& range) { return wanted < range.least; });
+    return after != sorted.begin() && value <= std::prev(after)->greatest;
+  };
+  add_passing(view, passes, out);
 }
 
 void Evaluation::add_elements(const Test& test, const Column& column, uint64_t* out) {

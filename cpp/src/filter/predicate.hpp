@@ -11,13 +11,10 @@
 #include <vector>
 
 #include "filter/columns.hpp"
+#include "filter/range.hpp"
+#include "filter/value_set.hpp"
 
 namespace scrubjay::filter {
-
-// [least, greatest], empty if least > greatest.
-struct Range {
-  int64_t least = 0, greatest = -1;
-};
 
 struct StringRange {
   std::string least, greatest;
@@ -83,6 +80,7 @@ class Evaluation {
  private:
   void evaluate(const Node& node, uint32_t depth, uint64_t* out);
   void add_test(const Test& test, uint64_t* out);
+  void add_ranges(const Track<int64_t>& track, const std::vector<Range>& ranges, uint64_t* out);
   [[nodiscard]] const uint32_t* set_of_codes();
   void add_codes(const Test& test, const Column& column, uint64_t* out);
   void add_elements(const Test& test, const Column& column, uint64_t* out);
@@ -95,6 +93,7 @@ class Evaluation {
   std::vector<std::vector<uint64_t>> buffers_;
   std::vector<uint16_t> codes_;
   std::vector<uint32_t> set_;
+  ValueSet values_;
   std::vector<uint64_t> rows_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <memory>
 
 #include "base/epoch.hpp"
@@ -47,29 +46,6 @@ uint32_t PostingTable::keep_bytes(std::string_view term) {
   // Readers of all terms go by it (find_containing): the bytes, and the array that has them, are there before.
   long_terms_bytes_.store(at + static_cast<uint32_t>(1 + term.size()), std::memory_order_release);
   return at;
-}
-
-void PostingTable::find_containing(std::string_view letters,
-                                   const std::function<void(std::string_view)>& visit) const {
-  const uint32_t n_bytes = long_terms_bytes_.load(std::memory_order_acquire);
-  if (n_bytes == 0) return;
-  const char* const bytes = long_terms_.read();
-  const std::boyer_moore_horspool_searcher searcher(letters.begin(), letters.end());
-  const std::string_view all(bytes, n_bytes);
-  size_t term_at = 0;  // of the length byte of a term, at or before what was found
-  for (auto from = all.begin(); from != all.end();) {
-    const auto found = std::search(from, all.end(), searcher);
-    if (found == all.end()) return;
-    const auto at = static_cast<size_t>(found - all.begin());
-    const auto end_of = [&] { return term_at + 1 + static_cast<unsigned char>(bytes[term_at]); };
-    while (end_of() <= at) term_at = end_of();
-    if (at > term_at && at + letters.size() <= end_of()) {
-      visit(long_term(static_cast<uint32_t>(term_at)));
-      from = all.begin() + static_cast<std::ptrdiff_t>(end_of());
-    } else {
-      from = found + 1;  // a length byte among what was found
-    }
-  }
 }
 
 PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key,

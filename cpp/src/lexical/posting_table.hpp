@@ -128,8 +128,9 @@ class PostingTable {
   // for while the others are looked up.
   void find_all(std::span<const TermCount> terms, uint32_t n_docs, const base::Bitmap* dead,
                 TermPostings* out) const;
-  // Calls visit(term) for the terms of more than seven bytes that hold these letters (one or more): for those of a
-  // snapshot's documents, and perhaps for others. Valid until it returns. Cost: a look through the bytes of all such terms.
+  // Calls visit(term) for the terms of 8 to 48 letters a to z that hold these letters, four or more: for those of a
+  // snapshot's documents, and perhaps for others. Valid until it returns. Cost: the first time, and after the dictionary
+  // grew by an eighth, a look at every long term; else one at those with the rarest four of the letters.
   void find_containing(std::string_view letters, const std::function<void(std::string_view)>& visit) const;
   // Asks for the cache line where find() will look first.
   void prefetch(uint64_t key) const noexcept;

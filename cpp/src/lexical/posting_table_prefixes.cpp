@@ -1,9 +1,13 @@
-// The prefixes of a posting table's terms (term_prefixes.hpp), made when a reader first asks for them.
+// The prefixes of a posting table's terms (term_prefixes.hpp) and their letters (term_letters.hpp), made when a reader first
+// asks for them.
+#include <functional>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "base/epoch.hpp"
 #include "lexical/posting_slots.hpp"
+#include "lexical/term_letters.hpp"
 #include "text/compounds.hpp"
 #include "text/term_key.hpp"
 
@@ -76,6 +80,27 @@ void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
   if (!known->full() || !known->complete()) return;
   prefixes_.store(nullptr, std::memory_order_release);
   base::retire(std::unique_ptr<TermPrefixes>(known));
+}
+
+// The letters belong to the prefixes, and go when the dictionary has outgrown these.
+void PostingTable::find_containing(std::string_view letters,
+                                   const std::function<void(std::string_view)>& visit) const {
+  constexpr size_t kFewBytes = 2048;  // which are looked through sooner than counted
+  const TermPrefixes* known = prefixes();
+  const TermLetters* index = known ? known->letters() : nullptr;
+  const auto all_bytes = [&]() noexcept {
+    const size_t n = long_terms_bytes_.load(std::memory_order_acquire);
+    return n == 0 ? std::string_view() : std::string_view(long_terms_.read(), n);
+  };
+  if (known && all_bytes().size() > (index ? index->n_bytes() + index->n_bytes() / 8 : 0) + kFewBytes) {
+    try {
+      index = known->keep(std::make_unique<TermLetters>(all_bytes()));
+    } catch (const std::bad_alloc&) {  // then by what there is
+    }
+  }
+  const std::string_view bytes = all_bytes();  // at least those that any index was made of
+  if (index) index->find(letters, bytes.data(), visit);
+  find_in_terms(letters, bytes, index ? index->n_bytes() : 0, visit);
 }
 
 }  // namespace scrubjay::lexical

@@ -277,9 +277,9 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
   const uint32_t count = query.counts[cursor.term];
   uint32_t* sums = sums_.get() - window_begin;
   if (!impacts.filled) {
-    // Filling a table entry costs about a third of computing a contribution directly.
+    // Filling a table entry costs about half of what the table saves a posting.
     const uint32_t n_entries = impacts.max_tf * (impacts.last_length - impacts.first_length + 16);
-    if (cursor.n * 3 > n_entries && cursor.term < kMaxTables) {
+    if (cursor.n * 2 > n_entries && cursor.term < kMaxTables) {
       while (tables_.size() <= cursor.term)
         tables_.push_back(base::allocate_aligned((kTableEntries + kMaxTables * kStagger) * sizeof(uint32_t)));
       impacts.table = static_cast<uint32_t*>(tables_[cursor.term]) + cursor.term * kStagger;

@@ -17,7 +17,9 @@
 #include <memory>
 #include <string_view>
 
+#include "base/epoch.hpp"
 #include "base/hash.hpp"
+#include "lexical/term_letters.hpp"
 
 namespace scrubjay::lexical {
 
@@ -32,6 +34,9 @@ class TermPrefixes {
         words_(new std::atomic<uint64_t>[n_words_]) {
     clear();
   }
+  ~TermPrefixes() { delete letters_.load(std::memory_order_relaxed); }
+  TermPrefixes(const TermPrefixes&) = delete;
+  TermPrefixes& operator=(const TermPrefixes&) = delete;
 
   void clear() noexcept {
     for (size_t i = 0; i < n_words_; ++i) words_[i].store(0, std::memory_order_relaxed);
@@ -71,7 +76,25 @@ class TermPrefixes {
   [[nodiscard]] bool complete() const noexcept { return complete_.load(std::memory_order_acquire); }
   void set_complete() noexcept { complete_.store(true, std::memory_order_release); }
   [[nodiscard]] bool full() const noexcept { return n_terms_.load(std::memory_order_relaxed) > room_; }
-  [[nodiscard]] size_t memory_bytes() const noexcept { return sizeof(*this) + n_words_ * sizeof(uint64_t); }
+  // Which of the terms hold some letters, if a reader asked for that yet. Under an epoch guard.
+  [[nodiscard]] const TermLetters* letters() const noexcept {
+    return letters_.load(std::memory_order_acquire);
+  }
+  // Takes the place of one that was made of fewer bytes. Returns the one that is there then.
+  const TermLetters* keep(std::unique_ptr<TermLetters> made) const noexcept {
+    TermLetters* known = letters_.load(std::memory_order_acquire);
+    while (!known || known->n_bytes() < made->n_bytes()) {
+      if (!letters_.compare_exchange_weak(known, made.get(), std::memory_order_acq_rel)) continue;
+      base::retire(std::unique_ptr<TermLetters>(known));
+      return made.release();
+    }
+    return known;
+  }
+
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    const TermLetters* known = letters();
+    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (known ? known->memory_bytes() : 0);
+  }
 
  private:
   static constexpr size_t kBitsATerm = 48;  // sixteen for each of about three prefixes that no other term has
@@ -100,6 +123,7 @@ class TermPrefixes {
   const std::unique_ptr<std::atomic<uint64_t>[]> words_;
   std::atomic<size_t> n_terms_{0};
   std::atomic<bool> complete_{false};
+  mutable std::atomic<TermLetters*> letters_{nullptr};
 };
 
 }  // namespace scrubjay::lexical

@@ -236,20 +236,71 @@ void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, con
   for (; i < n; ++i) sums[offsets[i]] += table[payloads[i]];
 }
 
+// The term frequencies of 16 payloads.
+inline F32x16 frequencies_of(const uint16_t* payloads) {
+#if defined(__AVX512F__)
+  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(payloads)));
+  return (F32x16)_mm512_cvtepi32_ps(_mm512_srli_epi32(wide, 11));
+#elif defined(__AVX2__)
+  const auto eight = [&](size_t at) {
+    const __m256i wide =
+        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(payloads + at)));
+    return (F32x8)_mm256_cvtepi32_ps(_mm256_srli_epi32(wide, 11));
+  };
+  return {eight(0), eight(8)};
+#else
+  float frequencies[16];
+  for (size_t lane = 0; lane < 16; ++lane) frequencies[lane] = static_cast<float>(payloads[lane] >> 11);
+  return load<F32x16>(frequencies);
+#endif
+}
+
+// In rounds of passes, as what one stores number by number has left for the cache when the next loads it as vectors.
 void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
                          uint32_t count, const float* norms, uint32_t* sums) {
-  float frequencies[16], lengths[16];
-  uint32_t impacts[16];
-  for (size_t lane = 0; lane < 16; ++lane) frequencies[lane] = lengths[lane] = 1.0f;
-  for (size_t i = 0; i < n; i += 16) {
-    const size_t end = n - i < 16 ? n - i : 16;
-    for (size_t lane = 0; lane < end; ++lane) {
-      frequencies[lane] = static_cast<float>(payloads[i + lane] >> 11);
-      lengths[lane] = norms[payloads[i + lane] & 0x7ffu];
+  constexpr size_t kRound = 128;
+  float lengths[kRound];
+  uint32_t impacts[kRound];
+  const auto counts = all<U32x16>(count);
+  for (size_t begin = 0; begin < n; begin += kRound) {
+    const size_t n_some = n - begin < kRound ? n - begin : kRound;
+    const uint16_t *some = payloads + begin, *at = offsets + begin;
+    size_t i = 0;
+    for (; i + 4 <= n_some; i += 4) {
+      uint64_t four;
+      __builtin_memcpy(&four, some + i, sizeof(four));
+      lengths[i] = norms[four & 0x7ff];
+      lengths[i + 1] = norms[(four >> 16) & 0x7ff];
+      lengths[i + 2] = norms[(four >> 32) & 0x7ff];
+      lengths[i + 3] = norms[(four >> 48) & 0x7ff];
     }
-    store(impacts,
-          contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths)) * all<U32x16>(count));
-    for (size_t lane = 0; lane < end; ++lane) sums[offsets[i + lane]] += impacts[lane];
+    for (; i < n_some; ++i) lengths[i] = norms[some[i] & 0x7ff];
+    const auto fill = [&](size_t from) {
+      store(impacts + from,
+            contributions(weight, frequencies_of(some + from), load<F32x16>(lengths + from)) * counts);
+    };
+    for (i = 0; i + 16 <= n_some; i += 16) fill(i);
+    if (n_some < 8) {
+      for (; i < n_some; ++i)
+        impacts[i] = contribution(weight, static_cast<float>(some[i] >> 11), lengths[i]) * count;
+    } else if (n_some < 16) {
+      float frequencies[16];
+      for (; i < n_some; ++i) frequencies[i] = static_cast<float>(some[i] >> 11);
+      for (; i < 16; ++i) frequencies[i] = lengths[i] = 1.0f;
+      store(impacts, contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths)) * counts);
+    } else if (i < n_some) {
+      fill(n_some - 16);  // some again
+    }
+    for (i = 0; i + 4 <= n_some; i += 4) {
+      uint64_t four;
+      __builtin_memcpy(&four, at + i, sizeof(four));
+      const uint32_t a = impacts[i], b = impacts[i + 1], c = impacts[i + 2], d = impacts[i + 3];
+      sums[four & 0xffff] += a;
+      sums[(four >> 16) & 0xffff] += b;
+      sums[(four >> 32) & 0xffff] += c;
+      sums[four >> 48] += d;
+    }
+    for (; i < n_some; ++i) sums[at[i]] += impacts[i];
   }
 }
 

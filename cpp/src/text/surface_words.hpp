@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,22 +19,38 @@ namespace scrubjay::text {
 // Reads one text after the other; keeps its buffers. Not thread-safe.
 class SurfaceWords {
  public:
+  // Lengths that words may have, a bit each; the last one stands for all greater ones, too.
+  using Lengths = uint64_t;
+  static constexpr Lengths kAnyLength = ~Lengths{0};
+  [[nodiscard]] static constexpr Lengths length(size_t n) noexcept {
+    return Lengths{1} << std::min<size_t>(n, 63);
+  }
+
   // Calls visit(word) until it returns true, and then returns true. `utf8`: well-formed. The word is valid until visit()
-  // returns.
+  // returns. Words of other lengths than `lengths` may be left out.
   template <class Visit>
-  bool visit(std::string_view utf8, Visit&& visit) {
-    constexpr uint8_t kInStretch = kLower | kUpper | kBeyondAscii;
-    const auto is_inside = [](char c) { return (byte_class(c) & kInStretch) != 0 || c == '\'' || c == '-'; };
+  bool visit(std::string_view utf8, Lengths lengths, Visit&& visit) {
+    constexpr uint8_t kLetter = kLower | kUpper;
+    const auto is_letter = [](char c) { return (byte_class(c) & kLetter) != 0; };
+    const auto is_inside = [](char c) {
+      return (byte_class(c) & (kLetter | kBeyondAscii)) != 0 || c == '\'' || c == '-';
+    };
     for (size_t at = 0; at < utf8.size();) {
       const size_t from = at;
-      while (at < utf8.size() && is_inside(utf8[at])) ++at;
-      if (at == from) {
+      while (at < utf8.size() && is_letter(utf8[at])) ++at;
+      const bool is_plain = at == utf8.size() || !is_inside(utf8[at]);  // one word of ASCII letters, or none
+      if (is_plain && (at == from || (length(at - from) & lengths) == 0)) {
         ++at;
-      } else if (visit_folded(folded(utf8.substr(from, at - from)), visit)) {
-        return true;
+        continue;
       }
+      while (at < utf8.size() && is_inside(utf8[at])) ++at;
+      if (visit_folded(folded(utf8.substr(from, at - from)), visit)) return true;
     }
     return false;
+  }
+  template <class Visit>
+  bool visit(std::string_view utf8, Visit&& visit) {
+    return this->visit(utf8, kAnyLength, visit);
   }
 
  private:

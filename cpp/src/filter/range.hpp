@@ -1,0 +1,13 @@
+// Range: numbers from one to another, as columns have them.
+#pragma once
+
+#include <cstdint>
+
+namespace scrubjay::filter {
+
+// [least, greatest], empty if least > greatest.
+struct Range {
+  int64_t least = 0, greatest = -1;
+};
+
+}  // namespace scrubjay::filter
