@@ -356,3 +356,11 @@ def test_a_correction_takes_the_place_of_what_it_speaks_of(memory: Memory) -> No
         told(memory, f"I react to {what}", "food allergy")
     told(memory, "Sorry, not walnuts: I meant hazelnuts", "food allergy", relation="corrects")
     assert held(memory) == ["I react to kiwi", "Sorry, not walnuts: I meant hazelnuts"]
+
+
+@pytest.mark.parametrize("predicate", ["--", "?", "\u2026"])
+def test_a_predicate_of_signs_alone_is_on_no_list(memory: Memory, predicate: str) -> None:
+    assert is_single(predicate) is None
+    assert told(memory, "Noor drinks tea.", predicate)
+    assert told(memory, "Noor reads maps.", predicate)
+    assert len(memory.known(JANE)) == 2

@@ -411,6 +411,20 @@ def test_a_collection_with_a_name_that_none_may_have(path: Path, name: str) -> N
         assert index.admin.check().problems == []
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE feedback SET used = -1",
+        "UPDATE feedback SET score = 'x'",
+        f"UPDATE meta SET value = {1 << 62} WHERE name = 'generation'",
+    ],
+)
+def test_numbers_that_were_never_written_are_not_kept(path: Path, statement: str) -> None:
+    forge(path, statement)
+    assert Admin.repair(path).problems == []
+    everything(path)
+
+
 def test_notes_on_sealed_memories_that_cannot_be_opened_go_with_them(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     path = tmp_path / "m.scrubjay"

@@ -246,6 +246,8 @@ def _ruled(said: str) -> bool | str | None:
     if head != said:
         return _ruled(head)
     words = said.split()
+    if not words:  # none, or signs alone
+        return _UNLISTED
     last = words[-1]
     if any(word in _SINGLED_OUT or (word.startswith(_SINGLING) and word not in _SINGLING) for word in words):
         is_plural = last.endswith("s") and not last.endswith(("ss", "us", "is", "as", "os"))

@@ -35,7 +35,7 @@ from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
 from scrubjay.store.rows.stored import Identity
 from scrubjay.store.rows.vectors import content_hash, fits, has_passages
 from scrubjay.store.sqlite import schema
-from scrubjay.store.sqlite.feedback import feedback_tables
+from scrubjay.store.sqlite.feedback import NOTE, check_note, feedback_tables
 from scrubjay.store.sqlite.schema import Tables
 
 __all__ = ["KNOWN_TABLES", "rebuild"]
@@ -219,7 +219,7 @@ class _Rebuilding:
             raise CorruptIndexError("its id is not what was written")
         if payload is not None and payload.__class__ is not bytes:
             raise CorruptIndexError("its metadata is not what was written")
-        if not 0 < row["seq"] < 1 << 61:
+        if row["seq"].__class__ is not int or not 0 < row["seq"] < 1 << 61:
             raise CorruptIndexError("its number is not one that was given")
         for name in ("created_at", "expires_at"):
             optional_integer(row[name], name)
@@ -284,11 +284,9 @@ class _Rebuilding:
         for row in self._wreck.rows(table):
             try:
                 scope_of(row["tenant"], row["user"], row["agent"])
+                check_note([row[name] for name in NOTE])
             except (CorruptIndexError, KeyError) as error:
                 self.fresh.set_aside(table, row, str(error))
-                continue
-            if not is_id(row.get("id")):
-                self.fresh.set_aside(table, row, "its document's id is not what was written")
                 continue
             found = self.fresh.execute(
                 f"SELECT scope FROM {t.document} WHERE id = ?", (row["id"],)

@@ -29,5 +29,5 @@ IDENTITY: Mapping[str, Callable[[object], bool]] = {
     "analyzer": lambda value: type(value) is str and value != "",
     "model": lambda value: value is None or type(value) is str,
     "id_kind": lambda value: value in (None, "str", "int"),
-    "generation": lambda value: _is_count(value, 0, 1 << 62),
+    "generation": lambda value: _is_count(value, 0, (1 << 62) - 1),
 }

@@ -29,6 +29,8 @@ from scrubjay.store.sqlite.reading import ReadingStore
 from scrubjay.store.sqlite.schema import Tables
 
 __all__ = [
+    "NOTE",
+    "check_note",
     "damaged_notes",
     "feedback_tables",
     "forget_ids",
@@ -37,6 +39,9 @@ __all__ = [
     "read_notes",
     "write_note",
 ]
+
+NOTE = ("number", "query", "id", "used", "lexical_rank", "vector_rank", "score", "at")
+"""The columns that :func:`check_note` looks at."""
 
 _PRUNED_EVERY = 256
 
@@ -194,7 +199,7 @@ def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Fe
                 continue
             refused = _refusal(cipher, tenant, _place(t, number), query)
             if refused is None:
-                _check_note(row)
+                check_note(row)
                 query = query if cipher is None else cipher.open(tenant, _place(t, number), query)
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
@@ -215,7 +220,7 @@ def _refusal(cipher: Seals | None, tenant: str, place: str, query: Any) -> Excep
     return cipher.plain(place, tenant)
 
 
-def _check_note(row: Sequence[Any]) -> None:
+def check_note(row: Sequence[Any]) -> None:
     """Hold a note to the types that it was written with."""
     _, query, id, used, lexical, vector, score, at, *_ = row
     integer(at, "its time")
@@ -232,15 +237,12 @@ def _check_note(row: Sequence[Any]) -> None:
 
 def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
     """Return what is wrong with the notes of a collection, as sentences."""
-    found = connection.execute(
-        "SELECT number, query, id, used, lexical_rank, vector_rank, score, at, tenant, user, agent "
-        f"FROM feedback{tables.suffix}"
-    )
+    found = connection.execute(f"SELECT {', '.join(NOTE)}, tenant, user, agent FROM feedback{tables.suffix}")
     damaged = []
     for row in found.fetchall():
         try:
             scope_of(*row[8:])
-            _check_note(row)
+            check_note(row)
         except CorruptIndexError as error:
             damaged.append(f"note of feedback {row[0]}: {error.what}")
     return damaged
