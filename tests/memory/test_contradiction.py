@@ -360,7 +360,7 @@ def test_a_correction_takes_the_place_of_what_it_speaks_of(memory: Memory) -> No
 
 @pytest.mark.parametrize("predicate", ["--", "?", "\u2026"])
 def test_a_predicate_of_signs_alone_is_on_no_list(memory: Memory, predicate: str) -> None:
-    assert is_single(predicate) is None
+    assert is_single(predicate) is False
     assert told(memory, "Noor drinks tea.", predicate)
     assert told(memory, "Noor reads maps.", predicate)
     assert len(memory.known(JANE)) == 2
