@@ -363,4 +363,4 @@ def test_a_predicate_of_signs_alone_is_on_no_list(memory: Memory, predicate: str
     assert is_single(predicate) is False
     assert told(memory, "Noor drinks tea.", predicate)
     assert told(memory, "Noor reads maps.", predicate)
-    assert len(memory.known(JANE)) == 2
+    assert len(memory.list(JANE)) == 2
