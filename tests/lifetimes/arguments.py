@@ -276,6 +276,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Documents in memory": lambda world: backends.Documents(world.index_in_memory()),
     "AsyncDocuments": lambda world: backends.AsyncDocuments(backends.Documents(world.index())),
     "Offsets": lambda _: backends.Offsets(),
+    "RankedPages": lambda _: backends.RankedPages(steady=1),
     "Lease": lambda world: backends.lease(world.index()),
     "ScopedMemories": lambda world: backends.ScopedMemories(world.index()),
     "ScopeMap": lambda _: backends.ScopeMap("acme", user="user_id", absent="nobody"),
@@ -564,6 +565,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Documents.search": lambda _, documents: documents.search(f"trains {next(_numbers) % 7}", scope=JANE),
     "Documents.delete_many": lambda _, documents: documents.delete_many(["m9", "m1"], scope=JANE),
     "Backend.page": lambda _, made: made.page(scroll_of(JANE), None),
+    "RankedPages.page": lambda _, made: made.page("which?", 1, 2, lambda n: ("abc"[:n], "abc"[:n])),
     "Offsets.page": lambda world, made: made.page(world.index_in_memory(), [JANE], limit=2),
     "Documents.every": lambda _, documents: list(documents.every(scope=JANE)),
     "ScopedMemories.update": lambda _, memories: memories.update(
