@@ -37,7 +37,7 @@ GROUPS = """
     heard; hold held; stand stood; understand understood; sit sat; win won; hang hung; stick stuck; strike struck;
     dig dug; swing swung; spin spun; shine shone; shoot shot; light lit; slide slid; hide hid hidden; bite bit
     bitten; begin began begun; drink drank drunk; sing sang sung; swim swam swum; ring rang rung; sink sank sunk;
-    shrink shrank shrunk; run ran; drive drove driven; write wrote written; ride rode ridden; break broke broken;
+    shrink shrank shrunk; drive drove driven; write wrote written; ride rode ridden; break broke broken;
     choose chose chosen; freeze froze frozen; steal stole stolen; speak spoke spoken; wake woke woken; wear wore
     worn; tear tore torn; swear swore sworn; fly flew flown; grow grew grown; throw threw thrown; draw drew drawn;
     blow blew blown; eat ate eaten; fall fell fallen; pay paid; catch caught; teach taught; fight fought; seek

@@ -38,7 +38,7 @@ constexpr std::string_view kGroups =
     "leukaemia leukemia; diarrhoea diarrhea; oestrogen estrogen; foetus fetus; "
     "encyclopaedia encyclopedia; fuelled fueled; woollen woolen; skilful skillful; mould mold; "
     "smoulder smolder; cosy cozy; mum mom; "
-    // Irregular verbs. Not those of which a form is another word as often: rose, bound, wound, ground, bore, lay.
+    // Irregular verbs. Not those of which a form is another word as often: a run, rose, bound, wound, ground, bore, lay.
     "go went gone; come came; see saw seen; give gave given; take took taken; get got gotten; make made; "
     "know knew known; think thought; say said; tell told; buy bought; bring brought; sell sold; send "
     "sent; spend spent; build built; lose lost; sleep slept; sweep swept; weep wept; keep kept; deal "
@@ -47,7 +47,7 @@ constexpr std::string_view kGroups =
     "understood; sit sat; win won; hang hung; stick stuck; strike struck; dig dug; swing swung; spin "
     "spun; shine shone; shoot shot; light lit; slide slid; hide hid hidden; bite bit bitten; begin began "
     "begun; drink drank drunk; sing sang sung; swim swam swum; ring rang rung; sink sank sunk; shrink "
-    "shrank shrunk; run ran; drive drove driven; write wrote written; ride rode ridden; break broke "
+    "shrank shrunk; drive drove driven; write wrote written; ride rode ridden; break broke "
     "broken; choose chose chosen; freeze froze frozen; steal stole stolen; speak spoke spoken; wake woke "
     "woken; wear wore worn; tear tore torn; swear swore sworn; fly flew flown; grow grew grown; throw "
     "threw thrown; draw drew drawn; blow blew blown; eat ate eaten; fall fell fallen; pay paid; catch "
