@@ -17,8 +17,8 @@ namespace scrubjay::filter {
 
 class ValueSet {
  public:
-  // Takes the place of what it held: the values of ranges of at most one value each, of which there are some. False, and
-  // nothing of use, if one is wider.
+  // Replaces what it held by the values of `ranges`, which are not empty and hold at most one value each. Returns false if
+  // one holds more; the set must not be asked then.
   [[nodiscard]] bool assign(const std::vector<Range>& ranges) {
     for (const Range& range : ranges)
       if (range.least < range.greatest) return false;

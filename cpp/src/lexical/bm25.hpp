@@ -53,7 +53,7 @@ inline constexpr double kPartIdf = 0.5;
 struct Worth {
   enum class Kind : uint8_t { full, function_word, form, part };
   Kind kind = Kind::full;
-  uint32_t of = 0;  // form, part: of which term of the query
+  uint32_t of = 0;  // form, part: the index of the term of the query that it stands for
 };
 
 // What the visible, live documents of a search add up to.

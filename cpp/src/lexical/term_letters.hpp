@@ -27,8 +27,8 @@ class TermLetters {
 
   // Of which bytes it was made: terms that begin from here on it does not know.
   [[nodiscard]] size_t n_bytes() const noexcept { return n_bytes_; }
-  // Calls visit(term) for each of its terms that holds the letters, of which there are kTogether or more; in the order of
-  // the bytes, which are those that it was made of, and perhaps more.
+  // Calls visit(term) for each term that holds `letters`, in the order of the dictionary. `letters`: kTogether or more.
+  // `bytes`: those that it was made of; others may have been added behind them.
   void find(std::string_view letters, const char* bytes,
             const std::function<void(std::string_view)>& visit) const;
 

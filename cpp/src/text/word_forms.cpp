@@ -38,7 +38,7 @@ constexpr std::string_view kGroups =
     "leukaemia leukemia; diarrhoea diarrhea; oestrogen estrogen; foetus fetus; "
     "encyclopaedia encyclopedia; fuelled fueled; woollen woolen; skilful skillful; mould mold; "
     "smoulder smolder; cosy cozy; mum mom; "
-    // Irregular verbs. Not those of which a form is another word as often: a run, rose, bound, wound, ground, bore, lay.
+    // Irregular verbs, without those one of whose forms is often another word: run, rose, bound, wound, ground, bore, lay.
     "go went gone; come came; see saw seen; give gave given; take took taken; get got gotten; make made; "
     "know knew known; think thought; say said; tell told; buy bought; bring brought; sell sold; send "
     "sent; spend spent; build built; lose lost; sleep slept; sweep swept; weep wept; keep kept; deal "

@@ -81,11 +81,6 @@ _BESIDES = frozenset(
 )
 """Words with which a statement says that it adds to what is known."""
 _ONE_OF_SEVERAL = re.compile(
-    r"\b(?:one of|among|amongst|eine[rs]? (?:der|von|meiner)|un[e']? d[e']?(?:s|\b)|un[oa] (?:de|dei|delle|dos|das)|"
-    r"um[a]? d[oa]s|een van)\b|\ba favou?rite\b"
-)
-"""How a statement says that its value is one of several: "one of my favourite bands"."""
-_ONE_OF_SEVERAL = re.compile(
     r"\b(?:one of (?:the|my|our|his|her|their|its|your)|among(?:st)? (?:the|my|our|his|her|their)|a favou?rite|"
     r"ein\w* (?:meiner|unserer|seiner|ihrer)|une? de (?:mes|ses|nos)|un[oa] de (?:mis|sus)|un[oa] dei (?:miei|suoi)|"
     r"um[a]? d[oa]s (?:meus|minhas|seus|suas)|een van (?:mijn|zijn|haar|onze))\b"
@@ -227,7 +222,7 @@ def holds_names(predicate: str) -> bool:
 
 _UNLISTED = "unlisted"
 _COMPOUND = re.compile(
-    r"(?!pastime|lifetime|update)\w{3,}(?:time|date|name|size|rate|limit|number|zeit|datum|name|nummer|grösse|gewicht|preis|farbe|dosis|gehalt)"
+    r"(?!pastime|lifetime|update)\w{3,}(?:time|date|name|size|rate|limit|number|zeit|datum|nummer|grösse|gewicht|preis|farbe|dosis|gehalt)"
 )
 """Words that are two: "bedtime", "schuhgrösse"."""
 

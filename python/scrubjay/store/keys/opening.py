@@ -244,6 +244,33 @@ class Opening:
         stored = self.user_keys.of(tenant, user)
         return None if stored is None else self._of_a_user(tenant, stored.id, box)
 
+    def sealing_of_user(
+        self,
+        known: dict[tuple[str, str], Box],
+        tenant: str,
+        user: str,
+        box: Box,
+        make: Callable[[str, str, Box], Box] | None,
+    ) -> Box:
+        """Return what seals what a user of the tenant has whose data key is `box`: a key of the user's, or `box`.
+
+        Args:
+            known: those that the transaction used before; gets this one.
+            make: makes a key, given the same three; None: nobody gets one.
+
+        Raises:
+            EncryptionError: as :meth:`key_of_user` and :meth:`makes_user_keys`.
+        """
+        own = known.get((tenant, user))
+        if own is None:
+            own = self.key_of_user(tenant, user, box)
+            if own is None and make is not None and self.makes_user_keys(tenant):
+                own = make(tenant, user, box)
+            if own is None:
+                return box
+            known[tenant, user] = own
+        return own
+
     def makes_user_keys(self, tenant: str) -> bool:
         """Whether a user of a tenant who has no key gets one.
 

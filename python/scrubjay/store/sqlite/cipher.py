@@ -248,15 +248,9 @@ class Cipher:
         box = self.current(tenant, make=make)
         if box is None or not user:
             return box
-        own = self._of_users.get((tenant, user))
-        if own is None:
-            own = self._opening.key_of_user(tenant, user, box)
-            if own is None and make and self._opening.makes_user_keys(tenant):
-                own = self._make_of_user(tenant, user, box)
-            if own is None:
-                return box
-            self._of_users[tenant, user] = own
-        return own
+        return self._opening.sealing_of_user(
+            self._of_users, tenant, user, box, self._make_of_user if make else None
+        )
 
     def _make_of_user(self, tenant: str, user: str, box: Box) -> Box:
         assert self.ring is not None and self._connection is not None
