@@ -115,13 +115,21 @@ class KeyFolder:
 
     Args:
         path: of the folder, made if it is not there. Not inside of what the backup of the index takes.
+
+    Raises:
+        TypeError: `path` is no path.
+        OSError: the folder cannot be made.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path: expected a str or os.PathLike, got {type(path).__name__}")
         self._path = Path(path)
         self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _file(self, id: bytes) -> Path:
+        if not isinstance(id, bytes) or not id:
+            raise ValueError(f"id: expected bytes, one at least, got {id!r}")
         name = id.hex()
         return self._path / name[:2] / name
 

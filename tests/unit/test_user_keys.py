@@ -974,3 +974,14 @@ def test_what_is_no_key_store_is_refused() -> None:
         UserKeys(lambda tenant: None, object())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="provider: expected a callable"):
         UserKeys(b"key", Halves())  # type: ignore[arg-type]
+
+
+def test_a_folder_of_keys_refuses_what_is_no_path_and_no_id(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"path: expected a str or os\.PathLike, got int"):
+        KeyFolder(7)  # type: ignore[arg-type]
+    folder = KeyFolder(tmp_path / "keys")
+    for call in (folder.get, folder.destroy, folder.destroyed_at, lambda id: folder.put(id, b"k" * 32)):
+        for id in (b"", "aa"):
+            with pytest.raises(ValueError, match="id: expected bytes"):
+                call(id)  # type: ignore[operator]
+    assert list((tmp_path / "keys").iterdir()) == []
