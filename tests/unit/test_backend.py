@@ -431,3 +431,15 @@ def test_errors_become_the_frameworks() -> None:
     assert errors.wraps(len)([1]) == 1
     with pytest.raises(TypeError, match="rules"):
         ErrorMap({"StoreError": BrokenError})  # type: ignore[dict-item]
+
+
+# ---------------------------------------------------------------------- vectors of documents
+
+
+@pytest.mark.parametrize("wrong", [["a"], [[]], [np.array(["a"])]], ids=["str", "list", "array"])
+def test_payloads_are_bytes(wrong: list[Any]) -> None:
+    with Index(embedder=embedded) as index:
+        with pytest.raises(TypeError, match=r"payloads\[0\]: expected bytes or None, got "):
+            backend.Backend.of(index).embed(["a"], wrong)
+        with pytest.raises(TypeError, match=r"payloads\[0\]: expected bytes or None, got "):
+            backend.Backend.of(index).embed_or_mark(["a"], wrong)

@@ -255,6 +255,16 @@ def test_search_batch_checks_lengths(index: Index) -> None:
     assert index.search_batch([], scope=JANE) == []
 
 
+@pytest.mark.parametrize("given", [{"a": "b"}, {"a"}, iter("a"), 5], ids=["dict", "set", "iterator", "int"])
+def test_search_batch_wants_entries_in_an_order(index: Index, given: Any) -> None:
+    with pytest.raises(TypeError, match="texts: expected a sequence of str, got one"):
+        index.search_batch(given, scope=JANE)
+    with pytest.raises(TypeError, match="vectors: expected an array or a sequence of arrays, got one"):
+        index.search_batch(["a"], vectors=given, scope=JANE)
+    with pytest.raises(TypeError, match=r"query: expected a scrubjay.Query or a sequence of them, got one"):
+        index.search_batch(["a"], query=given, scope=JANE)
+
+
 def test_search_batch_answers_each_from_its_own_scope(index: Index) -> None:
     hits = index.search_batch(["trains", "trains"], scope=[JANE, Scope("acme", user="marco")])
     assert hits[0].ids[0] == "train"

@@ -209,6 +209,12 @@ def test_a_missing_folder_is_a_typed_error(tmp_path: Path) -> None:
         Index.open(tmp_path / "nowhere" / "memories.scrubjay")
 
 
+def test_a_name_that_is_too_long_is_a_typed_error(tmp_path: Path) -> None:
+    for place in (tmp_path / ("x" * 300), tmp_path / ("x" * 300) / "memories.scrubjay"):
+        with pytest.raises(scrubjay.StoreError, match="opening: File name too long: "):
+            Index.open(place)
+
+
 def test_a_closed_index_says_so(path: Path) -> None:
     index = Index.open(path)
     index.upsert("a", "oak", scope=ACME)

@@ -409,8 +409,18 @@ class Backend:
 def _documents(
     texts: Sequence[str], payloads: Sequence[bytes | None] | None
 ) -> list[tuple[str, bytes | None]]:
-    """Return pairs of text and payload."""
-    return list(zip(texts, [None] * len(texts) if payloads is None else payloads, strict=True))
+    """Return pairs of text and payload.
+
+    Raises:
+        TypeError: a payload is neither bytes nor None.
+        ValueError: there are more of the one than of the other.
+    """
+    if payloads is None:
+        return [(text, None) for text in texts]
+    for i, payload in enumerate(payloads):
+        if payload is not None and not isinstance(payload, bytes):
+            raise TypeError(f"payloads[{i}]: expected bytes or None, got {type(payload).__name__}")
+    return list(zip(texts, payloads, strict=True))
 
 
 def _text_range(users: Any) -> tuple[str, str]:

@@ -61,8 +61,13 @@ def batch_of(
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
     """
-    if isinstance(texts, (str, bytes)):
-        raise TypeError(f"texts: expected a sequence of str, got one {type(texts).__name__}")
+    for name, given, of in (
+        ("texts", texts, "a sequence of str"),
+        ("vectors", vectors, "an array or a sequence of arrays"),
+        ("query", None if isinstance(query, Query) else query, "a scrubjay.Query or a sequence of them"),
+    ):
+        if given is not None and not _has_rows(given):
+            raise TypeError(f"{name}: expected {of}, got one {type(given).__name__}")
     queries = None if query is None or isinstance(query, Query) else list(query)
     scopes: Scope | list[Scope]
     named: dict[str, Any] = {"texts": texts, "vectors": vectors, "query": queries}
@@ -84,3 +89,9 @@ def batch_of(
             raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
     nothing: list[None] = [None] * n
     return Batch(nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, asked)
+
+
+def _has_rows(given: Any) -> bool:
+    """Whether a value has entries that are reached by number."""
+    counted = hasattr(given, "__len__") and hasattr(given, "__getitem__")
+    return counted and not isinstance(given, (str, bytes, Mapping))

@@ -24,12 +24,15 @@ def check_place(path: Path) -> None:
 
     Raises:
         StoreFormatError: a folder is there.
-        StoreError: its folder does not exist.
+        StoreError: its folder does not exist, or the system takes no such path (a name that is too long).
     """
-    if path.is_dir():
-        raise StoreFormatError(f"path: expected a file, got a folder: {path}")
-    if not path.parent.is_dir():
-        raise StoreError(f"opening: the folder {path.parent} does not exist; make it first: {path}")
+    try:
+        if path.is_dir():
+            raise StoreFormatError(f"path: expected a file, got a folder: {path}")
+        if not path.parent.is_dir():
+            raise StoreError(f"opening: the folder {path.parent} does not exist; make it first: {path}")
+    except OSError as error:
+        raise StoreError(f"opening: {error.strerror}: {path!s:.200}") from error
 
 
 @contextmanager
