@@ -353,7 +353,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Feed": lambda world: world.memory().feed,
     "Files": lambda world: world.memory().files,
     "Edited": lambda _: memory.Edited(),
-    "Hold": lambda _: memory.Hold(JANE, "case 17", "legal", WHEN),
+    "Hold": lambda _: memory.Hold(JANE, "case 17", "legal", WHEN, "audit"),
     "MemoryAdmin": lambda world: world.memory().admin,
     "Imported": lambda _: memory.Imported(),
     "Forgotten": lambda _: memory.Forgotten({"fact": 1}),

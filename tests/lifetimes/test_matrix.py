@@ -6,6 +6,7 @@ as tests/long/run does. A single case again: `python -m tests.lifetimes.server "
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,13 +61,14 @@ def test_a_share(situation: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("situation", SHARES)
 def test_all(situation: str) -> None:
-    _run(f"{situation}:")
+    _run(f"{situation}:", environment={**os.environ, "SCRUBJAY_ALL_HOSTILE": "1"})
 
 
-def _run(*arguments: str) -> None:
+def _run(*arguments: str, environment: dict[str, str] | None = None) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "tests.lifetimes.server", *arguments],
         cwd=ROOT,
+        env=environment,
         capture_output=True,
         text=True,
         errors="replace",

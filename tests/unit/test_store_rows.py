@@ -213,6 +213,15 @@ def test_a_name_that_is_too_long_is_a_typed_error(tmp_path: Path) -> None:
     for place in (tmp_path / ("x" * 300), tmp_path / ("x" * 300) / "memories.scrubjay"):
         with pytest.raises(scrubjay.StoreError, match="opening: File name too long: "):
             Index.open(place)
+    too_long = tmp_path / ("x" * 300)
+    with Index.open(tmp_path / "memories.scrubjay") as index:
+        for write in (index.admin.backup, index.admin.export):
+            with pytest.raises(scrubjay.StoreError, match="File name too long"):
+                write(too_long)
+    with pytest.raises(scrubjay.StoreError, match="File name too long"):
+        scrubjay.Admin.repair(too_long)
+    with pytest.raises(scrubjay.StoreError, match="File name too long"):
+        scrubjay.Admin.salvage(too_long, tmp_path / "saved")
 
 
 def test_a_closed_index_says_so(path: Path) -> None:

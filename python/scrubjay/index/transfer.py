@@ -27,8 +27,11 @@ def export_collection(
     """Export; see :meth:`Admin.export`. With `damaged` what cannot be read is noted there, memories without a key
     included."""
     engine = collection.durable("export")
-    if any(file.exists() and path.exists() and file.samefile(path) for file in engine.files()):
-        raise StoreError(f"export: expected another file than the index itself: {path}")
+    try:
+        if any(file.exists() and path.exists() and file.samefile(path) for file in engine.files()):
+            raise StoreError(f"export: expected another file than the index itself: {path}")
+    except OSError as error:  # a name that is too long
+        raise StoreError(f"export: {error.strerror or error}: {path}") from error
     bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
     try:
         with whole_file(path, replace=replace) as file:  # half an export would look like a whole one

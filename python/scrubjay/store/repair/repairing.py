@@ -83,8 +83,9 @@ def repair_file(
         authenticate: does what :func:`set_aside_forged` does for each collection of a file; None without keys.
     """
     report = RepairReport()
-    if not path.is_file():
-        raise StoreError(f"repair: no such file: {path}")
+    with translated(path, "repairing"):
+        if not path.is_file():
+            raise StoreError(f"repair: no such file: {path}")
     path = path.resolve()  # the log lies beside what a link leads to, and that is what is replaced
     with translated(path, "repairing"), _working_folder(path) as folder, _alone_with(path) as held:
         work, fresh, aside = folder / "work", folder / "fresh", folder / "aside"
@@ -181,8 +182,9 @@ def _forgery(opened: Callable[[Sequence[Any]], StoredRow], row: Sequence[Any]) -
 
 def salvage_file(path: Path, write: Callable[[Path, Rebuilt], None]) -> Rebuilt:
     """Build a sound file of what can be read in `path`, which stays as it is, and let `write` read it."""
-    if not path.is_file():
-        raise StoreError(f"salvage: no such file: {path}")
+    with translated(path, "salvaging"):
+        if not path.is_file():
+            raise StoreError(f"salvage: no such file: {path}")
     hold_to_size(path)
     # A thread that is cut off by the interpreter's end leaves its files; then there is nothing to report.
     scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)

@@ -24,13 +24,14 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
 
     The copy appears under its name when it is complete.
     """
-    if target.exists():
-        if not replace:
-            raise StoreError(f"backup: the file exists already, name a new one: {target}")
-        if target.samefile(store.path):
-            raise StoreError(f"backup: expected another file than the index itself: {target}")
-        if log_of(target).exists():  # it would be applied to the copy
-            raise StoreError(f"backup: the file is an index that is in use, name another one: {target}")
+    with translated(target, "backing up"):
+        if target.exists():
+            if not replace:
+                raise StoreError(f"backup: the file exists already, name a new one: {target}")
+            if target.samefile(store.path):
+                raise StoreError(f"backup: expected another file than the index itself: {target}")
+            if log_of(target).exists():  # it would be applied to the copy
+                raise StoreError(f"backup: the file is an index that is in use, name another one: {target}")
     with translated(target, "backing up"), beside(target, replace=replace) as partial:
         with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():
             source = store.reading_connection()
