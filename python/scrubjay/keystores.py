@@ -34,7 +34,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from scrubjay.errors import EncryptionError, KeyErasedError, MissingExtraError
+from scrubjay.errors import EncryptionError, KeyErasedError
+from scrubjay.extras import imported
 
 __all__ = ["KeyDatabase", "KeyFolder", "KeyStore", "UserKeys"]
 
@@ -237,11 +238,8 @@ class KeyDatabase:
     """
 
     def __init__(self, url: str, *, timeout: float = 10.0) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError("KeyDatabase", "postgres", "psycopg") from None
-        self._psycopg, self._url, self._timeout = psycopg, url, timeout
+        self._psycopg = imported("psycopg", "KeyDatabase", "postgres")
+        self._url, self._timeout = url, timeout
         self._idle: list[Any] = []
         self._process = os.getpid()
         with self._connection() as connection:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.extras import imported
 
 __all__ = ["as_html", "is_table", "rows_of", "to_arrow", "to_pandas"]
 
@@ -134,10 +134,7 @@ def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ImportError:
-        raise MissingExtraError("to_pandas()", "tables", "pandas") from None
+    pandas = imported("pandas", "to_pandas()", "tables")
     return pandas.DataFrame({name: [row.get(name) for row in rows] for name in columns})
 
 
@@ -210,8 +207,4 @@ def _cell(value: Any) -> str:
 
 
 def _pyarrow(what: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtraError(what, "tables", "pyarrow") from None
-    return pyarrow
+    return imported("pyarrow", what, "tables")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars, model_identity
-from scrubjay.errors import MissingExtraError
+from scrubjay.extras import imported
 
 __all__ = ["FastEmbed", "Model2Vec", "SentenceTransformers"]
 
@@ -40,12 +40,9 @@ class Model2Vec:
     ) -> None:
         self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
         if isinstance(model, (str, Path)):
-            try:
-                from model2vec import StaticModel
-            except ImportError:
-                raise MissingExtraError("Model2Vec", "model2vec", "model2vec") from None
+            library = imported("model2vec", "Model2Vec", "model2vec")
             name = name or f"model2vec/{_last_part(model)}"
-            model = StaticModel.from_pretrained(str(model))
+            model = library.StaticModel.from_pretrained(str(model))
         self.name = _named(name, "a Model2Vec object")
         self._model: Any = model
         self.dim = int(model.dim)
@@ -89,14 +86,14 @@ class SentenceTransformers:
         name: str | None = None,
     ) -> None:
         if isinstance(model, (str, Path)):
-            try:
-                from sentence_transformers import SentenceTransformer
-            except ImportError:
-                raise MissingExtraError(
-                    "SentenceTransformers", "sentence-transformers", "sentence-transformers"
-                ) from None
+            library = imported(
+                "sentence_transformers",
+                "SentenceTransformers",
+                "sentence-transformers",
+                "sentence-transformers",
+            )
             name = name or model_identity(f"sentence-transformers/{_last_part(model)}", document_prefix)
-            model = SentenceTransformer(str(model), device=device)
+            model = library.SentenceTransformer(str(model), device=device)
         self.name = _named(name, "a SentenceTransformer object")
         self._model: Any = model
         self._query_prefix = query_prefix
@@ -152,12 +149,9 @@ class FastEmbed:
         **options: Any,
     ) -> None:
         if isinstance(model, str):
-            try:
-                from fastembed import TextEmbedding
-            except ImportError:
-                raise MissingExtraError("FastEmbed", "fastembed", "fastembed") from None
+            library = imported("fastembed", "FastEmbed", "fastembed")
             name = name or f"fastembed/{_last_part(model)}"
-            model = TextEmbedding(model_name=model, **options)
+            model = library.TextEmbedding(model_name=model, **options)
         self.name = _named(name, "a TextEmbedding object")
         self._model: Any = model
         self._batch_size = batch_size

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.embedders.protocol import Vectors, as_list, model_identity
-from scrubjay.errors import MissingExtraError
+from scrubjay.extras import imported
 
 __all__ = ["OnnxFolder"]
 
@@ -60,16 +60,10 @@ class OnnxFolder:
             raise ValueError(f"max_length, batch_size: expected 1 or more, got {max_length}, {batch_size}")
         model_path = _find(path, (model_file,) if model_file else _MODEL_FILES)
         tokenizer_path = _find(path, ("tokenizer.json",))
-        try:
-            import onnxruntime
-        except ImportError:
-            raise MissingExtraError("OnnxFolder", "onnx", "onnxruntime") from None
-        try:
-            from tokenizers import Tokenizer
-        except ImportError:
-            raise MissingExtraError("OnnxFolder", "onnx", "tokenizers") from None
+        onnxruntime = imported("onnxruntime", "OnnxFolder", "onnx")
+        tokenizers = imported("tokenizers", "OnnxFolder", "onnx")
 
-        tokenizer: Any = Tokenizer.from_file(str(tokenizer_path))
+        tokenizer: Any = tokenizers.Tokenizer.from_file(str(tokenizer_path))
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_length)
         self._tokenize: Any = tokenizer.encode_batch

@@ -16,7 +16,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.extras import imported
 from scrubjay.locks import renew_in_children
 
 __all__ = ["CacheStats", "RedisCache", "ResultCache"]
@@ -190,10 +190,7 @@ class RedisCache:
         if not retry_s >= 0:
             raise ValueError(f"retry_s: expected a number >= 0, got {retry_s}")
         if url is not None:
-            try:
-                import redis
-            except ImportError:
-                raise MissingExtraError("RedisCache", "redis", "redis") from None
+            redis = imported("redis", "RedisCache", "redis")
             client = redis.Redis.from_url(url, socket_timeout=0.25, socket_connect_timeout=0.25)
         self._client = client
         self._ttl_ms = int(ttl_s * 1000)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.endpoints import Endpoint
-from scrubjay.errors import MissingExtraError, RetrievalError
+from scrubjay.errors import RetrievalError
+from scrubjay.extras import imported
 from scrubjay.retrieval.keys import name_of
 
 __all__ = ["CallableReranker", "HttpReranker", "OnnxReranker", "SentenceTransformersReranker"]
@@ -48,14 +49,9 @@ class SentenceTransformersReranker:
     """
 
     def __init__(self, model: str, **options: Any) -> None:
-        try:
-            from sentence_transformers import CrossEncoder
-        except ImportError:
-            raise MissingExtraError(
-                "SentenceTransformersReranker", "sentence-transformers", "sentence_transformers"
-            ) from None
+        library = imported("sentence_transformers", "SentenceTransformersReranker", "sentence-transformers")
         self.name = f"cross-encoder/{model}"
-        self._model: Any = CrossEncoder(model, **options)
+        self._model: Any = library.CrossEncoder(model, **options)
 
     def score(self, query: str, texts: list[str]) -> Scores:
         """Return the model's relevance to `query` of each of `texts`."""
@@ -91,16 +87,10 @@ class OnnxReranker:
         for file in (model_file, "tokenizer.json"):
             if not (path / file).is_file():
                 raise FileNotFoundError(f"{path / file}: expected a file")
-        try:
-            import onnxruntime
-        except ImportError:
-            raise MissingExtraError("OnnxReranker", "onnx", "onnxruntime") from None
-        try:
-            from tokenizers import Tokenizer
-        except ImportError:
-            raise MissingExtraError("OnnxReranker", "onnx", "tokenizers") from None
+        onnxruntime = imported("onnxruntime", "OnnxReranker", "onnx")
+        tokenizers = imported("tokenizers", "OnnxReranker", "onnx")
         self.name = f"onnx/{path.resolve().name}"
-        tokenizer: Any = Tokenizer.from_file(str(path / "tokenizer.json"))
+        tokenizer: Any = tokenizers.Tokenizer.from_file(str(path / "tokenizer.json"))
         tokenizer.enable_truncation(max_length, strategy="only_second")
         tokenizer.no_padding()
         self._tokenize: Any = tokenizer.encode_batch

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.extras import imported
 from scrubjay.memory.intake.false_friends import is_of_another_language
 
 __all__ = ["LANGUAGES", "WEEKDAYS", "Phrase", "checked_languages", "language_of", "phrases_of", "usable"]
@@ -319,12 +319,9 @@ def _translated(language: str, said: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def _locale(language: str) -> Any:
+    loader = imported("dateparser.languages.loader", "dates", "dates")
     try:
-        from dateparser.languages.loader import LocaleDataLoader
-    except ImportError:
-        raise MissingExtraError("dates", "dates", "dateparser") from None
-    try:
-        return LocaleDataLoader().get_locale(language)
+        return loader.LocaleDataLoader().get_locale(language)
     except (ValueError, KeyError, ImportError):
         raise ValueError(f"dates: expected languages that dateparser knows, got {language!r}") from None
 

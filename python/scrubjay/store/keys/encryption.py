@@ -53,7 +53,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, MissingExtraError
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.extras import imported
 from scrubjay.locks import renew_in_children
 from scrubjay.store.rows.sealed import HEAD_BYTES, ID_BYTES, NONCE_BYTES, SEALED, frame
 
@@ -271,10 +272,7 @@ class KeyRing:
             raise TypeError(
                 f"keys: expected a callable (tenant -> bytes or None), got {type(provider).__name__}"
             )
-        try:
-            import cryptography  # noqa: F401
-        except ImportError:
-            raise MissingExtraError("keys", "encryption", "cryptography") from None
+        imported("cryptography.hazmat.primitives.ciphers.aead", "keys", "encryption")
         self._provider = provider
         self.users: KeyStore | None = getattr(provider, "users", None)
         """The keys of users; None: a tenant's users have none of their own."""

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.extras import imported
 from scrubjay.store.objects.blobs import Blob
 
 __all__ = ["Cloud"]
@@ -142,8 +142,4 @@ def _said(error: BaseException) -> str:
 
 
 def _module() -> Any:
-    try:
-        import obstore.store
-    except ImportError:
-        raise MissingExtraError("an object store", "objects", "obstore") from None
-    return obstore.store
+    return imported("obstore.store", "an object store", "objects")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrubjay.errors import MissingExtraError, StoreFormatError
+from scrubjay.errors import StoreFormatError
+from scrubjay.extras import imported
 
 __all__ = ["Address", "is_address"]
 
@@ -54,11 +55,7 @@ class Address:
 
 def psycopg_module() -> Any:
     """Return psycopg, or raise MissingExtraError."""
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtraError("an index over PostgreSQL", "postgres", "psycopg") from None
-    return psycopg
+    return imported("psycopg", "an index over PostgreSQL", "postgres")
 
 
 def _without_secrets(message: str, url: str) -> str:

@@ -1,0 +1,74 @@
+"""Libraries that are imported when something first needs them.
+
+Python keeps a lock for each module that is being imported. A child of a process that forked while another thread was
+at it would wait for that lock for ever, and half of the library would be there; so it is told.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from typing import Any
+
+from scrubjay.errors import Error, MissingExtraError
+
+__all__ = ["imported"]
+
+_under_way: dict[int, str] = {}
+"""What each thread imports just now."""
+_cut: list[str] = []
+"""What other threads of the parent imported when this process was forked."""
+
+
+def imported(module: str, what: str, extra: str | None, package: str | None = None) -> Any:
+    """Return a module, imported now unless it is already.
+
+    Args:
+        module: its dotted name.
+        what: what needs it, for the message.
+        extra: of ours that installs it; None: none does.
+        package: that has it; None: the first part of its name.
+
+    Raises:
+        MissingExtraError: it is not installed.
+        Error: this process was forked while another thread imported it, or something that may have needed it.
+
+    >>> imported("json", "this example", None).dumps([1])
+    '[1]'
+    """
+    if (found := _whole(module)) is not None:
+        return found
+    if _cut:
+        raise Error(
+            f"{what}: cannot import {module} here, as this process was forked while a thread imported {_cut[0]}; "
+            "import it before you fork"
+        )
+    thread = threading.get_ident()
+    is_outermost = thread not in _under_way
+    _under_way.setdefault(thread, module)
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(what, extra, package or module.partition(".")[0]) from None
+    finally:
+        if is_outermost:
+            del _under_way[thread]
+
+
+def _whole(module: str) -> Any:
+    """Return a module that is there and that nobody is still importing, or None."""
+    found = sys.modules.get(module)
+    return None if getattr(getattr(found, "__spec__", None), "_initializing", False) else found
+
+
+def _after_in_child() -> None:
+    mine = threading.get_ident()
+    _cut.extend(module for thread, module in _under_way.items() if thread != mine)
+    for thread in [one for one in _under_way if one != mine]:
+        del _under_way[thread]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_in_child)
