@@ -70,7 +70,7 @@ class Draft(NamedTuple):
             kept: bytes | None = _prompt(data, encoded)
         except (TypeError, ValueError):
             kept = _encoded(data)
-        return cls("prompt", "prompt", "", _with_utf8(kept), at, unless_deleted_since)
+        return cls("prompt", "prompt", "", kept, at, unless_deleted_since)
 
 
 def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
@@ -93,12 +93,16 @@ def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
 
 
 def _prompt(data: Mapping[str, Any], encoded: Mapping[str, str]) -> bytes:
-    """As ``payload.encode_fields({"metadata": data})``."""
+    """As ``payload.encode_fields({"metadata": data})``.
+
+    Raises:
+        TypeError, ValueError: they are not JSON, or hold half of a surrogate pair.
+    """
     as_json = payload.as_json
     rest = as_json({name: value for name, value in data.items() if name != "pieces"})
     each = (f"{as_json(name)}:{encoded.get(name) or as_json(some)}" for name, some in data["pieces"].items())
     said = f'{{"metadata":{{"pieces":{{{",".join(each)}}},{rest[1:]}}}'
-    return said.encode("utf-8", "surrogatepass")
+    return said.encode()
 
 
 def _encoded(data: Mapping[str, Any] | None) -> bytes | None:

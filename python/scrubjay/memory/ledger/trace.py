@@ -33,10 +33,12 @@ from scrubjay.store.sqlite.connections import fetched, rows_of, translated
 
 __all__ = [
     "CONVERSATION",
+    "DAY_US",
     "INSERT_DISTILLED",
     "RETENTION_DAYS",
     "TABLES",
     "Run",
+    "State",
     "TraceEvent",
     "Traces",
     "erase_traces",
@@ -49,7 +51,7 @@ RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 
 CONVERSATION = ("user", "model")
 """Kinds of events that are turns of the conversation; output of tools stays in the trace."""
 
-_DAY_US = 86_400_000_000
+DAY_US = 86_400_000_000
 
 TABLES = (
     """CREATE TABLE memory_run(
@@ -135,6 +137,14 @@ class Run(NamedTuple):
     n_turns: int
 
 
+class State(NamedTuple):
+    """Tells one state of a run from others: which run it is, when it began, and its last event."""
+
+    key: int
+    started_at: int
+    n_events: int
+
+
 class Traces:
     """The traces in an index's file. Thread-safe; writes of all threads and processes take turns.
 
@@ -167,10 +177,10 @@ class Traces:
         with self.store.writing("appending to a trace", is_log=True) as transaction:
             transaction.lock([scope.tenant])
             ask = partial(rows_of, transaction.connection)
-            settle(transaction.connection, scope.tenant)
+            is_sealed = settle(transaction.connection, scope.tenant)
             now = self.clock()
             days = RETENTION_DAYS[retention]
-            expires_at = None if days is None else now + days * _DAY_US
+            expires_at = None if days is None else now + days * DAY_US
             found = ask(_RUN, (*names, run_id))
             if not found:
                 ask(
@@ -193,14 +203,13 @@ class Traces:
                 turn += draft.kind == "user"
                 at = now if draft.at is None else draft.at
                 texts = (draft.author, draft.content, draft.data)
-                sealed = [
-                    self._sealer.seal(scope.tenant, _place(column, key, seq), text, user=names[1])
-                    for column, text in zip(_SEALED, texts, strict=True)
-                ]
-                ask(
-                    _INSERT_EVENT,
-                    (key, seq, turn, at, expires_at, draft.kind, *sealed, scope.tenant),
-                )
+                kept: Sequence[str | bytes | None] = texts  # neither UTF-8 nor JSON begins as what is sealed
+                if is_sealed:
+                    kept = [
+                        self._sealer.seal(scope.tenant, _place(column, key, seq), text, user=names[1])
+                        for column, text in zip(_SEALED, texts, strict=True)
+                    ]
+                ask(_INSERT_EVENT, (key, seq, turn, at, expires_at, draft.kind, *kept, scope.tenant))
                 if number >= n_unseen:
                     events.append(_event((seq, turn, at, draft.kind), *texts))
             if seq > n_events and not is_file(transaction.connection):  # where a trigger did it
@@ -251,13 +260,28 @@ class Traces:
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first, however long the run is."""
+        return self.tail_until(scope, run_id, n, kinds)[0]
+
+    def tail_until(
+        self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]
+    ) -> tuple[list[TraceEvent], int | None]:
+        """Return :meth:`tail`, and when the first of these events is past its retention, in microseconds since 1970;
+        None: never."""
         marks = ", ".join("?" * len(kinds))
         with self._reading() as connection:
             values = (*names_of(scope), run_id, self.clock(), *kinds, n)
-            found = fetched(
-                connection, _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?", values
-            )
-            return self._opened(scope, reversed(found))
+            found = fetched(connection, _TAIL.format(marks=marks), values)
+            ends = [row[-1] for row in found if row[-1] is not None]
+            return self._opened(scope, (row[:-1] for row in reversed(found))), min(ends, default=None)
+
+    def state(self, scope: Scope, run_id: str) -> State | None:
+        """Return what is another once a run of exactly this scope has more events, or is made anew; None: there is no
+        run, or the tenant's or user's key was destroyed."""
+        if not self._sealer.readable(scope.tenant, scope.user):
+            return None
+        with self._reading() as connection:
+            found = rows_of(connection, _STATE, (*names_of(scope), run_id))
+            return State(*found[0]) if found else None
 
     def position(self, scope: Scope, run_id: str, seq: int) -> int:
         """Return the place of event `seq` among the turns of its conversation; turns beside each other differ by 1.
@@ -348,6 +372,9 @@ class Traces:
 
 _PLAIN = (int, int, int, str, str, str)
 """Types of an event's number, turn, time, kind, author and content as they are written in the clear."""
+_STATE = (
+    "SELECT key, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?"
+)
 _RUN = "SELECT key, n_events, n_turns FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?"
 _INSERT_EVENT = (
     "INSERT INTO memory_event(run, seq, turn, at, expires_at, kind, author, content, data, tenant) "
@@ -358,12 +385,14 @@ INSERT_DISTILLED = (
     "SELECT key, ?, ?, ?, ?, ? FROM memory_run WHERE tenant = ? AND key = ?"
 )
 """Notes what was distilled of a run, for (first, last, at, extractor, outcomes, tenant, key)."""
-_EVENTS = (
-    "SELECT e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+_COLUMNS = "e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data"
+_OF_RUN = (
     "FROM memory_run r JOIN memory_event e ON e.run = r.key "
     "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? "
     "AND (e.expires_at IS NULL OR e.expires_at > ?) "
 )
+_EVENTS = f"SELECT {_COLUMNS} {_OF_RUN}"
+_TAIL = f"SELECT {_COLUMNS}, e.expires_at {_OF_RUN}AND e.kind IN ({{marks}}) ORDER BY e.seq DESC LIMIT ?"
 
 
 def sweep_traces(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.drafts import Draft, check_run_id
-from scrubjay.memory.ledger.trace import CONVERSATION, RETENTION_DAYS, TraceEvent, Traces
+from scrubjay.memory.ledger.trace import CONVERSATION, DAY_US, RETENTION_DAYS, State, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.turns import N_TURNS
@@ -27,6 +27,7 @@ __all__ = ["CONVERSATION", "Remembering", "Session", "prompt_data"]
 
 _OURS = ("prompt", "retraction")
 _FIELDS = ("kind", "content", "author", "data", "at")
+_NEVER = 2**63
 
 Self = TypeVar("Self", bound="Session")
 
@@ -50,6 +51,15 @@ class Remembering(Protocol):
     ) -> Assembled:
         """Return the prompt of a query."""
         ...
+
+
+class _Recent(NamedTuple):
+    """The last turns of a run as they were in one state of it, from when to when (microseconds since 1970)."""
+
+    state: State
+    turns: tuple[TraceEvent, ...]
+    since: int
+    until: int
 
 
 @guarded
@@ -103,6 +113,7 @@ class Session:
             threading.RLock()
         )  # appending calls the memory's clock and key provider, which may come here
         self._is_writing = False
+        self._recent: _Recent | None = None
         renew_in_children(self, "_lock")
 
     # ------------------------------------------------------------------ events in
@@ -193,6 +204,7 @@ class Session:
             if not pending and not drafts:
                 return []
             self._is_writing = True
+            now = self._memory.traces.clock()
             try:
                 written = self._memory.traces.append(
                     self.scope, self.run_id, [*pending, *drafts], self._retention, len(pending)
@@ -200,6 +212,7 @@ class Session:
             finally:
                 self._is_writing = False
             del self._pending[: len(pending)]
+            self._heard(written, len(pending), now)
         return written
 
     def position(self, event: TraceEvent) -> int:
@@ -256,13 +269,43 @@ class Session:
     def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
         """Return the last n turns of the conversation, oldest first, without those that were retracted."""
         checked_count(n, "n")
+        return self._read_recent(n)[0]
+
+    def _read_recent(self, n: int) -> tuple[list[TraceEvent], int | None]:
+        """Return the last n turns, and when something of what was read is past its retention."""
         kinds = (*CONVERSATION, "retraction")
-        found = self._memory.traces.tail(self.scope, self.run_id, n, kinds)
+        found, until = self._memory.traces.tail_until(self.scope, self.run_id, n, kinds)
         if any(event.kind == "retraction" for event in found):  # it comes after what it takes back
-            found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, kinds)
+            found, until = self._memory.traces.tail_until(self.scope, self.run_id, 2 * n, kinds)
         # A list, since a damaged file may give what has no hash.
         gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
-        return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:]
+        return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:], until
+
+    def _turns_now(self) -> Sequence[TraceEvent]:
+        """Return the last turns for a prompt: those that were read last and what was said here since, unless somebody
+        else appended or deleted something, or the first of them is past its retention."""
+        traces = self._memory.traces
+        state, now = traces.state(self.scope, self.run_id), traces.clock()
+        kept = self._recent
+        if state is not None and kept is not None and kept.state == state and kept.since <= now < kept.until:
+            return kept.turns
+        turns, until = self._read_recent(N_TURNS)
+        if state is not None:  # which was read first: what came since is of a later one
+            self._recent = _Recent(state, tuple(turns), now, _NEVER if until is None else until)
+        return turns
+
+    def _heard(self, written: Sequence[TraceEvent], n_unseen: int, now: int) -> None:
+        """Add to the last turns what was written here, `n_unseen` events before it, at `now` or later."""
+        kept, self._recent = self._recent, None
+        if kept is None or not written or written[0].seq != kept.state.n_events + n_unseen + 1:
+            return  # somebody else wrote, too
+        if any(event.kind == "retraction" for event in written):
+            return
+        turns = (*kept.turns, *(event for event in written if event.kind in CONVERSATION))[-N_TURNS:]
+        days = RETENTION_DAYS[self._retention]
+        until = kept.until if days is None else min(kept.until, now + days * DAY_US)
+        state = kept.state._replace(n_events=written[-1].seq)
+        self._recent = _Recent(state, turns, kept.since, until)
 
     def assemble(self, query: str | None = None, budget_tokens: int = 2000, **options: Any) -> Assembled:
         """Return the prompt of this turn, as `Memory.assemble` does, with this run's last turns; it is recorded.
@@ -277,7 +320,7 @@ class Session:
             BudgetError: policies and preferences alone are over the budget.
         """
         deletion = self._memory.traces.last_deletion(self.scope.tenant)  # before anything is read
-        turns = self.recent()
+        turns = self._turns_now()
         if query is None:
             query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
             if query is None:

@@ -218,6 +218,7 @@ class Cipher:
         if self.ring is None:
             if self._has_data_keys(connection) and data_key(connection, tenant) is not None:
                 raise keyless_error(tenant)
+            self._current[tenant] = None
             return None
         access = self.ring.access(tenant, fresh=False)
         if access.erased:
