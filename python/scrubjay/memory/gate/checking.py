@@ -58,6 +58,7 @@ CANDIDATES: dict[str, type[Any]] = {
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
 _PLAIN = {*CANDIDATES.values(), Provenance}  # subclasses of theirs may have constructors of their own
 _LONG = {"content", "text", "summary", "evidence"}
+_NEEDED = {"content", "text", "summary", "key", "outcome"}
 _SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title", "sensitivity"}
 
 
@@ -152,8 +153,13 @@ def with_values(given: _T, values: Mapping[str, Any]) -> _T:
 
 
 @lru_cache(maxsize=64)
-def _names_of_texts(candidate: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(candidate) if field.name in _LONG | _SHORT)
+def _texts_of(candidate: Any) -> tuple[tuple[str, int, int], ...]:
+    """Return the texts of a kind of candidate: name, fewest and most characters."""
+    return tuple(
+        (field.name, int(field.name in _NEEDED), MAX_CHARS if field.name in _LONG else MAX_NAME_CHARS)
+        for field in fields(candidate)
+        if field.name in _LONG | _SHORT
+    )
 
 
 def verify(kind: str, candidate: Any, source: Provenance) -> Any:
@@ -164,16 +170,16 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
         TypeError, ValueError: a field is of another type.
     """
     made_as: Any = type(candidate)
-    texts = {
-        name: checked_str(getattr(candidate, name), name, optional=name == "evidence")
-        for name in _names_of_texts(made_as)
-    }
-    for name, text in texts.items():
-        longest = MAX_CHARS if name in _LONG else MAX_NAME_CHARS
-        if len(text) > longest:
-            raise Unfit(f"{name}: expected at most {longest:,} characters, got {len(text):,}")
-        if not text and name in ("content", "text", "summary", "key", "outcome"):
-            raise Unfit(f"{name}: expected some text, got none")
+    texts: dict[str, str] = {}
+    unfit = ""  # of another type is worse
+    for name, least, most in _texts_of(made_as):
+        text = checked_str(getattr(candidate, name), name, optional=name == "evidence")
+        if not least <= len(text) <= most and not unfit:
+            wanted = f"at most {most:,} characters, got {len(text):,}" if text else "some text, got none"
+            unfit = f"{name}: expected {wanted}"
+        texts[name] = text
+    if unfit:
+        raise Unfit(unfit)
     if not source.run:
         raise Unfit("source.run: every record needs the run that it comes from")
     if kind == "fact":
@@ -205,6 +211,8 @@ def _verify_statement(candidate: FactCandidate) -> None:
         raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
     for name in ("replaces", "entities"):
         given = getattr(candidate, name)
+        if given == ():  # nearly always
+            continue
         if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
             raise TypeError(f"{name}: expected a sequence of str, got {type(given).__name__}")
         for i, one in enumerate(given):
