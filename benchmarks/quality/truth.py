@@ -1,13 +1,16 @@
 """Does a memory keep what is true, for as long as it is true? Judged by sequences of statements with the time of each
 telling, and with what must be in force at the end and at other dates.
 
-    python -m benchmarks.quality.truth [--data DIR] [--told] [--through gate|extractor] [--json FILE]
+    python -m benchmarks.quality.truth [--data DIR] [--told] [--confirmed] [--through gate|extractor] [--json FILE]
 
 The sequences are those of `memory_truth`. Each is told in order, through the gate as candidates or as the JSON answer
 of a model that the built-in extractor reads. Then: which of the true statements are in force, which of those that are
 not true any more, as of the end of the sequence and as of each date; and for each question, asked through `recall` as
-of its date: whether the evidence is among the ten records found, and whether what must not be given as in force is.
+of its date: whether the evidence is among the ten records found, and whether what must not be given as in force is: not
+counting, and then counting, what is found as a plan (`relation`), which a prompt says, too.
 `--told`: the candidates say whether a predicate has one value at a time, as an extractor does.
+`--confirmed`: an operator confirms each of the tenant's facts as it is told. What one source alone says of it is
+provisional before: `list` shows it, `recall` does not.
 """
 
 from __future__ import annotations
@@ -62,14 +65,17 @@ def candidate_of(fields: Mapping[str, Any], said_at: str, through: str) -> FactC
     )
 
 
-def tell(memory: Memory, sequence: Told, told: bool, through: str) -> None:
+def tell(memory: Memory, sequence: Told, told: bool, through: str, confirmed: bool = False) -> None:
     user, tenant = Scope(sequence["tenant"], user=sequence["user"]), Scope(sequence["tenant"])
     for number, statement in enumerate(sequence["statements"]):
-        memory.propose(
+        scope = tenant if statement["level"] == "tenant" else user
+        outcome = memory.propose(
             candidate_of(fields_of(sequence, statement, told), statement["said_at"], through),
-            scope=tenant if statement["level"] == "tenant" else user,
+            scope=scope,
             source=Provenance(f"run-{number}"),
         )
+        if confirmed and scope == tenant and outcome.id is not None:
+            memory.confirm(outcome.id, by="operator", scope=tenant)
 
 
 def same_as(sequence: Told, id: str) -> set[str]:
@@ -95,10 +101,16 @@ def judge(memory: Memory, sequence: Told) -> Counter[str]:
                 counts[f"{when} {want} {'kept' if same_as(sequence, id) & there else 'absent'}"] += 1
     for question in sequence["questions"]:
         date = question["as_of"] or sequence["now"]
-        found = set(memory.recall(question["text"], user, kinds=["fact"], as_of=date).texts)
-        for want, name in (("evidence", "true"), ("forbidden", "false")):
+        hits = memory.recall(question["text"], user, kinds=["fact"], as_of=date)
+        found = set(hits.texts)
+        in_force = {hit.text for hit in hits if hit.metadata.get("relation") != "plans"}
+        for want, name, among in (
+            ("evidence", "true", found),
+            ("forbidden", "false", in_force),
+            ("forbidden", "false or planned", found),
+        ):
             for id in question[want]:
-                counts[f"recall {name} {'kept' if same_as(sequence, id) & found else 'absent'}"] += 1
+                counts[f"recall {name} {'kept' if same_as(sequence, id) & among else 'absent'}"] += 1
     return counts
 
 
@@ -106,13 +118,18 @@ def shares(counts: Counter[str]) -> dict[str, float | None]:
     """The shares that were kept: of what is true, and of what is not."""
     found: dict[str, float | None] = {}
     for when in ("end", "dates", "recall"):
-        for want, name in (("true", "kept"), ("false", "wrong")):
+        wants = [("true", "kept"), ("false", "wrong")]
+        if when == "recall":
+            wants.append(("false or planned", "wrong or planned"))
+        for want, name in wants:
             kept, absent = counts[f"{when} {want} kept"], counts[f"{when} {want} absent"]
             found[f"{when} {name}"] = kept / (kept + absent) if kept + absent else None
     return found
 
 
-def measured(sequences: Sequence[Told], told: bool, through: str) -> dict[str, dict[str, float | None]]:
+def measured(
+    sequences: Sequence[Told], told: bool, through: str, confirmed: bool = False
+) -> dict[str, dict[str, float | None]]:
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     embedder = embedders.default()
     for sequence in sequences:
@@ -120,7 +137,7 @@ def measured(sequences: Sequence[Told], told: bool, through: str) -> dict[str, d
             tempfile.TemporaryDirectory() as folder,
             Memory.open(Path(folder) / "m.scrubjay", embedder) as memory,
         ):
-            tell(memory, sequence, told, through)
+            tell(memory, sequence, told, through, confirmed)
             by_kind[sequence["kind"]] += judge(memory, sequence)
     by_kind["all"] = sum(by_kind.values(), Counter())
     return {kind: shares(counts) for kind, counts in sorted(by_kind.items())}
@@ -130,6 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of judged sets")
     parser.add_argument("--told", action="store_true", help="say whether predicates have one value at a time")
+    parser.add_argument("--confirmed", action="store_true", help="confirm what is told of a tenant")
     parser.add_argument("--through", choices=("gate", "extractor"), default="gate")
     parser.add_argument("--quick", action="store_true", help="does it run? twelve sequences")
     parser.add_argument("--json", type=Path, help="write JSON there")
@@ -138,14 +156,15 @@ def main() -> None:
     if not file.exists():
         sys.exit(f"the judged sequences are absent: {file} (--data, or SCRUBJAY_DATA)")
     sequences = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    found = measured(sequences[:12] if arguments.quick else sequences, arguments.told, arguments.through)
+    some = sequences[:12] if arguments.quick else sequences
+    found = measured(some, arguments.told, arguments.through, arguments.confirmed)
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=2), encoding="utf-8")
     columns = list(found["all"])
-    print(f"{'':<14}" + "".join(f"{name:>14}" for name in columns))
+    print(f"{'':<14}" + "".join(f"{name:>{max(14, len(name) + 2)}}" for name in columns))
     for kind, figures in found.items():
-        shown = ["-" if figures[name] is None else f"{figures[name]:.3f}" for name in columns]
-        print(f"{kind:<14}" + "".join(f"{one:>14}" for one in shown))
+        shown = {name: "-" if figures[name] is None else f"{figures[name]:.3f}" for name in columns}
+        print(f"{kind:<14}" + "".join(f"{one:>{max(14, len(name) + 2)}}" for name, one in shown.items()))
 
 
 if __name__ == "__main__":
