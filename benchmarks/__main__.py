@@ -29,6 +29,7 @@ PARTS: dict[str, tuple[list[str], list[str]]] = {
     "vector": (["benchmarks.compare", "vector"], ["--dims", "256", "--data", "real,clustered"]),
     "quality": (["benchmarks.quality.acceptance"], []),
     "truth": (["benchmarks.quality.truth"], []),
+    "truth-confirmed": (["benchmarks.quality.truth", "--confirmed"], []),
     "calls": (["pytest", "benchmarks", "--benchmark-only", "-q", "-p", "no:cacheprovider"], []),
     "profile": (["benchmarks.micro.profile"], []),
 }

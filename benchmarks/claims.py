@@ -174,8 +174,8 @@ def quality_cell(run: Run, row: str, column: str) -> Figures | None:
 
 def truth_cell(run: Run, row: str, column: str) -> Figures | None:
     """A row for each way of asking, a column for what is true and one for what is not."""
-    figures = run.get("truth", {}).get("all", {})
-    when = {"at": "end", "as": "dates", "by": "recall"}[row.partition(" ")[0]]
+    figures = run.get("truth-confirmed" if "--confirmed" in row else "truth", {}).get("all", {})
+    when = {"at": "end", "as": "dates", "by": "recall", "the": "recall"}[row.partition(" ")[0]]
     share = figures.get(f"{when} {'wrong' if column.startswith('not') else 'kept'}")
     if share is None:
         return None
