@@ -16,6 +16,7 @@ import asyncio
 import numpy as np
 import scrubjay
 from scrubjay import Engine, Index, Query, Scope, Weighted
+from scrubjay.memory import FactCandidate, Memory
 
 
 def embed(texts: list[str]) -> list[list[float]]:
@@ -44,6 +45,12 @@ counted: int = view.count(exclude=["m1"]) + view.delete_many(filter={"n": 1}, re
 view.values("n", limit=None, exact=True)
 Weighted((0.3, 0.7), normalise="max")
 index.collection("b", metric="l2", dtype="f32")
+memory = Memory.open("m.scrubjay")
+memory.add("Jane lives in Oslo.", scope=jane, kind="fact")
+memory.recall("Oslo?", jane, kinds=["fact", "note"], k=3).texts
+memory.list(jane, kinds=("policy", "episode"))
+memory.assemble("Oslo?", jane, 500, floor="none", kinds=["fact"]).text
+memory.session(jane, "r1", retention="long")
 """
 MISTAKES = (
     'Query(mode="keywordz")',
@@ -71,6 +78,13 @@ MISTAKES = (
     "view.erase(exakt=True)",
     'Weighted(normalise="softmax")',
     'index.collection("x", metric="dot")',
+    'memory.add("Jane lives in Oslo.", scope=jane, kind="facts")',
+    'memory.recall("Oslo?", jane, kinds=["policy"])',
+    'memory.recall("Oslo?", jane, kinds=["facts"])',
+    'memory.list(jane, kinds=["note"])',
+    'memory.assemble("Oslo?", jane, floor="medium")',
+    'memory.session(jane, "r1", retention="forever")',
+    'memory.propose(FactCandidate("x", valid_form="2026-01-01"), scope=jane, source="r")',
 )
 
 

@@ -22,6 +22,7 @@ from scrubjay.memory import Memory, RecalledHit
 from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.model.names import Floor
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.lines import dated
 from scrubjay.memory.runs.session import Session
@@ -85,7 +86,7 @@ class TurnMemory:
         embedder: Embedder | None = None,
         budget_tokens: int = 2000,
         item_tokens: int = 500,
-        floor: str = "standard",
+        floor: Floor = "standard",
         noted: Collection[str] = NOTED,
         extractor: Extract | None = None,
         **options: Any,

@@ -15,8 +15,9 @@ from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.memory import Memory
 from scrubjay.memory.ledger.context import COLLECTION
-from scrubjay.memory.ledger.schema import KINDS, is_prepared
+from scrubjay.memory.ledger.schema import is_prepared
 from scrubjay.memory.model.decoding import as_moment
+from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.read.lookup import Place, created_at
 from scrubjay.memory.read.recalled import RecalledHit
@@ -95,7 +96,7 @@ def page(
     *,
     limit: int,
     cursor: str | None = None,
-    kinds: Sequence[str] = tuple(KINDS),
+    kinds: Sequence[RecordKind] = RECORD_KINDS,
     statuses: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[list[Record], str | None]:

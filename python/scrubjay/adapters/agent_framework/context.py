@@ -12,6 +12,7 @@ from agent_framework import ContextProvider, FunctionTool, Message
 from scrubjay._native import Scope
 from scrubjay.adapters._turns import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.memory.model.names import Floor
 from scrubjay.memory.runs.session import Session
 
 __all__ = ["ScrubjayContextProvider"]
@@ -70,7 +71,7 @@ class ScrubjayContextProvider(ContextProvider):
         tools: bool = False,
         budget_tokens: int = 2000,
         item_tokens: int = 500,
-        floor: str = "standard",
+        floor: Floor = "standard",
         noted: Collection[str] = NOTED,
         extractor: Extract | None = None,
         embedder: Embedder | None = None,

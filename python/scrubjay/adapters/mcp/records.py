@@ -26,6 +26,7 @@ from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.memory import Episode, Fact, FactCandidate, Provenance, Recalled
 from scrubjay.memory.ledger.rows import kind_of
+from scrubjay.memory.model.names import RecordKind
 
 __all__ = [
     "GiveFeedback",
@@ -38,7 +39,7 @@ __all__ = [
     "WhyMemory",
 ]
 
-_KINDS = ("fact", "episode")
+_KINDS: tuple[RecordKind, ...] = ("fact", "episode")
 _SOURCE = "mcp"
 _LEAVES: dict[Any, Any] = {
     str: Annotated[str, Field(max_length=MAX_TEXT)],

@@ -24,7 +24,6 @@ from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested
 from scrubjay.memory.intake.intake import Intake
-from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.lifecycle.editing import Editing
 from scrubjay.memory.lifecycle.erasure import Erasure, Forgotten
@@ -33,6 +32,7 @@ from scrubjay.memory.model.answers import Rejection, Why
 from scrubjay.memory.model.candidates import Candidate, Outcome, Provenance
 from scrubjay.memory.model.decay import Decay
 from scrubjay.memory.model.judge import Judge
+from scrubjay.memory.model.names import RECORD_KINDS, Floor, RecalledKind, RecordKind, Retention
 from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.values import Validators
@@ -42,8 +42,7 @@ from scrubjay.memory.read.lines import Line, Summarise, dated
 from scrubjay.memory.read.lookup import Lookup, Place
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
-from scrubjay.memory.read.recall import KINDS as RECALLED_KINDS
-from scrubjay.memory.read.recall import Recall, Recalled
+from scrubjay.memory.read.recall import RECALLED_KINDS, Recall, Recalled
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.runs import Runs
@@ -158,7 +157,8 @@ class Memory:
 
     @documented(Gate.add)
     def add(
-        self, content: Any, *, scope: Scope, kind: str = "fact", source: Provenance | str = "direct", **fields: Any,
+        self, content: Any, *, scope: Scope, kind: RecordKind = "fact", source: Provenance | str = "direct",
+        **fields: Any,
     ) -> Outcome:  # fmt: skip
         """Write a record through the gate: the same as proposing a candidate of this kind with these fields."""
         return self._parts.gate.add(content, scope=scope, kind=kind, source=source, **fields)
@@ -237,7 +237,7 @@ class Memory:
 
     @documented(Recall.recall)
     def recall(
-        self, text: str, scope: Scope, kinds: Sequence[str] = RECALLED_KINDS, k: int = 10,
+        self, text: str, scope: Scope, kinds: Sequence[RecalledKind] = RECALLED_KINDS, k: int = 10,
         task_type: str | None = None, filter: Mapping[str, Any] | None = None,
         relevance: Relevance | str | None = None, query: Query | None = None, as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None, conversation: Conversation | None = None, without: Sequence[str] = (),
@@ -250,9 +250,9 @@ class Memory:
     @documented(Prompts.assemble)
     def assemble(
         self, text: str, scope: Scope, budget_tokens: int = 2000, turns: Iterable[Any] = (),
-        k: int = K_RECALLED, kinds: Sequence[str] = RECALLED_KINDS, item_tokens: int = 200,
+        k: int = K_RECALLED, kinds: Sequence[RecalledKind] = RECALLED_KINDS, item_tokens: int = 200,
         turn_tokens: int = 300, count: Callable[[str], int] = count_roughly, line: Line = dated,
-        floor: str = FLOOR, edges: bool = False, summarise: Summarise | None = None,
+        floor: Floor = FLOOR, edges: bool = False, summarise: Summarise | None = None,
         as_of: CreatedAt | None = None, known_at: CreatedAt | None = None, without: Sequence[str] = (), **options: Any,
     ) -> Assembled:  # fmt: skip
         """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns."""
@@ -271,7 +271,7 @@ class Memory:
 
     @documented(Lookup.list)
     def list(
-        self, scope: Scope, kinds: Sequence[str] = tuple(KINDS), hidden: bool = False, exact: bool = False,
+        self, scope: Scope, kinds: Sequence[RecordKind] = RECORD_KINDS, hidden: bool = False, exact: bool = False,
         limit: int | None = None, subject: str | None = None, run: str | None = None, as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None, without: Sequence[str] = (), after: Place | None = None,
     ) -> builtins.list[Record]:  # fmt: skip
@@ -300,7 +300,7 @@ class Memory:
     # ------------------------------------------------------------------ runs and notes
 
     @documented(Runs.session)
-    def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> Session:
+    def session(self, scope: Scope, run_id: str, *, retention: Retention = "standard") -> Session:
         """Begin a run, or continue one of any process: events in, prompts out."""
         return self._parts.runs.session(scope, run_id, retention=retention)
 

@@ -14,6 +14,7 @@ from scrubjay.index.twins import OpenTwin, Twinned, loose_twin, twin
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.memory import Memory
+from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.feed import ChangeEvent, Feed
 from scrubjay.memory.runs.session import Session
 
@@ -176,7 +177,7 @@ class AsyncMemory(OpenTwin[Memory]):
         """What whoever runs the service does."""
         return AsyncMemoryAdmin(self._sync.admin)
 
-    async def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> AsyncSession:
+    async def session(self, scope: Scope, run_id: str, *, retention: Retention = "standard") -> AsyncSession:
         """Await what :meth:`Memory.session` does; ``async with await memory.session(...) as session`` ends the run."""
         import asyncio
 

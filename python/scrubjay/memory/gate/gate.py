@@ -49,6 +49,7 @@ from scrubjay.memory.model.candidates import (
 )
 from scrubjay.memory.model.content import as_kept, checked_str
 from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.ruling import tenant_of
 from scrubjay.memory.model.sensitivity import classified
@@ -172,7 +173,7 @@ class Gate:
         content: Any,
         *,
         scope: Scope,
-        kind: str = "fact",
+        kind: RecordKind = "fact",
         source: Provenance | str = "direct",
         **fields: Any,
     ) -> Outcome:

@@ -26,6 +26,7 @@ from scrubjay.memory.ledger.sealing import EVENT as _SEALED
 from scrubjay.memory.ledger.sealing import Sealer, is_file, settle
 from scrubjay.memory.ledger.sealing import place_of_event as _place
 from scrubjay.memory.model.decoding import as_moment, decoded
+from scrubjay.memory.model.names import Retention
 from scrubjay.store.rows.decoding import integer, shown
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.seam import LayerStore
@@ -45,7 +46,7 @@ __all__ = [
     "sweep_traces",
 ]
 
-RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
+RETENTION_DAYS: Mapping[Retention, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
 """Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
 
 CONVERSATION = ("user", "model")
@@ -163,7 +164,7 @@ class Traces:
         scope: Scope,
         run_id: str,
         drafts: Sequence[Draft],
-        retention: str = "standard",
+        retention: Retention = "standard",
         n_unseen: int = 0,
     ) -> list[TraceEvent]:
         """Append events in one transaction, all or none; the first makes the run. Return them with their numbers, all

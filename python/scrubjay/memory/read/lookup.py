@@ -29,6 +29,7 @@ from scrubjay.memory.ledger.rows import (
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, is_in_force, topics_in
 from scrubjay.memory.model.content import checked_str, normalised
+from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Fact, Policy, Record
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force, would_be_in_force
@@ -114,7 +115,7 @@ class Lookup:
     def list(
         self,
         scope: Scope,
-        kinds: Sequence[str] = tuple(KINDS),
+        kinds: Sequence[RecordKind] = RECORD_KINDS,
         hidden: bool = False,
         exact: bool = False,
         limit: int | None = None,

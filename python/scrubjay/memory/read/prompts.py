@@ -9,13 +9,14 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.model.names import Floor, RecalledKind
 from scrubjay.memory.model.records import Known
 from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.excerpts import Excerpts
 from scrubjay.memory.read.lines import Line, Summarise, dated, over_floor, overriding, summary_of
 from scrubjay.memory.read.pieces import Piece, Reserved
-from scrubjay.memory.read.recall import KINDS, Recall
+from scrubjay.memory.read.recall import RECALLED_KINDS, Recall
 from scrubjay.memory.read.recalled import RecalledHit
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.read.turns import N_TURNS, as_turns
@@ -26,7 +27,7 @@ from scrubjay.retrieval.rewriting import Conversation
 __all__ = ["FLOOR", "K_RECALLED", "Prompts"]
 
 K_RECALLED = 20
-FLOOR = "standard"
+FLOOR: Floor = "standard"
 _MAX_RESERVED = 1000
 
 
@@ -51,12 +52,12 @@ class Prompts:
         budget_tokens: int = 2000,
         turns: Iterable[Any] = (),
         k: int = K_RECALLED,
-        kinds: Sequence[str] = KINDS,
+        kinds: Sequence[RecalledKind] = RECALLED_KINDS,
         item_tokens: int = 200,
         turn_tokens: int = 300,
         count: Callable[[str], int] = count_roughly,
         line: Line = dated,
-        floor: str = FLOOR,
+        floor: Floor = FLOOR,
         edges: bool = False,
         summarise: Summarise | None = None,
         as_of: CreatedAt | None = None,

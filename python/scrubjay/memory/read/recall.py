@@ -20,6 +20,7 @@ from scrubjay.memory.ledger.documents import holding, ids_of_documents
 from scrubjay.memory.ledger.making import record_of
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.statements import known_rows
+from scrubjay.memory.model.names import RecalledKind
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
@@ -34,9 +35,9 @@ from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Trace
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["KINDS", "Recall", "Recalled", "RecalledHit"]
+__all__ = ["RECALLED_KINDS", "Recall", "Recalled", "RecalledHit"]
 
-KINDS = ("fact", "episode", "note")
+RECALLED_KINDS: tuple[RecalledKind, ...] = ("fact", "episode", "note")
 _FRESH = {"faded": {"$exists": False}}
 _NAMES = (b'"record":', b'"kind":', b'"faded":')  # that metadata hold: the first two always
 
@@ -61,7 +62,7 @@ class Recall:
         self,
         text: str,
         scope: Scope,
-        kinds: Sequence[str] = KINDS,
+        kinds: Sequence[RecalledKind] = RECALLED_KINDS,
         k: int = 10,
         task_type: str | None = None,
         filter: Mapping[str, Any] | None = None,
@@ -244,16 +245,16 @@ def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
 def _conditions(
     kinds: Sequence[str], task_type: str | None, filter: Mapping[str, Any] | None
 ) -> Iterator[Mapping[str, Any]]:
-    if kinds is KINDS and task_type is None:  # as nearly always
+    if kinds is RECALLED_KINDS and task_type is None:  # as nearly always
         if filter is not None:
             yield filter
         return
     if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds:
-        raise TypeError(f"kinds: expected some of {', '.join(KINDS)}, got {kinds!r}")
+        raise TypeError(f"kinds: expected some of {', '.join(RECALLED_KINDS)}, got {kinds!r}")
     for kind in kinds:
-        if kind not in KINDS:
+        if kind not in RECALLED_KINDS:
             raise ValueError(
-                f"kinds: expected some of {', '.join(KINDS)} (others are never ranked), got {kind!r}"
+                f"kinds: expected some of {', '.join(RECALLED_KINDS)} (others are never ranked), got {kind!r}"
             )
     if task_type is not None and not isinstance(task_type, str):
         raise TypeError(f"task_type: expected a str, got {type(task_type).__name__}")

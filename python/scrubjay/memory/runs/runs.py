@@ -7,6 +7,7 @@ from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
 from scrubjay.memory.ledger.drafts import check_run_id
 from scrubjay.memory.ledger.trace import TraceEvent, Traces
+from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.prompts import Prompts
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.session import Session
@@ -27,7 +28,7 @@ class Runs:
         self.propose = gate.propose
         self.assemble = prompts.assemble
 
-    def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> Session:
+    def session(self, scope: Scope, run_id: str, *, retention: Retention = "standard") -> Session:
         """Begin a run, or continue one of any process: events in, prompts out.
 
         Args:

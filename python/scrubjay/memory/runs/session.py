@@ -18,6 +18,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.drafts import Draft, check_run_id
 from scrubjay.memory.ledger.trace import CONVERSATION, DAY_US, RETENTION_DAYS, State, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
+from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
@@ -95,7 +96,9 @@ class Session:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
     """
 
-    def __init__(self, memory: Remembering, scope: Scope, run_id: str, retention: str = "standard") -> None:
+    def __init__(
+        self, memory: Remembering, scope: Scope, run_id: str, retention: Retention = "standard"
+    ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         check_run_id(run_id)

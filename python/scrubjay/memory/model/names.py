@@ -1,0 +1,21 @@
+"""The names that callers give, as types: so a type checker finds one that is misspelt, and an editor offers them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+__all__ = ["RECORD_KINDS", "Floor", "RecalledKind", "RecordKind", "Retention"]
+
+RecordKind: TypeAlias = Literal["policy", "preference", "fact", "episode"]
+"""A kind of record."""
+
+RECORD_KINDS: tuple[RecordKind, ...] = ("policy", "preference", "fact", "episode")
+
+RecalledKind: TypeAlias = Literal["fact", "episode", "note"]
+"""What is searched; policies and preferences are looked up by key."""
+
+Retention: TypeAlias = Literal["short", "standard", "long", "permanent"]
+"""How long an event of a run is kept: 7, 90 or 365 days, or until it is erased."""
+
+Floor: TypeAlias = Literal["none", "low", "standard", "high"]
+"""How relevant the best record has to be for anything to go into a prompt."""
