@@ -18,7 +18,6 @@ from scrubjay.store.rows.identity import IDENTITY, is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES
 from scrubjay.store.rows.stored import Identity
 from scrubjay.store.rows.vectors import fits
-from scrubjay.store.sqlite.connections import first_row
 
 __all__ = [
     "APPLICATION_ID",
@@ -349,9 +348,7 @@ def _note(connection: sqlite3.Connection, flag: int) -> None:
 
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the format of a file with its flags."""
-    found = first_row(connection, "PRAGMA user_version")
-    assert found is not None
-    return int(found[0])
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def run_script(connection: sqlite3.Connection, script: str) -> None:
