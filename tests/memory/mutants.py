@@ -815,7 +815,7 @@ MUTANTS: dict[str, Mutant] = {
     "never_ranked": Mutant(
         "policies and preferences are never ranked",
         _M + "read.recall:_conditions",
-        "if kind not in KINDS:",
+        "if kind not in RECALLED_KINDS:",
         "if False:",
         f"{KNOWN}::test_nothing_of_it_is_ever_ranked",
     ),
