@@ -203,6 +203,9 @@ class KeyFolder:
 def _write(path: Path, data: bytes, flags: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | flags, 0o600)
     try:
+        if flags & os.O_CREAT and hasattr(os, "fchmod"):
+            with suppress(OSError):  # a file system may have no modes
+                os.fchmod(descriptor, 0o600)  # a umask may take more than it has to: a key must be overwritten one day
         os.write(descriptor, data)
         os.fsync(descriptor)
     finally:
