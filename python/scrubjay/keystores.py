@@ -36,6 +36,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from scrubjay.errors import EncryptionError, KeyErasedError
 from scrubjay.extras import imported
+from scrubjay.initialised import guard_exports
 
 __all__ = ["KeyDatabase", "KeyFolder", "KeyStore", "UserKeys"]
 
@@ -154,6 +155,8 @@ class KeyFolder:
         try:
             _write(fresh, key, os.O_CREAT | os.O_EXCL)
             os.link(fresh, file)
+        except FileExistsError:
+            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id") from None
         finally:
             fresh.unlink(missing_ok=True)
         _sync(file.parent)
@@ -203,6 +206,11 @@ class KeyFolder:
 def _write(path: Path, data: bytes, flags: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | flags, 0o600)
     try:
+        if flags & os.O_CREAT and hasattr(os, "fchmod"):
+            with suppress(OSError):  # a file system may have no modes
+                os.fchmod(
+                    descriptor, 0o600
+                )  # a umask may take more than it has to: a key must be overwritten one day
         os.write(descriptor, data)
         os.fsync(descriptor)
     finally:
@@ -335,3 +343,5 @@ _KEY_TABLE = """
 CREATE TABLE IF NOT EXISTS scrubjay_user_key(
   id bytea PRIMARY KEY, key bytea, destroyed_at timestamptz, CHECK ((key IS NULL) <> (destroyed_at IS NULL)))
 """
+
+guard_exports(__name__)

@@ -17,6 +17,7 @@ MODULES = (
     "scrubjay.backend",
     "scrubjay.embedders",
     "scrubjay.fusion",
+    "scrubjay.keystores",
     "scrubjay.memory",
     "scrubjay.retrieval",
 )

@@ -30,6 +30,7 @@ from scrubjay import (
     Scope,
     embedders,
     fusion,
+    keystores,
     memory,
     retrieval,
 )
@@ -252,6 +253,12 @@ def _retrieved(world: World) -> Any:
     return world.retriever(world.index_in_memory()).search("trains planes", scope=JANE)
 
 
+def _keys(world: World) -> keystores.KeyFolder:
+    made = keystores.KeyFolder(world.folder / f"keys{next(_numbers)}")
+    made.put(b"m1", KEY)
+    return made
+
+
 def _trained() -> Any:
     vocabulary = [*(f"<0x{byte:02X}>" for byte in range(256)), "\u2581"]
     return scrubjay.StaticEmbedder(np.ones((257, 16), np.float32), vocabulary, np.zeros((0, 3), np.uint32))
@@ -294,6 +301,8 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "BackfillReport": lambda _: scrubjay.BackfillReport(0, 0, 0),
     "ScopeView": lambda world: world.index().scope(JANE),
     "ScopeView in memory": lambda world: world.index_in_memory().scope("acme", user="jane"),
+    "KeyFolder": lambda world: _keys(world),
+    "UserKeys": lambda world: keystores.UserKeys(world.keys, _keys(world)),
     "Memory": World.memory,
     "Session": World.session,
     "Retriever": World.retriever,
@@ -394,9 +403,10 @@ MAKERS: dict[str, Callable[[World], Any]] = {
 """How an object of a class is made. A second way to make one is named `Class way`."""
 
 WITHOUT_OBJECTS = {
-    "Embedder", "Judge", "Reranker", "Rewriter", "Fusion",  # protocols and unions
+    "Embedder", "Judge", "KeyStore", "Reranker", "Rewriter", "Fusion",  # protocols and unions
     "FastEmbed", "Model2Vec", "SentenceTransformers", "SentenceTransformersReranker", "OpenAICompatible",
-    "OpenAIClient", "OnnxFolder", "OnnxReranker",  # need files, a service or a library: only without constructor
+    "KeyDatabase", "OpenAIClient", "OnnxFolder", "OnnxReranker",
+    # these need files, a service or a library: only without constructor
 }  # fmt: skip
 
 
@@ -556,6 +566,18 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         scope=JANE,
         source="run-2",
     ),
+    "KeyFolder.put": lambda _, keys: keys.put(f"{os.getpid()}-{next(_numbers)}".encode(), KEY),
+    "KeyFolder.get": lambda _, keys: keys.get(b"m1"),
+    "KeyFolder.destroy": lambda _, keys: keys.destroy(f"k{next(_numbers)}".encode()),
+    "KeyFolder.destroyed_at": lambda _, keys: keys.destroyed_at(b"m1"),
+    "KeyDatabase.put": lambda _, keys: keys.put(b"m1", KEY),
+    "KeyDatabase.get": lambda _, keys: keys.get(b"m1"),
+    "KeyDatabase.destroy": lambda _, keys: keys.destroy(b"m1"),
+    "KeyDatabase.destroyed_at": lambda _, keys: keys.destroyed_at(b"m1"),
+    "KeyStore.put": lambda _, keys: keys.put(b"m1", KEY),
+    "KeyStore.get": lambda _, keys: keys.get(b"m1"),
+    "KeyStore.destroy": lambda _, keys: keys.destroy(b"m1"),
+    "KeyStore.destroyed_at": lambda _, keys: keys.destroyed_at(b"m1"),
     "Engine.upsert": lambda _, engine: engine.upsert("m1", "prefers trains", scope=JANE),
     "Engine.search_batch": lambda _, engine: engine.search_batch(["trains"], scope=JANE),
     "Engine.upsert_versioned": lambda _, engine: engine.upsert_versioned(

@@ -103,7 +103,7 @@ def all_cases() -> list[Case]:
         if subject in CALLBACKS:
             cases += [Case("callback", subject, member) for member in members]
     for name, cls in api.classes().items():
-        if name in ("Embedder", "Judge", "Reranker", "Rewriter", "Fusion"):
+        if name in ("Embedder", "Judge", "KeyStore", "Reranker", "Rewriter", "Fusion"):
             continue
         native = name in NATIVE
         cases += [Case("uninitialised", name, member) for member in (api.members(cls) if native else "*")]
@@ -392,7 +392,7 @@ def _note_progress(name: str) -> None:
 HOSTILE = ("Index", "Index in memory", "Admin", "Admin in memory", "Backend", "Backend in memory", "ScopeView",
            "ScopeView in memory", "Memory", "Session", "Retriever", "Engine",
            "Scope", "Result", "Hits", "StaticEmbedder", "QueryCache", "ResultCache", "Counters", "Query", "WordLlama",
-           "Recalled", "Retrieved", "Decay")  # fmt: skip
+           "Recalled", "Retrieved", "Decay", "KeyFolder", "UserKeys")  # fmt: skip
 """Not: what hands its arguments to a function of the caller's, or takes what only the package makes."""
 
 

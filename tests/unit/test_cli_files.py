@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sqlite3
@@ -15,6 +16,7 @@ import pytest
 
 from scrubjay import Index, Memory, Scope, cli
 from scrubjay.cli import file_commands
+from scrubjay.cli.arguments import make_parser
 
 JANE = Scope("acme", user="jane")
 
@@ -46,10 +48,14 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
     return code, captured.out, captured.err
 
 
-def state(folder: Path) -> dict[str, tuple[str, int]]:
-    """Every file below a folder with the digest of its bytes and its mode."""
+def state(folder: Path) -> dict[str, tuple[str, int, int]]:
+    """Every file below a folder with the digest of its bytes, its mode and when it was written to last."""
     return {
-        str(file.relative_to(folder)): (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mode)
+        str(file.relative_to(folder)): (
+            hashlib.sha256(file.read_bytes()).hexdigest(),
+            file.stat().st_mode,
+            file.stat().st_mtime_ns,
+        )
         for file in folder.rglob("*")
         if file.is_file()
     }
@@ -122,6 +128,36 @@ def test_nothing_is_written_to_what_is_read(
         code, _, said = run(capsys, *arguments, *force)
         assert code == 2 and "another file" in said
         assert state(tmp_path) == before
+
+
+def test_an_index_is_not_copied_onto_itself(path: Path, tmp_path: Path, capsys: Any) -> None:
+    link = tmp_path / "link.scrubjay"
+    link.symlink_to(path)
+    before = state(tmp_path)
+    for target in (path, link):
+        code, _, said = run(capsys, "copy", path, target, "--no-progress")
+        assert code == 2 and "another index" in said
+        assert state(tmp_path) == before
+
+
+def test_what_is_salvaged_replaces_with_force_and_never_what_is_read(
+    path: Path, tmp_path: Path, capsys: Any
+) -> None:
+    with Memory.open(path) as memory:
+        memory.policy("tone", "Be brief.", tenant="acme", by="test")
+    source = tmp_path / "v.tables"
+    path.rename(source)
+    assert run(capsys, "export", source, tmp_path / "out", "--salvage")[0] == 0
+    (tmp_path / "out.tables").write_text("old")
+    (tmp_path / "out").unlink()
+    code, _, said = run(capsys, "export", source, tmp_path / "out", "--salvage")
+    assert code == 2 and "exists" in said and (tmp_path / "out.tables").read_text() == "old"
+    assert run(capsys, "export", source, tmp_path / "out", "--salvage", "--force")[0] == 0
+    assert "Be brief." in (tmp_path / "out.tables").read_text()
+    before = source.read_bytes()
+    code, _, said = run(capsys, "export", source, tmp_path / "v", "--salvage", "--force")
+    assert code == 2 and "another file" in said
+    assert source.read_bytes() == before
 
 
 def test_a_note_below_a_folder_that_is_read_is_not_written(notes: Path, tmp_path: Path, capsys: Any) -> None:
@@ -285,25 +321,60 @@ def test_an_index_beside_other_files_is_said(path: Path, notes: Path, capsys: An
 
 # -------------------------------------------------------------------- who reads does not write
 
+_JANE = ["--tenant", "acme", "--user", "jane"]
 READERS: list[list[str]] = [
-    ["search", "oak", "FILE", "--tenant", "acme", "--user", "jane"],
+    ["search", "oak", "FILE", *_JANE],
+    ["list", "FILE", *_JANE],
+    ["get", "FILE", "m1", *_JANE],
     ["stats", "FILE"],
     ["check", "FILE"],
     ["backup", "FILE", "TARGET"],
     ["export", "FILE", "TARGET"],
+    ["export", "FILE", "TARGET", *_JANE],
+    ["export", "FILE", "TARGET", "--salvage"],
     ["tune", "FILE", "--embedder", "none"],
     ["memory", "recall", "FILE", "oak"],
     ["memory", "known", "FILE"],
+    ["memory", "list", "FILE", "--as-of", "2026-06-01"],
+    ["memory", "history", "FILE", "Jane", "lives in"],
+    ["memory", "changes", "FILE"],
+    ["memory", "holds", "FILE"],
     ["memory", "why", "FILE", "m1"],
     ["memory", "replay", "FILE", "a run"],
+    ["memory", "export", "FILE", "TARGET"],
+]
+DOCTOR = ["doctor", "FILE"]  # what is no index is no error to it
+WRITERS: list[list[str]] = [
     ["memory", "sweep", "FILE"],
     ["memory", "forget", "FILE", "--tenant", "acme", "--yes"],
     ["compact", "FILE"],
 ]
-NAMES = [" ".join(arguments[:2]) if arguments[0] == "memory" else arguments[0] for arguments in READERS]
 
 
-@pytest.mark.parametrize("arguments", READERS, ids=NAMES)
+def names(commands: list[list[str]]) -> list[str]:
+    return [
+        " ".join(one for one in command if one not in ("FILE", "TARGET", *_JANE))[:40] for command in commands
+    ]
+
+
+def test_every_command_that_reads_is_looked_at() -> None:
+    """All others write to the file by name, serve it, or have tests of their own above."""
+    known = {command[0] if command[0] != "memory" else f"memory {command[1]}" for command in READERS}
+    parser = make_parser()
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    commands = set(groups[0].choices)
+    of_memory = groups[0].choices["memory"]._actions
+    (inner,) = [action for action in of_memory if isinstance(action, argparse._SubParsersAction)]
+    commands = (commands - {"memory"}) | {f"memory {name}" for name in inner.choices}
+    write = {"add", "rm", "import", "compact", "copy", "roles", "mcp", "serve"} | {
+        f"memory {name}"
+        for name in ("add", "forget", "sweep", "import", "confirm", "revoke", "hold", "release")
+    }
+    no_file = {"demo", "index", "bench", "completion"}
+    assert commands - write - no_file == known | {DOCTOR[0]}
+
+
+@pytest.mark.parametrize("arguments", READERS + WRITERS, ids=names(READERS + WRITERS))
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "other database", "folder"])
 def test_what_is_no_index_stays_as_it_is(
     tmp_path: Path, arguments: list[str], what: str, capsys: Any
@@ -326,7 +397,7 @@ def test_what_is_no_index_stays_as_it_is(
     assert state(tmp_path) == before
 
 
-@pytest.mark.parametrize("arguments", READERS[:10], ids=NAMES[:10])
+@pytest.mark.parametrize("arguments", [*READERS, DOCTOR], ids=names([*READERS, DOCTOR]))
 @pytest.mark.parametrize("kind", ["index", "backup", "memory"])
 def test_reading_changes_nothing(
     path: Path, tmp_path: Path, arguments: list[str], kind: str, capsys: Any
@@ -349,7 +420,8 @@ def test_reading_changes_nothing(
         assert is_memory or f"{path}: no memory in this file" in said
     else:
         assert code == (1 if arguments[0] == "tune" else 0), said
-    target.unlink(missing_ok=True)
+    for file in tmp_path.glob("t.jsonl*"):  # --salvage makes one for each collection
+        file.unlink()
     assert state(tmp_path) == before
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrubjay import Index, Memory, Scope, StoreError, fusion
+from scrubjay import Admin, Index, Memory, Scope, StoreError, fusion
+from scrubjay.keystores import KeyFolder
+from scrubjay.store.objects.blob_cache import BlobCache
+from scrubjay.store.objects.blobs import Folder
 from scrubjay.whole_files import make_private, whole_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no such modes")
@@ -92,6 +97,39 @@ def test_what_replaces_a_file_has_its_mode(folder: Path) -> None:
                 with pytest.raises(StoreError, match="another file than the index itself"):
                     write(folder / target, replace=True)
         assert index.get("m1", scope=JANE) is not None
+
+
+def test_what_repair_and_salvage_write(folder: Path) -> None:
+    path = folder / "x"
+    with Memory.open(path) as memory:
+        memory.policy("tone", "Be brief.", tenant="acme", by="test")
+        memory.index.upsert("m1", "oak", scope=JANE)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE document SET text = 'forged'")
+    assert Admin.salvage(path, folder / "out").left_out
+    assert Admin.repair(path).left_out
+    assert {"out", "out.memory", "out.tables", "x", "x.damaged", "x.set-aside.jsonl"} == modes(folder).keys()
+    assert set(modes(folder).values()) == {0o600}
+
+
+def test_a_key_folder(folder: Path) -> None:
+    keys = KeyFolder(folder / "keys")
+    for number in range(2):
+        keys.put(bytes([number] * 16), b"k" * 32)
+    keys.destroy(bytes(16))
+    made = [file.stat() for file in (folder / "keys").rglob("*")]
+    assert {stat.S_IMODE(one.st_mode) for one in made if stat.S_ISREG(one.st_mode)} == {0o600}
+    assert not any(stat.S_IMODE(one.st_mode) & 0o077 for one in made)
+
+
+def test_images_in_a_folder_and_in_a_cache(folder: Path) -> None:
+    cache = BlobCache(folder / "cache", 1 << 20)
+    cache.put("a/b", b"image")
+    blobs = Folder(folder / "blobs")
+    blobs.put("a/b", b"image")
+    made = [file.stat() for file in folder.rglob("*")]
+    assert {stat.S_IMODE(one.st_mode) for one in made if stat.S_ISREG(one.st_mode)} == {0o600}
+    assert not any(stat.S_IMODE(one.st_mode) & 0o077 for one in made)
 
 
 def test_a_token_file(folder: Path) -> None:

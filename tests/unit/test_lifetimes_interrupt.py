@@ -87,6 +87,10 @@ LONG = {
         interrupted(lambda: engine.search_batch([" ".join(words[:900])] * 40_000, scope=scope))
         assert len(engine.search(words[3], scope=scope)) > 0
     """,
+    "embed": """
+        texts = [" ".join(words[:2000])] * 4000
+        interrupted(lambda: scrubjay.embedders.Static().embed_documents(texts))
+    """,
     "build_graphs": """
         rows = np.random.default_rng(1).standard_normal((60_000, 16)).astype(np.float32)
         engine.upsert_many(range(60_000), ["oak"] * 60_000, scope=scope, vectors=rows)

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -391,8 +392,9 @@ def test_whatever_stands_in_the_cache_no_search_breaks(tmp_path: Path, server: S
         retriever.search("train", scope=JANE)
         client = redis.Redis.from_url(server.url)
         for key in client.keys("*"):
-            state = json.loads(client.get(key))[0]
-            client.set(key, damage.replace(b'"STATE"', json.dumps(state).encode()))
+            state = json.loads(client.get(key)[16:])[0]
+            text = damage.replace(b'"STATE"', json.dumps(state).encode())
+            client.set(key, sha256(text).hexdigest()[:16].encode() + text)
         found = retriever.search("train", scope=JANE)
         assert (list(found.ids), found.cached) == (["m"], False)
         assert retriever.search("train", scope=JANE).cached

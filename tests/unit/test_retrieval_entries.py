@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from scrubjay import Index, Query, Retriever, Scope
 from scrubjay.retrieval import RedisCache
+from scrubjay.retrieval.cache import _read
 
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
 N_MUTATIONS = 3_000
@@ -46,9 +48,15 @@ def ask(index: Index, server: Server, scope: Scope = JANE) -> Any:
 def put(index: Index, server: Server) -> tuple[str, str, dict[str, Any]]:
     """Let an entry be written; return its key, its generation and its value."""
     ask(index, server)
-    ((key, text),) = server.entries.items()
-    held, value = json.loads(text)
+    ((key, entry),) = server.entries.items()
+    held, value = json.loads(entry[16:])
+    assert entry == signed(json.dumps([held, value]))
     return key, held, value
+
+
+def signed(text: str) -> str:
+    """Return an entry with the checksum of its text, as who writes to the server on purpose can make one, too."""
+    return sha256(text.encode()).hexdigest()[:16] + text
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -84,16 +92,38 @@ def mutation(rng: random.Random, held: str, value: dict[str, Any]) -> str | byte
             whole = changed(whole, path, lambda old: rng.choice(HOSTILE))
             if not isinstance(whole, list) or len(whole) != 2:
                 break
-        return json.dumps(whole)
+        return signed(json.dumps(whole))
     text = json.dumps(whole)
     if kind == 3:
-        data = bytearray(text.encode())
+        data = bytearray(signed(text).encode())
         for _ in range(rng.choice([1, 2, 8])):
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         return bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.4 else data)
     return rng.choice(
-        [b"", "", "[]", "[1]", "[1,2,3]", "null", "7", b"\xff\xfe", "[" * 100_000, 5, "{}", text + text]
-    )
+        [
+            b"", 5, b"\xff\xfe", "\ud800", text, signed(text) + text,
+            *map(signed, ["", "[]", "[1]", "[1,2,3]", "null", "7", "[" * 100_000, "{}", text + text]),
+        ]
+    )  # fmt: skip
+
+
+def test_any_byte_of_an_entry_that_changed_is_a_miss(index: Index) -> None:
+    """A digit of a score or of an id, too, which would pass for another one."""
+    server = Server()
+    key, held, value = put(index, server)
+    whole = signed(json.dumps([held, value])).encode()
+    assert ask(index, server).cached
+    for at in range(len(whole)):
+        for bit in (0, 1, 4, 7):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << bit
+            assert _read(bytes(damaged)) == (None, None), (at, bit)
+    for end in range(len(whole)):
+        assert _read(whole[:end]) == (None, None)
+    for entry in (whole, whole.decode()):
+        server.entries = {key: entry}
+        assert ask(index, server).cached
+    index.close()
 
 
 def test_a_changed_entry_is_a_miss(index: Index) -> None:
@@ -153,7 +183,7 @@ def test_memories_of_one_id_keep_their_scopes(index: Index) -> None:
 def test_a_value_of_another_type_is_a_miss(index: Index, name: str, wrong: Any) -> None:
     server = Server()
     key, held, value = put(index, server)
-    server.entries[key] = json.dumps([held, {**value, name: wrong}])
+    server.entries[key] = signed(json.dumps([held, {**value, name: wrong}]))
     found = ask(index, server)
     assert not found.cached and len(found) == 4
     index.close()
@@ -162,6 +192,6 @@ def test_a_value_of_another_type_is_a_miss(index: Index, name: str, wrong: Any) 
 def test_a_huge_entry_is_not_read(index: Index) -> None:
     server = Server()
     key, held, value = put(index, server)
-    server.entries[key] = json.dumps([held, value]) + " " * (17 << 20)
+    server.entries[key] = signed(json.dumps([held, value]) + " " * (17 << 20))
     assert not ask(index, server).cached
     index.close()

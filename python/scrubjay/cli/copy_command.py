@@ -6,12 +6,14 @@ import argparse
 import json
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from scrubjay.backend import Backend
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.objects import objects_of
-from scrubjay.cli.outputs import open_index, shown_place
+from scrubjay.cli.outputs import is_same, open_index, shown_place
+from scrubjay.cli.reading import InputError
 from scrubjay.errors import UnsupportedError
 from scrubjay.index import Index
 from scrubjay.memory.exchange.moving import copy_records, opened
@@ -29,6 +31,8 @@ def run_copy(arguments: argparse.Namespace) -> int:
     """Run `scrubjay copy`; 0: both have the same documents now."""
     start = time.perf_counter()
     reports: dict[str, CopyReport] = {}
+    if is_same(Path(arguments.target), Path(arguments.index)):
+        raise InputError(f"{shown_place(arguments.target)}: expected another index than the one that is read")
     keys = None if arguments.keys is None else named_function("--keys", arguments.keys)
     with open_index(arguments.index, keys=keys) as source:
         of_root = _made_of(source)

@@ -29,6 +29,7 @@ __all__ = [
     "check_output",
     "file_or_output",
     "is_index",
+    "is_same",
     "new_index",
     "open_index",
     "said_by_system",
@@ -112,7 +113,7 @@ def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) ->
     if name == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
         return  # a terminal, a pipe, /dev/null
     for source in reads:
-        if _is_same(path, Path(source)):
+        if is_same(path, Path(source)):
             raise InputError(f"{name}: expected another file than those that are read, {source} is the same")
     if path.is_dir():
         raise InputError(f"{name}: expected the name of a file, this is a folder")
@@ -175,10 +176,11 @@ def said_by_system(error: OSError) -> str:
     return said if error.filename is None else f"{error.filename}: {said}"
 
 
-def _is_same(path: Path, source: Path) -> bool:
+def is_same(path: Path, source: Path) -> bool:
+    """Whether two names are one file, also through links of both kinds, or one address."""
     try:
         if path.exists() and source.exists():
-            return path.samefile(source)  # also through links of both kinds
+            return path.samefile(source)
     except OSError:
         return False
     return os.path.realpath(path) == os.path.realpath(source)

@@ -93,7 +93,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     if arguments.salvage:
         _need_file(arguments.index)
         _need_target(arguments)
-        report = Admin.salvage(arguments.index, arguments.target)
+        report = Admin.salvage(arguments.index, arguments.target, replace=arguments.force)
         n_written, left_out = report.memories, report.left_out
         files: list[object] = [str(file) for file in report.files]
     else:

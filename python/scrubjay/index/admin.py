@@ -576,6 +576,7 @@ class Admin:
         *,
         keys: KeyProvider | None = None,
         plaintext: bool = False,
+        replace: bool = False,
     ) -> SalvageReport:
         """Write everything that can be read in a file, however damaged, to new files; the file stays as it is.
 
@@ -585,12 +586,13 @@ class Admin:
 
         Args:
             path: of the file.
-            target: a file that does not exist yet.
+            target: a file that does not exist yet, nor any of the others.
             keys: of encrypted tenants, as for :meth:`Index.open`; without a key theirs are left out.
             plaintext: as for :meth:`export`.
+            replace: files of these names, which hold an earlier attempt.
 
         Raises:
-            StoreError: a file exists already, or cannot be written.
+            StoreError: a file exists already, and not `replace`, or cannot be written.
             CorruptIndexError: nothing of an index can be read in the file.
         """
-        return rescue.salvage(Path(path), Path(target), keys, plaintext)
+        return rescue.salvage(Path(path), Path(target), keys, plaintext, replace)

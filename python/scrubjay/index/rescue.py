@@ -24,6 +24,7 @@ from scrubjay.store.repair.repairing import (
     salvage_file,
     set_aside_forged,
 )
+from scrubjay.whole_files import whole_file
 
 __all__ = ["repair", "salvage"]
 
@@ -52,7 +53,9 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
     return repair_file(path, check, None if keys is None else authenticate)
 
 
-def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool) -> SalvageReport:
+def salvage(
+    path: Path, target: Path, keys: KeyProvider | None, plaintext: bool, replace: bool
+) -> SalvageReport:
     """Write everything that can be read to new files; see :meth:`scrubjay.Admin.salvage`."""
     report = SalvageReport()
 
@@ -61,18 +64,21 @@ def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool)
         with _opened(fresh, keys) as members:
             for member in members:
                 end = f".{quote(member.name, safe='')}" if member.name else ""
-                file = target.with_name(target.name + end)
+                file = _other(target.with_name(target.name + end), path)
                 damaged: list[str] = []
                 report.memories += export_collection(
-                    member, file, plaintext=plaintext, progress=False, damaged=damaged
+                    member, file, plaintext=plaintext, replace=replace, progress=False, damaged=damaged
                 )
                 report.files.append(file)
                 report.left_out += [
                     f"collection {member.name!r}: {one}" if member.name else one for one in damaged
                 ]
-            file = target.with_name(f"{target.name}.tables")
-            with _new_file(file, "salvage") as out:
-                n_rows = write_tables(member.durable("salvage").file("salvage"), out)
+            file = _other(target.with_name(f"{target.name}.tables"), path)
+            try:
+                with whole_file(file, replace=replace) as out:
+                    n_rows = write_tables(member.durable("salvage").file("salvage"), out)
+            except OSError as error:
+                raise StoreError(f"salvage: {error.strerror or error}: {file}") from error
             report.files.append(file)
             if n_rows == 0:
                 file.unlink()
@@ -80,6 +86,13 @@ def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool)
 
     salvage_file(path, write)
     return report
+
+
+def _other(file: Path, source: Path) -> Path:
+    """Return the name of a file to write, which must not be the one that is read, also through a link."""
+    if file.exists() and file.samefile(source):
+        raise StoreError(f"salvage: expected another file than the one that is read: {file}")
+    return file
 
 
 @contextmanager
@@ -100,17 +113,3 @@ def _opened(
         yield Collections(root).everyone()
     finally:
         root.close()
-
-
-@contextmanager
-def _new_file(path: Path, doing: str) -> Iterator[TextIO]:
-    """Open a file that does not exist yet; it is gone again if what is written to it fails."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            try:
-                yield file
-            except BaseException:  # half an export would look like a whole one
-                path.unlink()
-                raise
-    except OSError as error:
-        raise StoreError(f"{doing}: {error.strerror or error}: {path}") from error

@@ -232,7 +232,8 @@ class RedisCache:
             value: what is kept.
         """
         text = json.dumps([repr(generation), value])
-        self._call(lambda: self._client.set(self._name(key), text, px=self._ttl_ms))
+        entry = _checksum(text.encode()).decode() + text
+        self._call(lambda: self._client.set(self._name(key), entry, px=self._ttl_ms))
 
     def stats(self) -> CacheStats:
         """Return the counts of this object; the server knows its entries."""
@@ -256,6 +257,13 @@ class RedisCache:
 
 
 _MAX_BYTES = 16 << 20  # of an entry; ours are some hundred bytes a hit
+_N_CHECKSUM = 16
+
+
+def _checksum(text: bytes) -> bytes:
+    """Return what stands before an entry. It finds damage, which could pass for another score or id; it is no proof of
+    who wrote the entry, so what is read is checked all the same."""
+    return sha256(text).hexdigest()[:_N_CHECKSUM].encode()
 
 
 def _read(found: Any) -> tuple[Any, Any]:
@@ -263,7 +271,11 @@ def _read(found: Any) -> tuple[Any, Any]:
     if not isinstance(found, (bytes, str)) or len(found) > _MAX_BYTES:
         return None, None
     try:
-        held, value = json.loads(found)
+        entry = found.encode() if isinstance(found, str) else found
+        checksum, text = entry[:_N_CHECKSUM], entry[_N_CHECKSUM:]
+        if checksum != _checksum(text):
+            return None, None
+        held, value = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return None, None
     return (held, value) if isinstance(held, str) else (None, None)

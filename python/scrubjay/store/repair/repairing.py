@@ -288,6 +288,8 @@ def _copy(held: _Held, path: Path, target: Path) -> None:
 def _created(path: Path) -> Path:
     """Make a file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    with suppress(OSError):  # a file system may have no modes
+        path.chmod(0o600)  # a umask may take more than it has to
     return path
 
 
