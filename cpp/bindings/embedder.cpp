@@ -103,7 +103,10 @@ Floats embed_texts(const StaticEmbedder& embedder, const py::object& texts) {
   float* out = vectors.mutable_data();
   {
     const InterruptibleWithoutGil without_gil;
-    for (size_t i = 0; i < n; ++i) (void)embedder.core.embed(views[i], {out + i * dim, dim});
+    for (size_t i = 0; i < n; ++i) {
+      if (i % 64 == 63) base::interruption_point();
+      (void)embedder.core.embed(views[i], {out + i * dim, dim});
+    }
   }
   return vectors;
 }

@@ -226,7 +226,7 @@ size_t remove_many(Engine& engine, const py::object& ids, const py::object& scop
     expected.reserve(given.size());
     for (size_t i = 0; i < given.size(); ++i) expected.push_back(to_count(given[i], at("versions", i), 0));
   }
-  const WithoutGil without_gil;
+  const InterruptibleWithoutGil without_gil;  // what is deleted by then stays deleted
   return engine.remove(keys, expected);
 }
 

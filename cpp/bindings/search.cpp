@@ -85,6 +85,12 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
     request.entities = named;
   }
   check_inputs(request);
+  // To analyse megabytes takes seconds, which Ctrl-C ends. Questions are shorter, and do not pay for the chance.
+  constexpr size_t kLongText = size_t{1} << 16;
+  if (request.text && request.text->size() > kLongText) {
+    const InterruptibleWithoutGil without_gil;
+    return {engine.search(request), engine.id_kind()};
+  }
   const SearchWithoutGil without_gil;
   return {engine.search(request), engine.id_kind()};
 }

@@ -207,10 +207,9 @@ def _write(path: Path, data: bytes, flags: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | flags, 0o600)
     try:
         if flags & os.O_CREAT and hasattr(os, "fchmod"):
-            with suppress(OSError):  # a file system may have no modes
-                os.fchmod(
-                    descriptor, 0o600
-                )  # a umask may take more than it has to: a key must be overwritten one day
+            # A umask may take more than it has to, and a key is overwritten one day; a file system may have no modes.
+            with suppress(OSError):
+                os.fchmod(descriptor, 0o600)
         os.write(descriptor, data)
         os.fsync(descriptor)
     finally:

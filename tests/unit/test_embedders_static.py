@@ -13,7 +13,7 @@ from benchmarks.embedder import sources
 
 from scrubjay import CorruptIndexError, Index, Query, Scope, StaticEmbedder
 from scrubjay.embedders import Embedder, Static, as_embedder, from_spec
-from scrubjay.embedders.static import _PORTION_CHARS, PACKAGED_NAME
+from scrubjay.embedders.static import PACKAGED_NAME
 from scrubjay.errors import EmbedderError
 from tests.properties.test_word_piece import TABLE
 from tests.reference import word_piece
@@ -46,20 +46,6 @@ def test_it_is_an_embedder(path: Path) -> None:
         embedder.embed_documents("a text")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="passage_chars: expected 50 or more, got 7"):
         Static(path, passage_chars=7)
-
-
-def test_many_texts_are_embedded_as_one_by_one(path: Path) -> None:
-    """In portions, at whose ends a signal is acted on."""
-    embedder = Static(path)
-    texts = ["the staging " * (n % 5000) + "not" for n in range(0, 40_000, 501)] + [""]
-    assert sum(map(len, texts)) > 5 * _PORTION_CHARS
-    expected = np.stack([embedder.embed_query(text) for text in texts])
-    np.testing.assert_array_equal(embedder.embed_documents(texts), expected)
-    np.testing.assert_array_equal(embedder.embed_queries(texts), expected)
-    ends_with_a_portion = [texts[9], "x" * _PORTION_CHARS]
-    assert embedder.embed_documents(ends_with_a_portion).shape == (2, 48)
-    with pytest.raises(TypeError, match=rf"texts\[{len(texts)}\]"):
-        embedder.embed_documents([*texts, 7])  # type: ignore[list-item]
 
 
 def test_a_name_of_the_command_line_is_a_file(path: Path) -> None:

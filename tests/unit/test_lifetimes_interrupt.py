@@ -91,6 +91,22 @@ LONG = {
         texts = [" ".join(words[:2000])] * 4000
         interrupted(lambda: scrubjay.embedders.Static().embed_documents(texts))
     """,
+    "embed one text": """
+        text = " ".join(words * 30)
+        interrupted(lambda: scrubjay.embedders.Static().native.embed_query(text))
+        interrupted(lambda: scrubjay.embedders.Static().native.embed(["oak elm ash " * 50] * 100_000))
+    """,
+    "search with a long question": """
+        engine.upsert_many(range(2000), [" ".join(words[i : i + 40]) for i in range(2000)], scope=scope)
+        interrupted(lambda: engine.search(" ".join(words * 10), scope=scope))
+        assert len(engine.search(words[3], scope=scope)) > 0
+    """,
+    "delete_many": """
+        engine.upsert_many(range(400_000), ["oak elm"] * 400_000, scope=scope)
+        interrupted(lambda: engine.delete_many(range(400_000), scope=scope), late=lambda: len(engine) == 0)
+        assert engine.digest(scope)["miscounted"] == 0
+        assert len(engine.search("oak", scope=scope, k=1)) == 1
+    """,
     "build_graphs": """
         rows = np.random.default_rng(1).standard_normal((60_000, 16)).astype(np.float32)
         engine.upsert_many(range(60_000), ["oak"] * 60_000, scope=scope, vectors=rows)

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
 #include "base/seeded_hash.hpp"
 #include "text/characters.hpp"
 #include "text/unicode.hpp"
@@ -13,6 +14,7 @@ namespace scrubjay::embed {
 namespace {
 
 constexpr std::string_view kContinues = "##";
+constexpr size_t kBytesALook = size_t{1} << 16;  // some milliseconds
 
 enum class Ascii : uint8_t { separates, alone, in_word };
 
@@ -91,7 +93,15 @@ uint32_t WordPieceTokenizer::find(std::string_view bytes, bool continues) const 
 }
 
 void WordPieceTokenizer::tokenize(std::string_view text, Scratch& scratch, std::vector<uint32_t>& out) const {
-  split_ascii(text, [&](std::string_view run) { tokenize_run(run, scratch, out); });
+  size_t next_look = kBytesALook;
+  split_ascii(text, [&](std::string_view run) {
+    const auto at = static_cast<size_t>(run.data() - text.data());
+    if (at >= next_look) {
+      base::interruption_point();
+      next_look = at + kBytesALook;
+    }
+    tokenize_run(run, scratch, out);
+  });
 }
 
 void WordPieceTokenizer::tokenize_run(std::string_view run, Scratch& scratch,

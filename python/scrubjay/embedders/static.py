@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from scrubjay._native import StaticEmbedder
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
@@ -63,11 +60,11 @@ class Static:
 
     def embed_documents(self, texts: list[str]) -> Vectors:
         """Return the unit vectors of `texts`, float32 of shape (n, dim)."""
-        return _embedded(self.native, as_list(texts))
+        return self.native.embed(as_list(texts))
 
     def embed_queries(self, texts: list[str]) -> Vectors:
         """Return the unit vectors of `texts`, float32 of shape (n, dim): a query is embedded like a document."""
-        return _embedded(self.native, as_list(texts))
+        return self.native.embed(as_list(texts))
 
     def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of `text`, float32 of shape (dim,)."""
@@ -75,24 +72,3 @@ class Static:
 
     def __repr__(self) -> str:
         return f"<scrubjay.embedders.Static {self.name!r}, dim {self.dim}>"
-
-
-_PORTION_CHARS = 1 << 18  # some twenty milliseconds
-
-
-def _embedded(native: StaticEmbedder, texts: list[Any]) -> Vectors:
-    """Embed portion by portion: in between Python acts on a signal, which one long native call would keep waiting."""
-    ends, n_chars = [], 0
-    for end, text in enumerate(texts, 1):
-        if not isinstance(text, (str, bytes)):
-            return native.embed(texts)  # which says what is wrong
-        n_chars += len(text)
-        if n_chars >= _PORTION_CHARS:
-            ends.append(end)
-            n_chars = 0
-    if not ends:
-        return native.embed(texts)
-    vectors = np.empty((len(texts), native.dim), dtype=np.float32)
-    for begin, end in zip([0, *ends], [*ends, len(texts)], strict=True):
-        vectors[begin:end] = native.embed(texts[begin:end])
-    return vectors
