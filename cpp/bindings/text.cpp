@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/interruption.hpp"
 #include "gil.hpp"
 #include "stemmer.hpp"
 #include "text/analyzer.hpp"
@@ -17,6 +18,7 @@
 #include "text/snowball.hpp"
 
 namespace py = pybind11;
+namespace base = scrubjay::base;
 namespace text = scrubjay::text;
 
 namespace {
@@ -39,16 +41,24 @@ std::string_view view(const py::object& text) {
   throw py::type_error("text: expected str or bytes, got " + std::string(Py_TYPE(text.ptr())->tp_name));
 }
 
+// Ends a call that holds the GIL, if a handler of Python's raises.
+void act_on_signals(void* /*context*/) {
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 Tokens analyze(const StrOrBytes& utf8, const std::string& analyzer, const py::object& stemmer,
                size_t cache_bytes) {
   const text::Analyzer rules({analyzer, scrubjay::bindings::to_stemmer(stemmer)});
   text::Analyzer::Scratch scratch(cache_bytes);
   std::vector<text::Token> tokens;
   const std::string_view bytes = view(utf8);
+  const base::Interruptible interruptible(&act_on_signals, nullptr);  // of megabytes it takes long
   scrubjay::bindings::in_python([&] { rules.analyze(bytes, scratch, tokens); });
   Tokens result;
-  for (const text::Token& token : tokens)
-    result.append(py::make_tuple(token.term, text::kind_name(token.kind)));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (i % 4096 == 4095) base::interruption_point();
+    result.append(py::make_tuple(tokens[i].term, text::kind_name(tokens[i].kind)));
+  }
   return result;
 }
 
