@@ -26,6 +26,8 @@ from scrubjay.store.sqlite.scope_rows import row_of
 
 __all__ = ["Transaction"]
 
+_AT_ONCE = 10_000  # rows that are deleted in one call of SQLite
+
 
 @dataclass
 class _Touched:
@@ -484,9 +486,10 @@ class Transaction:
             self.digests.remove(t, key, seqs)
         n_vectors = 0
         for table in (t.document, t.vector, t.staged_vector):
-            n = self.connection.executemany(
-                f"DELETE FROM {table} WHERE seq = ?", [(seq,) for seq in seqs]
-            ).rowcount
+            n = 0
+            for first in range(0, len(seqs), _AT_ONCE):  # in between Python acts on a signal
+                some = [(seq,) for seq in seqs[first : first + _AT_ONCE]]
+                n += self.connection.executemany(f"DELETE FROM {table} WHERE seq = ?", some).rowcount
             if table == t.vector:
                 n_vectors = n
         return n_vectors
