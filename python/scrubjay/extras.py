@@ -38,7 +38,8 @@ def imported(module: str, what: str, extra: str | None, package: str | None = No
     >>> imported("json", "this example", None).dumps([1])
     '[1]'
     """
-    if (found := _whole(module)) is not None:
+    library = module.partition(".")[0]
+    if (found := _whole(module)) is not None and _whole(library) is not None:
         return found
     if _cut:
         raise Error(
@@ -49,9 +50,10 @@ def imported(module: str, what: str, extra: str | None, package: str | None = No
     is_outermost = thread not in _under_way
     _under_way.setdefault(thread, module)
     try:
+        importlib.import_module(library)  # which may have been taken away since
         return importlib.import_module(module)
     except ImportError:
-        raise MissingExtraError(what, extra, package or module.partition(".")[0]) from None
+        raise MissingExtraError(what, extra, package or library) from None
     finally:
         if is_outermost:
             del _under_way[thread]

@@ -48,6 +48,11 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         MissingExtraError, match=r"to_pandas\(\) needs pandas, .* pip install \"scrubjay\[tables\]\""
     ):
         imported("pandas", "to_pandas()", "tables")
+    assert imported("importlib.metadata", "an example", None).version
+    monkeypatch.setitem(sys.modules, "importlib", None)
+    with pytest.raises(MissingExtraError, match="an example needs importlib"):
+        imported("importlib.metadata", "an example", None)
+    monkeypatch.undo()
     with pytest.raises(MissingExtraError, match="an example needs no-such, which is not installed"):
         imported("no_such.part", "an example", None, "no-such")
 
