@@ -29,6 +29,9 @@ COLLECTION = MEMORY
 """The collection of an index's file whose documents are facts and episodes."""
 
 
+_DAY_US = 86_400_000_000
+
+
 class MemoryContext:
     """The ground that every part of a memory stands on; it knows none of them. Thread-safe.
 
@@ -153,6 +156,11 @@ class MemoryContext:
             return payload.microseconds(moment)
         lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
         return self.clock() + lasts // timedelta(microseconds=1)
+
+    def history_since(self, now: int) -> int | None:
+        """Return the time before which history may be let go, in microseconds since 1970; None: never."""
+        days = self.settings.history_days
+        return None if days is None else now - int(days * _DAY_US)
 
     # ------------------------------------------------------------------ what is asked of outside
 
