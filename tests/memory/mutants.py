@@ -703,7 +703,7 @@ MUTANTS: dict[str, Mutant] = {
         "a fact replaces facts of its own scope only",
         _M + "gate.facts:Facts._fact_in",
         "raise Unfit",
-        "break",
+        "str",
         TIMES,
     ),
     "believed_then": Mutant(

@@ -343,9 +343,9 @@ def test_a_copy_that_the_tenant_says_for_all_was_no_belief_of_its_own_from_then_
 
 
 def test_the_class_of_a_fact_withholds_it_whatever_was_known(memory: Memory, clock: Clock) -> None:
-    id = say(memory)
+    id = say(memory, confidence=0.8)
     clock.pass_days(1)
-    assert say(memory, sensitivity="personal") == id
+    assert say(memory, sensitivity="personal", confidence=0.9) == id
     clock.pass_days(1)
     for times in ({}, {"known_at": day(0.5)}):
         assert memory.list(JANE, without=["personal"], **times) == []
