@@ -21,6 +21,7 @@ from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import translated
+from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change
 
 __all__ = ["COLLECTION", "MemoryContext", "absent", "checked_scope"]
@@ -96,6 +97,12 @@ class MemoryContext:
         if version is not None:
             self._version = (glance, version)
         return version
+
+    def version_in_file(self) -> object | None:
+        """Return the same of a file in the clear; else None: over a database it may cost a round trip, and the key of a
+        tenant may be destroyed without a trace in the file."""
+        is_plain = isinstance(self._rows, SqliteStore) and self._rows.cipher.ring is None
+        return self.version() if is_plain else None
 
     @contextmanager
     def changing(
