@@ -34,6 +34,7 @@ SEALING = "tests/memory/test_memory_encryption.py"
 TRUTH = "tests/memory/test_contradiction.py"
 USERS = "tests/unit/test_user_keys.py"
 EDITS = "tests/memory/test_edited.py"
+BELIEVED = "tests/memory/test_believed.py"
 
 
 class Mutant(NamedTuple):
@@ -620,6 +621,41 @@ MUTANTS: dict[str, Mutant] = {
         "AND",
         f"{EDITS}::test_versions_last_as_long_as_history",
     ),
+    "earlier_kept": Mutant(
+        "what was added to a fact was not known before",
+        _M + "ledger.details:as_known",
+        "if not any(recorded_at > known_at for recorded_at, _ in changes):",
+        "if True:",
+        f"{BELIEVED}::test_what_is_added_to_a_fact_was_not_known_before",
+    ),
+    "edit_of_none": Mutant(
+        "an edit of a fact in no slot changes when it holds",
+        _M + "lifecycle.editing:Editing.update",
+        "if not fresh.topic:",
+        "if False:",
+        f"{BELIEVED}::test_an_edit_of_a_fact_in_no_slot_changes_when_it_holds",
+    ),
+    "shared_since": Mutant(
+        "a copy that the tenant says for all was no belief of its own from then on",
+        _M + "ledger.statements:projected",
+        "if shared_at is not None and shared_at <= known_at:",
+        "if False:",
+        f"{BELIEVED}::test_a_copy_that_the_tenant_says_for_all_was_no_belief_of_its_own_from_then_on",
+    ),
+    "versions_replaced": Mutant(
+        "what a fact said before an edit was replaced by what replaced the fact then",
+        _M + "ledger.statements:projected",
+        "if versions:",
+        "if False:",
+        f"{BELIEVED}::test_what_was_replaced_before_an_edit_was_replaced_then",
+    ),
+    "class_of_now": Mutant(
+        "a fact's class withholds it whatever was known",
+        _M + "ledger.details:as_known",
+        "for name in _IN_DETAIL:",
+        "detail.pop('sensitivity', None)\n        for name in _IN_DETAIL:",
+        f"{BELIEVED}::test_the_class_of_a_fact_withholds_it_whatever_was_known",
+    ),
     # ------------------------------------------------------------------ two axes of time
     "time_of_source": Mutant(
         "a fact holds from when its source says that it was said",
@@ -667,7 +703,7 @@ MUTANTS: dict[str, Mutant] = {
         "a fact replaces facts of its own scope only",
         _M + "gate.facts:Facts._fact_in",
         "raise Unfit",
-        "break",
+        "str",
         TIMES,
     ),
     "believed_then": Mutant(

@@ -62,7 +62,7 @@ def test_a_turn_sends_few_statements(memory: Memory, statements: list[str]) -> N
             session.user("Who sails?")
             session.assemble()
             session.model("Jane.")
-        assert len(statements) <= 17
+        assert len(statements) <= 15
 
 
 @pytest.mark.parametrize("kind", ["fact", "episode"])

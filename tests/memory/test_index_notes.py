@@ -244,6 +244,41 @@ def test_a_scope_without_notes_is_searched_once(path: Path) -> None:
         assert (facts.n, notes.n) == (3, 2)
 
 
+def test_the_first_note_of_a_scope_is_seen_whoever_writes_it(path: Path) -> None:
+    """Though it is kept that there is none, until something but traces is written."""
+    with open_memory(path) as memory:
+        lives(memory, "Oslo")
+        session = memory.session(JANE, "r1")
+        writers: list[Any] = [memory.index, Index.open(path)]
+        for n, scope in enumerate((JANE, ACME)):
+            for _ in range(2):
+                session.user("Where?")
+                assert [hit for hit in memory.recall("Oslo", JANE) if hit.kind == "note"] == []
+            writers[n].upsert(f"n{n}", "Oslo is cold", scope=scope)
+            notes = [hit.id for hit in memory.recall("Oslo", JANE) if hit.kind == "note"]
+            assert notes == [f"n{n}"]
+            writers[n].delete(f"n{n}", scope=scope)
+        memory.index.upsert("n2", "Oslo is cold", scope=JANE)
+        memory.forget(JANE)
+        assert memory.recall("Oslo", JANE).ids == []
+        writers[1].close()
+
+
+def test_a_scope_without_notes_asks_its_file_once(
+    path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_memory(path) as memory:
+        lives(memory, "Oslo")
+        asked: list[Scope] = []
+        counting = SimpleNamespace(holds=lambda scope: asked.append(scope))
+        monkeypatch.setattr(memory._parts.recall._notes, "_backend", counting)
+        with memory.session(JANE, "r1") as session:
+            for _ in range(3):
+                session.user("Where?")
+                session.assemble()
+        assert asked == [JANE] * (1 if store == "file" else 3)
+
+
 def test_a_question_is_embedded_once_and_a_broken_embedder_asked_once(path: Path) -> None:
     asked: list[str] = []
     broken = False

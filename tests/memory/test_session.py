@@ -312,6 +312,21 @@ def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None
     assert [event.kind for event in session.events()] == ["prompt"]
 
 
+def test_a_deletion_by_another_opener_of_the_file_counts(memory: Memory, tmp_path: Path) -> None:
+    """Though the number of the last deletion is kept until something but traces is written."""
+    fill(memory)
+    session = memory.session(JANE, "r1")
+    kinds = []
+    with Memory.open(address_of(tmp_path / "m.scrubjay")) as other:
+        for is_deleted in (False, True, False, True, False):
+            session.assemble("Which key is it for staging?")
+            if is_deleted:
+                other.delete(str(other.propose("Jane sings", scope=JANE, source="r").id), scope=JANE)
+            session.user("Hello.")
+            kinds += ["user"] if is_deleted else ["prompt", "user"]
+            assert [event.kind for event in session.events()] == kinds
+
+
 def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("hello")

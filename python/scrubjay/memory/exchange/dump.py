@@ -17,6 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.details import detail_in
 from scrubjay.memory.ledger.documents import Embedded, documents_in
 from scrubjay.memory.ledger.dumped_runs import read_runs, write_run
 from scrubjay.memory.ledger.rows import (
@@ -42,7 +43,7 @@ from scrubjay.memory.ledger.sealing import (
     sealed_values,
     settle,
 )
-from scrubjay.memory.ledger.statements import detail_in, has_documents, topics_in
+from scrubjay.memory.ledger.statements import has_documents, topics_in
 from scrubjay.memory.model.decoding import checked
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import RowRefusedError

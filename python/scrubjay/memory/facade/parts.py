@@ -78,10 +78,11 @@ class Parts:
         self.provenance = ProvenanceReader(context)
         noted = None if index.name == COLLECTION else index
         found = retriever(context.documents)
-        notes = IndexNotes(noted, None if noted is None else retriever(noted), context.documents)
+        notes_retriever = None if noted is None else retriever(noted)
+        notes = IndexNotes(noted, notes_retriever, context.documents, context.version_in_file)
         self.recall = Recall(context, found, notes)
         prompts = self.prompts = Prompts(context, self.rules, self.recall)
-        traces = Traces(context.store, context.clock)
+        traces = Traces(context.store, context.clock, context.version_in_file)
         # ------------------------------------------------------------------ what stands around it
         self.runs = Runs(traces, self.gate, prompts)
         self.intake = Intake(context, self.gate, slots, self.lookup, traces)

@@ -18,6 +18,7 @@ from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.gate.slots import Slots, next_recorded
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.details import detail_in, said_now, with_earlier
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, log, log_written
 from scrubjay.memory.ledger.rows import (
@@ -32,7 +33,6 @@ from scrubjay.memory.ledger.rows import (
 from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.statements import (
     affirmed_of,
-    detail_in,
     facts_of_slot,
     has_documents,
     holds_at,
@@ -214,16 +214,18 @@ class Facts:
             values["value_hash"] = one.value_hash
         if held.status == "active":
             said_at = change.now if one.said_at is None else one.said_at
-            joins = "topic" in values
-            if joins or _affirms(held, said_at):
+            joins, rivals = "topic" in values, [held]
+            affirms = joins or _affirms(held, said_at)
+            if affirms and one.topics:
                 names = names_of(scope_in(held))
-                rivals = (
-                    facts_of_slot(change.connection, names, one.topics, with_provisional=True)
-                    if one.topics
-                    else []
-                )
-                again = [said_at, next_recorded(change, [held, *rivals])]
+                rivals += facts_of_slot(change.connection, names, one.topics, with_provisional=True)
+            recorded_at = next_recorded(change, rivals)
+            if affirms:
+                again = [said_at, recorded_at]
                 values["affirmed"] = json.dumps([*affirmed_of(held), again], separators=(",", ":"))
+            fresh = held._replace(**values)
+            since = self._context.history_since(change.now)
+            values["detail"] = with_earlier(held, fresh, recorded_at, since).detail
         if all(getattr(held, name) == value for name, value in values.items()):
             if change.now - held.last_used_at > _DAY_US:
                 change.connection.execute(
@@ -295,13 +297,13 @@ def _merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> by
         restated: the detail of what is said now.
         valued: whether that brings the value that the fact lacked, and with it the rest.
 
-    A class that the fact has stays; one that it lacked is taken over.
+    A class that the fact has stays; one that it lacked is taken over. What it said earlier is left out.
     """
-    before, again = dict(detail_in(held)), {} if restated is None else json.loads(restated)
+    before, again = said_now(held), {} if restated is None else json.loads(restated)
     merged = {**before, **again} if valued else dict(before)
     sensitivity = before.get("sensitivity") or again.get("sensitivity")
     if sensitivity:
         merged["sensitivity"] = sensitivity
-    if merged == before:
+    if merged == detail_in(held):
         return held.detail
-    return json.dumps(merged, separators=(",", ":")).encode()
+    return json.dumps(merged, separators=(",", ":")).encode() if merged else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.details import changed_at
 from scrubjay.memory.ledger.documents import documents_in
 from scrubjay.memory.ledger.log import log, log_written
 from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow, insert, rows_where, update_fact
@@ -208,4 +209,6 @@ def next_recorded(change: Change, rivals: Iterable[FactRow]) -> int:
 
 def _recorded(row: FactRow) -> int:
     """When the last was recorded of what a row says."""
-    return max(row.created_at, row.recorded_at or 0, *(when for _, when in affirmed_of(row)))
+    return max(
+        row.created_at, row.recorded_at or 0, *(when for _, when in affirmed_of(row)), *changed_at(row)
+    )

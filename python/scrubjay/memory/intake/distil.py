@@ -29,10 +29,10 @@ from scrubjay.memory.intake.extractors import (
 )
 from scrubjay.memory.intake.stabilise import Transcript, stabilise
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.details import detail_in
 from scrubjay.memory.ledger.documents import place_in_run
 from scrubjay.memory.ledger.drafts import check_run_id
 from scrubjay.memory.ledger.rows import FactRow, belongs_to, kind_of, rows_where
-from scrubjay.memory.ledger.statements import detail_in
 from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
 from scrubjay.memory.model.cardinality import canonical

@@ -21,12 +21,16 @@ from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import translated
+from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change
 
 __all__ = ["COLLECTION", "MemoryContext", "absent", "checked_scope"]
 
 COLLECTION = MEMORY
 """The collection of an index's file whose documents are facts and episodes."""
+
+
+_DAY_US = 86_400_000_000
 
 
 class MemoryContext:
@@ -94,6 +98,12 @@ class MemoryContext:
             self._version = (glance, version)
         return version
 
+    def version_in_file(self) -> object | None:
+        """Return the same of a file in the clear; else None: over a database it may cost a round trip, and the key of a
+        tenant may be destroyed without a trace in the file."""
+        is_plain = isinstance(self._rows, SqliteStore) and self._rows.cipher.ring is None
+        return self.version() if is_plain else None
+
     @contextmanager
     def changing(
         self, doing: str, tenants: Iterable[str] = (), *, of: Iterable[str] | None = None
@@ -153,6 +163,11 @@ class MemoryContext:
             return payload.microseconds(moment)
         lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
         return self.clock() + lasts // timedelta(microseconds=1)
+
+    def history_since(self, now: int) -> int | None:
+        """Return the time before which history may be let go, in microseconds since 1970; None: never."""
+        days = self.settings.history_days
+        return None if days is None else now - int(days * _DAY_US)
 
     # ------------------------------------------------------------------ what is asked of outside
 

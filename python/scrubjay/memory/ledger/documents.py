@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import with_entities
+from scrubjay.memory.ledger.details import detail_in
 from scrubjay.memory.ledger.making import loaded, sensitivity_of
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, scope_in
-from scrubjay.memory.ledger.statements import begin_of_episode, detail_in, has_documents, holds_of
+from scrubjay.memory.ledger.statements import begin_of_episode, has_documents, holds_of
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.passage_vectors import DocumentVector
 from scrubjay.store.together import Change

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.details import detail_in
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
-from scrubjay.memory.ledger.statements import detail_in, holds_of
+from scrubjay.memory.ledger.statements import holds_of
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.decoding import as_moment, decoded, json_of
 from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Record
@@ -124,7 +125,7 @@ def _fact(row: FactRow, now: int | None) -> Fact:
         and holds
         and not any(end is None or now < end for _, end in holds)
     ):
-        status = "ended"
+        status = "ended" if row.superseded_by is None else "superseded"
     elif now is not None and status == "active" and holds and now < holds[0][0]:
         status = "planned"
     detail = detail_in(row)

@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.details import as_known, detail_in
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, rows_where, topic_in
 from scrubjay.memory.model.cardinality import canonical
 from scrubjay.memory.model.content import normalised, value_words
@@ -21,12 +22,13 @@ from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.memory.model.projection import Held, Interval, Statement, project
 
 __all__ = [
+    "Beliefs",
     "IsSingle",
     "affirmed_of",
     "begin_of_episode",
-    "detail_in",
     "encoded_ids",
     "facts_of_slot",
+    "first_id",
     "has_documents",
     "holds_at",
     "holds_of",
@@ -118,18 +120,6 @@ def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
         return tuple(found)
 
     return decoded("fact.affirmed", row.id, times)
-
-
-def detail_in(row: FactRow) -> Mapping[str, Any]:
-    """Return what a row says in JSON: value, entities, importance, where it has them.
-
-    Raises:
-        CorruptIndexError: the row is not what was written.
-    """
-    if row.detail is None:
-        return {}
-    found: dict[str, Any] = decoded("fact.detail", row.id, lambda: json_of(row.detail, dict, "detail"))
-    return found
 
 
 def withdrawn_at(row: FactRow, now: int) -> int:
@@ -245,23 +235,64 @@ def projected(
         known_at: in microseconds since 1970.
         more: rows that are about to be written, which may replace some of these.
     """
+    if known_at is not None:
+        rows = [as_known(row, known_at) for row in rows]
+        alone = [row for row in rows if not row.topic] if len(rows) > 1 else []
+        if alone:  # those that came into the slot later
+            held = projected(connection, [row for row in rows if row.topic], is_single, known_at=known_at)
+            for row in alone:
+                held.update(projected(connection, [row], is_single, known_at=known_at))
+            return held
     own = {row.id for row in rows}
     beside = {one.id: one for one in more if one.id not in own}
     for row in rows:
         for id in ids_of(row, "replaced_by"):
             if id not in own and id not in beside:
                 beside.update((one.id, one) for one in rows_where(connection, "fact", "id = ?", (id,)))
+    if known_at is not None:
+        beside = {id: as_known(one, known_at) for id, one in beside.items()}
     is_alone = len(rows) == 1 and not beside
     told = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
     for row in rows:
         by = told.get(row.superseded_by or "")
         if row.relation is None and by is not None:  # what the judge decided in format 1 stands
             told[by.id] = by._replace(replaces=(*by.replaces, row.id))
-    return project(
-        told.values(),
-        known_at=known_at,
-        others=[statement_of(row, is_single) for row in beside.values()],
-    )
+    others = [statement_of(row, is_single) for row in beside.values()]
+    versions: dict[str, list[str]] = {}
+    for row in rows:
+        if (first := first_id(row.id)) != row.id:
+            versions.setdefault(first, []).append(row.id)
+    if versions:
+        told = {id: _replacing(one, versions) for id, one in told.items()}
+        others = [_replacing(one, versions) for one in others]
+    held = project(told.values(), known_at=known_at, others=others)
+    if known_at is not None:
+        for row in rows:
+            if row.shared_as is not None and row.id in held:
+                shared_at = _begun(connection, row.shared_as)
+                if shared_at is not None and shared_at <= known_at:
+                    held[row.id] = Held((), row.shared_as)
+    return held
+
+
+def first_id(id: str) -> str:
+    """Return the id of a fact by that of a version of it (:mod:`scrubjay.memory.ledger.versions`)."""
+    return id.partition(".")[0]
+
+
+def _replacing(one: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
+    """Return a statement that replaces what the facts that it replaces said before they were edited, too."""
+    more = [version for id in one.replaces for version in versions.get(id, ())]
+    return one._replace(replaces=(*one.replaces, *more)) if more else one
+
+
+def _begun(connection: sqlite3.Connection, id: str) -> int | None:
+    """When a tenant's fact came into force first, whatever it said then; None: it is gone."""
+    (at,) = connection.execute(
+        "SELECT min(ifnull(recorded_at, created_at)) FROM memory_fact WHERE id = ? OR id > ? AND id < ?",
+        (id, f"{id}.", f"{id}/"),
+    ).fetchone()
+    return at if isinstance(at, int) else None
 
 
 def projected_alone(row: FactRow, is_single: IsSingle) -> Held:
@@ -304,22 +335,57 @@ def encoded_intervals(intervals: Iterable[Interval]) -> str:
 def believed_rows(
     connection: sqlite3.Connection, rows: Sequence[FactRow], known_at: int, is_single: IsSingle
 ) -> list[FactRow]:
-    """Return the rows of one subject and predicate as they were believed at a time, without those that came later."""
+    """Return the rows of one subject and predicate as they were believed at a time, without those that came later, and
+    those that were said without subject and predicate until then."""
     slots: dict[bytes, list[FactRow]] = {}
     for row in rows:
         slots.setdefault(row.topic, []).append(row)
     held: dict[str, Held] = {}
     for some in slots.values():
         held.update(projected(connection, some, is_single, known_at=known_at))
-    return [_believed(row, held[row.id], known_at) for row in rows if row.id in held]
+    found = [_believed(row, held[row.id], known_at) for row in rows if row.id in held]
+    return [row for row in found if row.topic]
+
+
+class Beliefs:
+    """What was believed at a time of facts that are asked for one by one. Each slot is projected once.
+
+    Args:
+        connection: of one state of the file.
+        known_at: in microseconds since 1970.
+        is_single: for rows that do not say it.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, known_at: int, is_single: IsSingle) -> None:
+        self._connection = connection
+        self._known_at = known_at
+        self._is_single = is_single
+        self._slots: dict[tuple[str, str, str, bytes], dict[str, Held]] = {}
+
+    def row(self, row: FactRow) -> FactRow | None:
+        """Return a row as it was believed; None if it was not: it was recorded later, or never."""
+        if row.status == "provisional":
+            return None
+        key = (row.tenant, row.user, row.agent, row.topic)
+        if row.topic and key in self._slots:
+            held = self._slots[key]
+        else:
+            rows = facts_of_slot(self._connection, key[:3], (row.topic,)) if row.topic else [row]
+            held = projected(self._connection, rows, self._is_single, known_at=self._known_at)
+            if row.topic:
+                self._slots[key] = held
+        return _believed(row, held[row.id], self._known_at) if row.id in held else None
 
 
 def _believed(row: FactRow, held: Held, known_at: int) -> FactRow:
     over = all(end is not None and end <= known_at for _, end in held.intervals)
     status = "superseded" if over and held.by is not None else "active"
-    if row.status == "revoked" and not held.intervals:
-        status = "revoked"
-    return row._replace(status=status, superseded_by=held.by, holds=encoded_intervals(held.intervals))
+    if row.status == "revoked":
+        withdrawn_at = row.updated_at if row.withdrawn_at is None else row.withdrawn_at
+        status = "revoked" if withdrawn_at <= known_at else status
+    return as_known(row, known_at)._replace(
+        status=status, superseded_by=held.by, holds=encoded_intervals(held.intervals)
+    )
 
 
 # ---------------------------------------------------------------------- what is in force

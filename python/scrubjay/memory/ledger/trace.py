@@ -152,11 +152,19 @@ class Traces:
     Args:
         store: of the index.
         clock: microseconds since 1970.
+        version: returns what differs whenever anything but traces may have been written; None: that cannot be said.
     """
 
-    def __init__(self, store: LayerStore, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: LayerStore,
+        clock: Callable[[], int],
+        version: Callable[[], object | None] = lambda: None,
+    ) -> None:
         self.store = store
         self.clock = clock
+        self._version = version
+        self._last_deletion: tuple[object, str, int] = (None, "", 0)  # as of a version, of a tenant
         self._sealer = Sealer(store)
 
     def append(
@@ -222,8 +230,14 @@ class Traces:
 
     def last_deletion(self, tenant: str) -> int:
         """Return the number of the last deletion event of a tenant."""
+        version = self._version()  # first: what is deleted meanwhile is of a later one
+        kept = self._last_deletion
+        if version is not None and kept[0] == version and kept[1] == tenant:
+            return kept[2]
         with self._reading() as connection:
-            return last_deletion(connection, tenant)
+            number = last_deletion(connection, tenant)
+        self._last_deletion = (version, tenant, number)
+        return number
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
         """Return a run of exactly this scope; None if it does not exist, or the tenant's key was destroyed."""

@@ -56,10 +56,14 @@ def keep_version(change: Change, before: FactRow, withdrawn_at: int) -> None:
         relation=before.relation or "asserts",
         updated_at=change.now,
     )
-    insert(connection, "memory_fact", row)
-    if is_tenants:  # which only enter so
-        provisional, row = row, row._replace(status="revoked")
-        update_fact(change, provisional, row, ("status",))
+    if (
+        is_tenants
+    ):  # which only enter so, and not beside a living one of their content: the fact itself, perhaps
+        provisional, row = row._replace(hash=bytes(32)), row._replace(status="revoked")
+        insert(connection, "memory_fact", provisional)
+        update_fact(change, provisional, row, ("status", "hash"))
+    else:
+        insert(connection, "memory_fact", row)
     documents_in(change).put(row, documents_in(change).embedded_of(before))
     for id in ids_of(before, "replaces"):  # so that it is known what it had ended
         for other in rows_where(connection, "fact", "id = ?", (id,)):

@@ -15,8 +15,9 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
 from scrubjay.memory.gate.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
-from scrubjay.memory.gate.slots import Slots
+from scrubjay.memory.gate.slots import Slots, next_recorded
 from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
+from scrubjay.memory.ledger.details import detail_in, with_earlier
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.holds import check_hold
 from scrubjay.memory.ledger.log import drop, log
@@ -36,7 +37,7 @@ from scrubjay.memory.ledger.rows import (
     value_hash_in,
 )
 from scrubjay.memory.ledger.schema import KINDS
-from scrubjay.memory.ledger.statements import detail_in, facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.ledger.statements import facts_of_slot, is_in_force, topics_in
 from scrubjay.memory.ledger.versions import is_edited, keep_version
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
 from scrubjay.memory.model.decoding import moment_of
@@ -156,6 +157,8 @@ class Editing:
                 self._slots.project_slot_of(change, held, by)
                 # What it says now may contradict what stood beside it.
                 self._slots.project_slot_of(change, fresh, by)
+                if not fresh.topic:  # its own times may be others
+                    self._slots.project_around(change, fresh, None, by)
                 fresh = next(rows_where(change.connection, "fact", "id = ?", (id,)))
             log(change, id, "updated", by, ", ".join(sorted(changes)) or "expires_at")
         return record_of(fresh, self._context.clock())
@@ -239,13 +242,12 @@ class Editing:
                 row, row._replace(content=candidate.content, **{name: values[name] for name in _TOLD})
             ):
                 topics = [values["topic"]] if values["topic"] else []
-                rivals = (
-                    facts_of_slot(change.connection, (row.tenant, row.user, row.agent), topics)
-                    if topics
-                    else []
-                )
-                known = [(one.recorded_at or one.created_at) + 1 for one in rivals if one.id != row.id]
-                values["recorded_at"] = max([change.now, *known])
+                names = (row.tenant, row.user, row.agent)
+                rivals = facts_of_slot(change.connection, names, topics) if topics else []
+                values["recorded_at"] = next_recorded(change, [row, *rivals])
+            elif row.status != "provisional":
+                recorded_at, since = next_recorded(change, [row]), self._context.history_since(change.now)
+                values["detail"] = with_earlier(row, row._replace(**values), recorded_at, since).detail
             if row.holds is None:
                 values["holds"] = json.dumps([[row.created_at, None]])
         elif isinstance(row, EpisodeRow):

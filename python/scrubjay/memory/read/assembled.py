@@ -116,17 +116,30 @@ class Envelope:
     def to_dict(self) -> dict[str, Any]:
         """Return everything in JSON's own types."""
         return {
-            "budget_tokens": self.budget_tokens,
+            **self.fields(),
             "tokens": dict(self.tokens),
             "dropped": [list(one) for one in self.dropped],
             "excerpts": list(self.excerpts),
-            "query": self.query,
-            "relevance": self.relevance,
-            "mode": self.mode,
             "degraded": list(self.degraded),
             "retrieved": [dict(one) for one in self.retrieved],
             "promoted": list(self.promoted),
             "stages": [dict(one) for one in self.stages],
+        }
+
+    def fields(self) -> dict[str, Any]:
+        """Return the same with tuples for lists, for reading only: its parts are the envelope's own."""
+        return {
+            "budget_tokens": self.budget_tokens,
+            "tokens": self.tokens,
+            "dropped": self.dropped,
+            "excerpts": self.excerpts,
+            "query": self.query,
+            "relevance": self.relevance,
+            "mode": self.mode,
+            "degraded": self.degraded,
+            "retrieved": self.retrieved,
+            "promoted": self.promoted,
+            "stages": self.stages,
         }
 
 

@@ -8,9 +8,9 @@ changes, the prompts of all turns begin with the same bytes, which model servers
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scrubjay.errors import BudgetError
 from scrubjay.memory.read.assembled import Assembled, Envelope, Limits
@@ -23,6 +23,7 @@ _AT_EDGES = "Memories (most relevant first and last)"
 _CHARS_A_TOKEN = 64  # more than any tokenizer puts into one, on average
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
+_NOTHING: Mapping[str, Any] = {}
 Shorten: TypeAlias = Callable[[Piece, int, Callable[[Piece], int]], Piece | None]
 """Makes a piece shorter: at most so many tokens, as that counts; None if nothing is left of it."""
 
@@ -34,6 +35,7 @@ def arrange(
     limits: Limits,
     summary: str | None = None,
     shorten: Shorten | None = None,
+    told: Mapping[str, Any] = _NOTHING,
 ) -> Assembled:
     """Return the prompt of these records.
 
@@ -46,6 +48,7 @@ def arrange(
         limits: how long it may become, and how records are placed.
         summary: stands in place of the turns, if there is one.
         shorten: asked for a shorter piece, within `limits.item_tokens`, in place of one that is longer.
+        told: further fields of the envelope; what was `dropped` before comes after what is left out here.
 
     Raises:
         BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
@@ -115,7 +118,8 @@ def arrange(
         "memories": tuple(kept[:n_items]),
     }
     shown = {piece.id for piece in kept[:n_items]}
-    trace = Envelope(budget, blocks, count, tuple(dropped), tuple(id for id in excerpts if id in shown))
+    said = {**told, "dropped": (*dropped, *told.get("dropped", ()))}
+    trace = Envelope(budget, blocks, count, excerpts=tuple(id for id in excerpts if id in shown), **said)
     return Assembled(blocks, trace, pieces, limits, summary, reserved)
 
 

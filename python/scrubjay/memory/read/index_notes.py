@@ -7,7 +7,7 @@ written. A hit's kind follows from the collection that it was found in, never fr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
@@ -26,6 +26,9 @@ from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Stage, Trace
 
 __all__ = ["IndexNotes", "Note", "Ranked", "joined", "merged", "notes_of"]
+
+
+_MAX_SCOPES = 10_000
 
 
 @dataclass(frozen=True)
@@ -66,17 +69,37 @@ class IndexNotes:
         index: the collection; None: there are no notes.
         retriever: over that collection.
         documents: memory's own collection, whose embeddings of questions are used again.
+        version: returns what differs whenever any document may have changed; None: that cannot be said.
     """
 
-    def __init__(self, index: Index | None, retriever: Retriever | None, documents: Index) -> None:
+    def __init__(
+        self,
+        index: Index | None,
+        retriever: Retriever | None,
+        documents: Index,
+        version: Callable[[], object | None],
+    ) -> None:
         self._index = index
         self._retriever = retriever
         self._backend = None if index is None else Backend.of(index)
         self._documents = Backend.of(documents)
+        self._version = version
+        self._without: dict[Scope, object] = {}  # scopes that see none, as of a version
 
     def any(self, scope: Scope) -> bool:
-        """Whether `scope` sees any; costs less than a microsecond if it is in memory."""
-        return self._backend is not None and self._backend.holds(scope)
+        """Whether `scope` sees any; not asked again where it sees none, until something but traces is written."""
+        if self._backend is None:
+            return False
+        version = self._version()  # first: what is written meanwhile is of a later one
+        if version is not None and self._without.get(scope) == version:
+            return False
+        if self._backend.holds(scope):
+            return True
+        if version is not None:
+            if len(self._without) >= _MAX_SCOPES:
+                self._without = {}
+            self._without[scope] = version
+        return False
 
     def search(
         self,

@@ -4,6 +4,7 @@ in its place."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from scrubjay._native import Scope
@@ -34,8 +35,8 @@ def dated(hit: RecalledHit) -> str:
     it is:
     "Jane lives in Oslo (since 2026-03-01; high)". Of a plan the day that it is for: "Jane moves to Rome (planned for
     2026-06-01; high)". A note that has no time shows none."""
-    said = [one for one in (_when(hit), hit.relevance) if one]
-    return f"{hit.text} ({'; '.join(said)})"
+    when = _when(hit)
+    return f"{hit.text} ({when}; {hit.relevance})" if when else f"{hit.text} ({hit.relevance})"
 
 
 def over_floor(
@@ -67,8 +68,11 @@ def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool
         is_single: whether a predicate (and a content) has one value at a time, where the fact does not say it.
     """
     slots: dict[tuple[str, str], list[RecalledHit]] = {}
+    if len({hit.scope for hit in hits}) < 2:
+        return {}
     for hit in hits:
-        subject, predicate = hit.metadata.get("subject"), hit.metadata.get("predicate")
+        metadata = hit.metadata
+        subject, predicate = metadata.get("subject"), metadata.get("predicate")
         if hit.kind == "fact" and isinstance(subject, str) and isinstance(predicate, str):
             slots.setdefault((normalised(subject), canonical(predicate)), []).append(hit)
     found: dict[str, str] = {}
@@ -111,10 +115,11 @@ def _when(hit: RecalledHit) -> str:
     if hit.kind == "note":
         made = hit.hit.created_at
         return "" if made is None else made.date().isoformat()
-    begin, end = (_day(hit.metadata.get(name)) for name in ("valid_from", "valid_until"))
+    metadata = hit.metadata
+    begin, end = _day(metadata.get("valid_from")), _day(metadata.get("valid_until"))
     if hit.kind == "episode":
         return begin
-    if hit.metadata.get("relation") == "plans":
+    if metadata.get("relation") == "plans":
         plan = hit.record  # rarely read: its day is not among the times at which it is known as a plan
         at = plan.valid_from if isinstance(plan, Fact) else None
         return f"planned for {at.date().isoformat()}" if at else f"a plan of {begin}"
@@ -122,4 +127,9 @@ def _when(hit: RecalledHit) -> str:
 
 
 def _day(moment: object) -> str:
-    return as_moment(moment).date().isoformat() if type(moment) is int else ""
+    return _date(moment) if type(moment) is int else ""
+
+
+@lru_cache(maxsize=4096)
+def _date(moment: int) -> str:
+    return as_moment(moment).date().isoformat()

@@ -28,11 +28,12 @@ from scrubjay.memory.ledger.rows import (
 )
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.ledger.versions import versions_of
 from scrubjay.memory.model.content import checked_str, normalised
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Fact, Policy, Record
 from scrubjay.memory.model.sensitivity import checked_without
-from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force, would_be_in_force
+from scrubjay.memory.read.moments import Moment, Past, moment_asked, would_be_in_force
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
@@ -65,7 +66,8 @@ class Lookup:
             scope: who asks.
             hidden: also if it is provisional, superseded, revoked, expired or not in force at the time.
             as_of: when it has to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
+            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`. Of a
+                fact that was edited since, what it said then.
         """
         checked_scope(scope)
         moment = moment_asked(self._context.clock, as_of, known_at)
@@ -73,9 +75,15 @@ class Lookup:
             row = find_row(connection, id)
             if row is None or not is_visible(row, scope):
                 return None
-            if not hidden and not self._is_asked_for(connection, row, moment):
-                return None
-            return record_of(row, self._context.clock())
+            if moment is None:
+                now = self._context.clock()
+                return record_of(row, now) if hidden or is_in_force(row, now) else None
+            past = Past(connection, moment, self._context.is_single)
+            versions = versions_of(connection, row.id) if isinstance(row, FactRow) else ()
+            for one in (row, *(versions if moment.known_at is not None else ())):
+                if (then := past.in_force(one)) is not None:
+                    return record_of(then, past.now)
+            return record_of(past.known(row), past.now) if hidden else None
 
     def history(
         self, subject: str, predicate: str, scope: Scope, known_at: CreatedAt | None = None
@@ -165,18 +173,19 @@ class Lookup:
         if begins is not None:
             kinds = kinds[kinds.index(begins.kind) :]
         moment = moment_asked(self._context.clock, as_of, known_at)
-        now = self._context.clock()
         found: list[Record] = []
         damaged: list[str] = []
         with self._context.snapshot() as connection:
+            listed = _Listed(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
                 for row in _in_order(connection, kind, seen, exact, place, most, damaged):
                     if len(found) == most:
                         break
                     try:
-                        if is_wanted(row) and (hidden or self._is_listed(connection, row, moment)):
-                            record = record_of(row, now)
+                        then = listed.row(row)
+                        if then is not None and is_wanted(then):
+                            record = record_of(then, listed.now)
                             if record.sensitivity not in classes:
                                 found.append(record)
                     except CorruptIndexError as error:
@@ -184,20 +193,38 @@ class Lookup:
         warn_of(damaged, self._context.store.path)
         return found
 
-    def _is_listed(self, connection: sqlite3.Connection, row: Row, moment: Moment | None) -> bool:
-        """Whether a record is in force at the time that is asked for, or would be if it were confirmed."""
-        if isinstance(row, FactRow) and row.status == "provisional":
-            if moment is None:
-                now = self._context.clock()
-                moment = Moment(now, now, None)
-            return would_be_in_force(connection, row, moment, self._context.is_single)
-        return self._is_asked_for(connection, row, moment)
 
-    def _is_asked_for(self, connection: sqlite3.Connection, row: Row, moment: Moment | None) -> bool:
-        """Whether a record is in force at the time that is asked for."""
-        if moment is None:
-            return is_in_force(row, self._context.clock())
-        return was_in_force(connection, row, moment, self._context.is_single)
+class _Listed:
+    """Which rows a listing has, as they were known at the time that is asked for.
+
+    Args:
+        connection: of one state of the file.
+        context: of the memory.
+        moment: that is asked for; None: now.
+        hidden: also what was not in force.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, context: MemoryContext, moment: Moment | None, hidden: bool
+    ) -> None:
+        self._connection = connection
+        self._is_single = context.is_single
+        self._hidden = hidden
+        now = context.clock()
+        self._moment = Moment(now, now, None) if moment is None else moment
+        self._past = None if moment is None else Past(connection, moment, context.is_single)
+        self.now = now if self._past is None else self._past.now
+        """By which the records say whether they are planned, or over."""
+
+    def row(self, row: Row) -> Row | None:
+        """Return a row that is listed: in force, or would be if it were confirmed."""
+        if self._hidden:
+            return row if self._past is None else self._past.known(row)
+        if isinstance(row, FactRow) and row.status == "provisional":
+            return row if would_be_in_force(self._connection, row, self._moment, self._is_single) else None
+        if self._past is not None:
+            return self._past.in_force(row)
+        return row if is_in_force(row, self.now) else None
 
 
 class Place(NamedTuple):

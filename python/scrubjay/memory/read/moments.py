@@ -12,11 +12,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row
-from scrubjay.memory.ledger.statements import IsSingle, begin_of_episode, facts_of_slot, holds_at, projected
+from scrubjay.memory.ledger.statements import (
+    Beliefs,
+    IsSingle,
+    begin_of_episode,
+    facts_of_slot,
+    holds_at,
+    projected,
+)
 from scrubjay.memory.model.decoding import moment_of
 from scrubjay.payload import CreatedAt
 
-__all__ = ["Moment", "moment_asked", "was_in_force", "would_be_in_force"]
+__all__ = ["Moment", "Past", "moment_asked", "would_be_in_force"]
 
 
 class Moment(NamedTuple):
@@ -47,38 +54,68 @@ def moment_asked(
     return Moment(now, valid, known if known is not None and known < now else None)
 
 
-def was_in_force(connection: sqlite3.Connection, row: Row, moment: Moment, is_single: IsSingle) -> bool:
-    """Whether a record was in force at a time, by what was known at another.
+class Past:
+    """Records as they were at a time, by what was known at another.
 
     Preferences are in force from when they are written until they are superseded, revoked or expire; episodes from when
     the task was completed on.
+
+    Args:
+        connection: of one state of the file.
+        moment: that is asked for.
+        is_single: for rows of facts that do not say it.
     """
-    if row.expires_at is not None and row.expires_at <= moment.now and not isinstance(row, PolicyRow):
-        return False  # as if deleted
-    if isinstance(row, FactRow):
-        return _fact_was(connection, row, moment, is_single)
-    known_at = moment.now if moment.known_at is None else moment.known_at
-    if isinstance(row, PolicyRow):
-        return _policy_was(connection, row, moment.as_of, known_at)
-    if isinstance(row, EpisodeRow) and begin_of_episode(row) > moment.as_of:
-        return False
-    is_dated = isinstance(row, PreferenceRow) and moment.known_at is not None
-    if is_dated and not _was_written(connection, row.id, known_at):
-        return False
-    at = known_at if isinstance(row, EpisodeRow) else min(moment.as_of, known_at)
-    over = row.status in ("superseded", "revoked") and row.updated_at <= at
-    return row.created_at <= at and (row.expires_at is None or at < row.expires_at) and not over
+
+    def __init__(self, connection: sqlite3.Connection, moment: Moment, is_single: IsSingle) -> None:
+        self._connection = connection
+        self._moment = moment
+        self._beliefs = None if moment.known_at is None else Beliefs(connection, moment.known_at, is_single)
+
+    @property
+    def now(self) -> int:
+        """The time from which it is looked at: what was planned then is not over."""
+        return self._moment.now if self._moment.known_at is None else self._moment.known_at
+
+    def known(self, row: Row) -> Row:
+        """Return a row as it was known; as it is now if it was not yet."""
+        if isinstance(row, FactRow) and self._beliefs is not None:
+            return self._beliefs.row(row) or row
+        return row
+
+    def in_force(self, row: Row) -> Row | None:
+        """Return a row as it was known, if it was in force."""
+        moment = self._moment
+        if row.expires_at is not None and row.expires_at <= moment.now and not isinstance(row, PolicyRow):
+            return None  # as if deleted
+        if isinstance(row, FactRow):
+            if row.status == "provisional":
+                return None
+            if self._beliefs is None:
+                return row if row.status != "revoked" and holds_at(row, moment.as_of) else None
+            believed = self._beliefs.row(row)
+            return believed if believed is not None and holds_at(believed, moment.as_of) else None
+        known_at = self.now
+        if isinstance(row, PolicyRow):
+            return _policy_was(self._connection, row, moment.as_of, known_at)
+        if isinstance(row, EpisodeRow) and begin_of_episode(row) > moment.as_of:
+            return None
+        is_dated = isinstance(row, PreferenceRow) and moment.known_at is not None
+        if is_dated and not _was_written(self._connection, row.id, known_at):
+            return None
+        at = known_at if isinstance(row, EpisodeRow) else min(moment.as_of, known_at)
+        over = row.status in ("superseded", "revoked") and row.updated_at <= at
+        if row.created_at > at or (row.expires_at is not None and row.expires_at <= at) or over:
+            return None
+        if row.status == "active" or moment.known_at is None or row.updated_at <= known_at:
+            return row
+        return _restored(row)
 
 
-def _fact_was(connection: sqlite3.Connection, row: FactRow, moment: Moment, is_single: IsSingle) -> bool:
-    if row.status == "provisional":
-        return False
-    if moment.known_at is None:
-        return row.status != "revoked" and holds_at(row, moment.as_of)
-    names = (row.tenant, row.user, row.agent)
-    slot = facts_of_slot(connection, names, (row.topic,)) if row.topic else [row]
-    held = projected(connection, slot, is_single, known_at=moment.known_at)
-    return row.id in held and held[row.id].at(moment.as_of)
+def _restored(row: PreferenceRow | EpisodeRow) -> PreferenceRow | EpisodeRow:
+    """What was superseded or revoked later, as it was known before."""
+    if isinstance(row, PreferenceRow):
+        return row._replace(status="active", superseded_by=None)
+    return row._replace(status="active")
 
 
 def would_be_in_force(
@@ -101,10 +138,12 @@ def _was_written(connection: sqlite3.Connection, id: str, known_at: int) -> bool
     return isinstance(at, int) and at <= known_at
 
 
-def _policy_was(connection: sqlite3.Connection, row: PolicyRow, as_of: int, known_at: int) -> bool:
+def _policy_was(
+    connection: sqlite3.Connection, row: PolicyRow, as_of: int, known_at: int
+) -> PolicyRow | None:
     """A version is in force within its times, once it is confirmed, until it is revoked."""
     if row.begins_at > as_of or (row.expires_at is not None and row.expires_at <= as_of):
-        return False
+        return None
     when = dict(
         connection.execute(
             "SELECT what, max(at) FROM memory_log WHERE record = ? AND what IN ('confirmed', 'revoked') GROUP BY what",
@@ -113,5 +152,9 @@ def _policy_was(connection: sqlite3.Connection, row: PolicyRow, as_of: int, know
     )
     confirmed_at, revoked_at = when.get("confirmed"), when.get("revoked")
     if not isinstance(confirmed_at, int) or confirmed_at > known_at:
-        return False
-    return not isinstance(revoked_at, int) or revoked_at > known_at or as_of < revoked_at
+        return None
+    if not isinstance(revoked_at, int):
+        return row
+    if revoked_at > known_at:
+        return row._replace(status="active")
+    return row if as_of < revoked_at else None

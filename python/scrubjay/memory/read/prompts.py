@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from scrubjay._native import Scope
@@ -126,14 +125,9 @@ class Prompts:
 
         ranked = [Piece(hit.kind, hit.id, write(hit)) for hit in fitting]
         shorten = Excerpts(ranked, fitting, write)
-        made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary, shorten)
-        dropped = (
-            *made.trace.dropped,
-            *((hit.id, "below_floor") for hit in below),
-            *((id, "sensitive") for id in withheld),
-        )
-        trace = replace(made.trace, query=text, recalled=recalled, dropped=dropped, reasons=reasons)
-        return replace(made, trace=trace)
+        dropped = (*((hit.id, "below_floor") for hit in below), *((id, "sensitive") for id in withheld))
+        told = {"query": text, "recalled": recalled, "dropped": dropped, "reasons": reasons}
+        return arrange(reserved, ranked, said[-N_TURNS:], limits, summary, shorten, told)
 
     def _reserve(
         self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None, without: Sequence[str]

@@ -25,7 +25,7 @@ from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
 from scrubjay.memory.read.kept import KeptRecords
-from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
+from scrubjay.memory.read.moments import Moment, Past, moment_asked
 from scrubjay.memory.read.present import Present
 from scrubjay.memory.read.recalled import FoundRows, Recalled, RecalledHit
 from scrubjay.payload import CreatedAt
@@ -171,10 +171,10 @@ class Recall:
         row = rows.row(id)
         if row is None:
             return None
-        now = self._context.clock()
         with self._context.snapshot() as connection:
-            there = was_in_force(connection, row, moment, self._context.is_single)
-        return record_of(row, now) if there else None  # type: ignore[return-value]
+            past = Past(connection, moment, self._context.is_single)
+            then = past.in_force(row)
+        return None if then is None else record_of(then, past.now)  # type: ignore[return-value]
 
     def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
         """Return the ids of the records that were believed to be in force, and how many documents more they have."""
@@ -182,6 +182,7 @@ class Recall:
         ids: list[str] = []
         n_more = 0
         with self._context.snapshot() as connection:
+            past = Past(connection, moment, self._context.is_single)
             for one in scope.visible():
                 if not self._context.is_readable(one):
                     continue
@@ -195,7 +196,7 @@ class Recall:
                 if "episode" in kinds:
                     condition = "tenant = ? AND user = ? AND agent = ?"
                     for row in rows_where(connection, "episode", condition, names):
-                        if was_in_force(connection, row, moment, self._context.is_single):
+                        if past.in_force(row) is not None:
                             ids.append(row.id)
         return ids, n_more
 

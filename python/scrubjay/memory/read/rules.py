@@ -21,7 +21,7 @@ from scrubjay.memory.model.content import checked_str
 from scrubjay.memory.model.records import Known, Policy, Record
 from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.sensitivity import checked_without
-from scrubjay.memory.read.moments import Moment, moment_asked, was_in_force
+from scrubjay.memory.read.moments import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 
 __all__ = ["Rules"]
@@ -128,14 +128,15 @@ class Rules:
         newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
         preferences: dict[str, Any] = {}
         with self._context.snapshot() as connection:
+            past = Past(connection, moment, self._context.is_single)
             policies = "tenant IN ('', ?) ORDER BY version"
             for row in rows_where(connection, "policy", policies, (tenant,)):
-                if was_in_force(connection, row, moment, self._context.is_single):
-                    newest[row.tenant][row.key] = record_of(row)
+                if (then := past.in_force(row)) is not None:
+                    newest[row.tenant][row.key] = record_of(then)
             wishes = "tenant = ? AND user IN ('', ?) ORDER BY user, created_at"
             for row in rows_where(connection, "preference", wishes, (tenant, user)):
-                if was_in_force(connection, row, moment, self._context.is_single):
-                    preferences[row.key] = record_of(row)
+                if (then := past.in_force(row)) is not None:
+                    preferences[row.key] = record_of(then)
         ruling = prevailing(newest[tenant], newest[EVERYWHERE].values())
         return Known(tuple(ruling), tuple(preferences[key] for key in sorted(preferences)))
 

@@ -391,6 +391,6 @@ def prompt_data(made: Assembled, seqs: Sequence[int], known: Collection[str] = (
             for name in ("budget_tokens", "item_tokens", "turn_tokens", "brief_tokens", "edges")
         },
         "summary": made.summary,
-        "envelope": made.trace.to_dict(),
+        "envelope": made.trace.fields(),
         "sha256": made.sha256,
     }

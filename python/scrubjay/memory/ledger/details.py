@@ -1,0 +1,138 @@
+"""What a fact says beside its columns, in JSON: value, entities, importance, class; and what it said earlier of these.
+
+What is said again may add to a fact what it lacked, or make it surer or longer; an edit may change how sure it is, or
+what it is about. That is no other statement, so the fact keeps its row, and what it said before stays with it:
+`earlier` is a list of what changed, each with when that was recorded and the values until then. :func:`as_known` takes
+back what was recorded after a time, for questions about what was known; nothing else reads it. (An edit of what a fact
+*says* is kept as a version, a row that searches find: :mod:`scrubjay.memory.ledger.versions`.)
+
+The class of a fact withholds it from who may not see it. So it is no matter of what was known: that of now counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.rows import TYPES, FactRow
+from scrubjay.memory.model.decoding import decoded, json_of
+
+__all__ = ["as_known", "changed_at", "detail_in", "said_now", "with_earlier"]
+
+_EARLIER = "earlier"
+_MARK = b'"earlier":'
+_COLUMNS = ("subject", "predicate", "single", "confidence", "expires_at")
+_IN_DETAIL = ("value", "entities", "importance")
+_Earlier = tuple[int, dict[str, Any]]
+
+
+def detail_in(row: FactRow) -> Mapping[str, Any]:
+    """Return what a row says in JSON: value, entities, importance, where it has them.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    if row.detail is None:
+        return {}
+    found: dict[str, Any] = decoded("fact.detail", row.id, lambda: json_of(row.detail, dict, "detail"))
+    return found
+
+
+def said_now(row: FactRow) -> dict[str, Any]:
+    """Return the same without what it said earlier.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    return {name: value for name, value in detail_in(row).items() if name != _EARLIER}
+
+
+def with_earlier(before: FactRow, after: FactRow, recorded_at: int, since: int | None) -> FactRow:
+    """Return a row that was changed with what it said earlier.
+
+    Args:
+        before, after: the change.
+        recorded_at: when it is recorded; later than what the row said before.
+        since: what changed before this time is let go; None: nothing is.
+    """
+    earlier = [one for one in _earlier_in(before) if since is None or one[0] >= since]
+    changed = _difference(before, after)
+    if changed:
+        earlier.append((recorded_at, changed))
+    detail = said_now(after)
+    if earlier:
+        detail[_EARLIER] = earlier
+    elif len(detail) == len(detail_in(after)):
+        return after
+    return after._replace(detail=_encoded(detail))
+
+
+def changed_at(row: FactRow) -> list[int]:
+    """Return when changes of what a fact says were recorded, oldest first."""
+    return [recorded_at for recorded_at, _ in _earlier_in(row)]
+
+
+def as_known(row: FactRow, known_at: int) -> FactRow:
+    """Return a row as it was said at a time, as far as what it says of itself: without what was changed later.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    changes = _earlier_in(row)
+    if not any(recorded_at > known_at for recorded_at, _ in changes):
+        return row
+
+    def then() -> FactRow:
+        said: dict[str, Any] = {}
+        for recorded_at, values in reversed(changes):
+            if recorded_at > known_at:
+                said.update(values)
+        detail = said_now(row)
+        for name in _IN_DETAIL:
+            if name in said and said[name] is None:
+                detail.pop(name, None)
+            elif name in said:
+                detail[name] = said[name]
+        columns = {name: said[name] for name in _COLUMNS if name in said}
+        if "metadata" in said:
+            columns["metadata"] = None if said["metadata"] is None else _encoded(said["metadata"])
+        known = row._replace(**columns, detail=_encoded(detail))
+        if not (known.subject and known.predicate):
+            known = known._replace(topic=b"")  # it was in no slot
+        TYPES["fact"].check(known)
+        return known
+
+    return decoded("fact.detail", row.id, then)
+
+
+def _difference(before: FactRow, after: FactRow) -> dict[str, Any]:
+    """What a row said before, of what it says differently now."""
+    changed = {
+        name: getattr(before, name) for name in _COLUMNS if getattr(before, name) != getattr(after, name)
+    }
+    if before.metadata != after.metadata:
+        changed["metadata"] = None if before.metadata is None else json_of(before.metadata, dict, "metadata")
+    if before.detail != after.detail:
+        old, new = detail_in(before), detail_in(after)
+        changed.update({name: old.get(name) for name in _IN_DETAIL if old.get(name) != new.get(name)})
+    return changed
+
+
+def _earlier_in(row: FactRow) -> list[_Earlier]:
+    if row.detail is None or _MARK not in row.detail:  # nearly always
+        return []
+
+    def changes() -> list[_Earlier]:
+        found = [(recorded_at, values) for recorded_at, values in detail_in(row).get(_EARLIER, ())]
+        for recorded_at, values in found:
+            if type(recorded_at) is not int or not isinstance(values, dict):
+                raise CorruptIndexError("expected times in microseconds with values")
+        return found
+
+    return decoded("fact.detail", row.id, changes)
+
+
+def _encoded(detail: Mapping[str, Any]) -> bytes | None:
+    return json.dumps(detail, separators=(",", ":")).encode() if detail else None
