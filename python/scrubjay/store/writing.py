@@ -190,16 +190,17 @@ class WritingEngine:
         """Write one document, together with those of other threads where the store can; return its version."""
         self.check_open()
         group, residency = self.store.group, self.residency
-        if group is not None:
-            self.native.validate([id], [text], scope=[scope], vectors=[vector], payloads=[payload])
-            row = self._row(id, text, scope, vector, payload, version)
+        if group is not None and not isinstance(vector, tuple):  # those of passages
+            # From here on it cannot be refused for what it is. Other writers do not wait for the analysis of its text.
+            prepared = self.native.prepare_row(id, text, scope=scope, vector=vector, payload=payload)
+            row = self._row(id, text, scope, prepared.stored_vector, payload, version)
             if group.takes(row):
                 write = SingleWrite(
                     row,
                     now=self.clock(),
                     model=None if row.vector is None else self.model(),
                     generation=residency.generation,
-                    prepared=residency.prepare_one(row),
+                    prepared=prepared,
                 )
                 if group.write(write, self._commit):
                     residency.evict()
@@ -212,25 +213,17 @@ class WritingEngine:
         id: RowId,
         text: str | bytes,
         scope: Scope,
-        vector: Any,
+        vector: bytes | None,
         payload: bytes | None,
         version: int | None,
     ) -> NewRow:
-        """Return one row to write; as :meth:`_rows`."""
+        """Return one row to write, its vector as :meth:`_rows` encodes it."""
         try:
             created_at, expires_at = times_of(payload)
         except CorruptIndexError as error:
             raise ValueError(f"payloads[0]: {error.what}") from None
-        return NewRow(
-            id if isinstance(id, str) else int(id),
-            scope,
-            as_text(text),
-            payload,
-            None if vector is None else encode(vector, self.dtype),
-            created_at,
-            expires_at,
-            version,
-        )
+        id = id if isinstance(id, str) else int(id)
+        return NewRow(id, scope, as_text(text), payload, vector, created_at, expires_at, version)
 
     def _write(
         self,

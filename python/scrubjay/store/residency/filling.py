@@ -203,16 +203,6 @@ class Filling:
             if self.partition(scope).resident
         }
 
-    def prepare_one(self, row: NewRow) -> PreparedDocuments | None:
-        """Analyse one row that is about to be written; None: its partition is not in memory.
-
-        Raises:
-            TypeError, ValueError: a row that the engine would not take.
-        """
-        if not self.partition(row.scope).resident:
-            return None
-        return self._prepared(row.scope, [row], decoded([row.vector], self.engine.dtype))
-
     def _prepared(self, scope: Scope, rows: Sequence[Arriving], vectors: Any) -> PreparedDocuments:
         return self.engine.prepare(
             [row.id for row in rows],

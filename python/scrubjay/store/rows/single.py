@@ -17,14 +17,12 @@ class SingleWrite:
         now: the time of the write, in microseconds since 1970.
         model: whose vector it has; None: the caller's.
         generation: of the model whose vectors this process has in memory.
-        prepared: the document as the native engine takes it; None: its partition is not in memory.
+        prepared: the document as the native engine takes it.
     """
 
     __slots__ = ("error", "generation", "is_done", "is_unusual", "model", "now", "prepared", "row", "version")
 
-    def __init__(
-        self, row: NewRow, *, now: int, model: str | None, generation: int, prepared: Any = None
-    ) -> None:
+    def __init__(self, row: NewRow, *, now: int, model: str | None, generation: int, prepared: Any) -> None:
         self.row = row
         self.now = now
         self.model = model

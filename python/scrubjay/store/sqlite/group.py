@@ -115,7 +115,8 @@ class GroupCommit:
         self._remove = f"DELETE FROM {t.document} WHERE seq = ?"
         self._remove_vector = f"DELETE FROM {t.vector} WHERE seq = ?"
         self._remove_staged = f"DELETE FROM {t.staged_vector} WHERE seq = ?"
-        self._update_scope = f"UPDATE {t.scope} SET version = ?, documents = documents + ?, vectors = vectors + ? WHERE key = ?"
+        changes = "version = ?, documents = documents + ?, vectors = vectors + ?"
+        self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
         self._count = f"UPDATE {t.meta} SET value = value + ? WHERE name = 'documents'"
 
     def takes(self, row: NewRow) -> bool:
@@ -402,8 +403,7 @@ class _Group:
         scope = write.row.scope
         self.scopes[scope] = state
         self.rows.setdefault(scope, []).append(write.row)
-        if write.prepared is not None:
-            self.prepared.setdefault(scope, []).append(write.prepared)
+        self.prepared.setdefault(scope, []).append(write.prepared)
 
     def written(self) -> list[Written]:
         """Return what the group does to each scope; to be asked before the commit."""
