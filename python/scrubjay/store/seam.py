@@ -11,7 +11,7 @@ equal and ascend in the order of writing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single import SingleWrite
+from scrubjay.store.rows.single import Change, SingleWrite
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,
@@ -461,15 +461,7 @@ class Group(Protocol):
     def write(
         self,
         write: SingleWrite,
-        commit: Callable[
-            [
-                Callable[[], None],
-                Sequence[Written],
-                Mapping[Scope, Sequence[NewRow]],
-                Mapping[Scope, Sequence[Any]],
-            ],
-            None,
-        ],
+        commit: Callable[[Callable[[], None], Sequence[Change]], None],
     ) -> bool:
         """Write a document; False: nothing was done, it needs a transaction of its own.
 
@@ -477,8 +469,8 @@ class Group(Protocol):
 
         Args:
             write: the document.
-            commit: called by the thread that writes for all, in the writer's turn: with what commits, what is written
-                to each scope, the rows, and these as they were prepared.
+            commit: called by the thread that writes for all, in the writer's turn: with what commits, and what is
+                written to each scope.
         """
         ...
 

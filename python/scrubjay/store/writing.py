@@ -20,7 +20,7 @@ from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import exactly
-from scrubjay.store.rows.single import SingleWrite
+from scrubjay.store.rows.single import Change, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
@@ -202,7 +202,7 @@ class WritingEngine:
                     generation=residency.generation,
                     prepared=prepared,
                 )
-                if group.write(write, self._commit):
+                if group.write(write, self._commit_changes):
                     residency.evict()
                     return write.version
         versions = None if version is None else [version]
@@ -255,9 +255,7 @@ class WritingEngine:
             by_scope: dict[Scope, list[NewRow]] = {}
             for row in rows:
                 by_scope.setdefault(row.scope, []).append(row)
-            self._commit(
-                transaction.commit, written, by_scope, {scope: [one] for scope, one in prepared.items()}
-            )
+            self._commit(transaction.commit, written, by_scope, prepared)
         self.residency.evict()
         last = max(one.after for one in written)
         return range(last - len(rows) + 1, last + 1)
@@ -354,9 +352,19 @@ class WritingEngine:
         commit: Callable[[], None],
         written: Sequence[Written],
         rows: Mapping[Scope, Sequence[NewRow]] | None = None,
-        prepared: Mapping[Scope, Sequence[PreparedDocuments]] | None = None,
+        prepared: Mapping[Scope, PreparedDocuments] | None = None,
     ) -> None:
         """Commit, and bring what was committed into the native engine."""
+        rows, prepared = rows or {}, prepared or {}
+        changes = []
+        for one in written:
+            whole = prepared.get(one.scope)
+            changes.append(Change(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
+        self._commit_changes(commit, changes)
+
+    def _commit_changes(self, commit: Callable[[], None], changes: Sequence[Change]) -> None:
+        """Commit, and bring what was committed into the native engine."""
+        written = [change.written for change in changes]
         self.residency.announce(written)
         try:
             commit()
@@ -364,12 +372,8 @@ class WritingEngine:
             self.residency.abandon(written)
             raise
         try:
-            for one in written:
-                self.residency.apply(
-                    one,
-                    () if rows is None else rows.get(one.scope, ()),
-                    () if prepared is None else prepared.get(one.scope, ()),
-                )
+            for change in changes:
+                self.residency.apply(*change)
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
             self.residency.abandon(written)
         except BaseException:

@@ -1,12 +1,22 @@
-"""A write of one document on its way through a store that commits several of them together."""
+"""Writes of one document each on their way through a store that commits several of them together."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from scrubjay.store.rows.stored import NewRow
+from scrubjay.store.rows.stored import NewRow, Written
 
-__all__ = ["SingleWrite"]
+__all__ = ["Change", "SingleWrite"]
+
+
+class Change(NamedTuple):
+    """What a transaction does to one scope, and what the native engine is to do then."""
+
+    written: Written
+    rows: Sequence[NewRow] = ()
+    prepared: Sequence[Any] = ()
+    """The same rows in the same order from the native engine, so that they are not analysed in the writer's turn."""
 
 
 class SingleWrite:

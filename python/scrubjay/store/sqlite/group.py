@@ -30,11 +30,11 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import SingleWrite
+from scrubjay.store.rows.single import Change, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, has_passages
 from scrubjay.store.sqlite import schema
-from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor
+from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
@@ -48,29 +48,46 @@ _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
 
-Commit = Callable[
-    [Callable[[], None], Sequence[Written], dict[Scope, list[NewRow]], dict[Scope, list[Any]]], None
-]
+Commit = Callable[[Callable[[], None], Sequence[Change]], None]
 """Calls what commits a group, and brings what was written into the native engine."""
 
 
 class _ScopeRow:
     """The row of a scope as the last commit left it, or as this transaction will."""
 
-    __slots__ = ("after", "before", "checksum", "documents", "key", "n_new", "n_vectors")
+    __slots__ = (
+        "after",
+        "before",
+        "checksum",
+        "documents",
+        "key",
+        "n_new",
+        "n_vectors",
+        "prepared",
+        "rows",
+        "scope",
+    )
 
     def __init__(self, scope: Scope, key: int, version: int, documents: int) -> None:
+        self.scope = scope
         self.key = key
         self.checksum = Checksum(scope)
         self.before = self.after = version
         self.documents = documents
         self.n_new = self.n_vectors = 0
+        self.rows: list[NewRow] = []  # of this transaction
+        self.prepared: list[Any] = []
+
+    def change(self) -> Change:
+        """Return what the transaction does to the scope."""
+        return Change(Written(self.scope, self.before, self.after, self.documents), self.rows, self.prepared)
 
     def settle(self) -> None:
         """The transaction was committed."""
         self.documents += self.n_new
         self.n_new = self.n_vectors = 0
         self.before = self.after
+        self.rows, self.prepared = [], []
 
 
 class _Known:
@@ -145,17 +162,22 @@ class GroupCommit:
         try:
             self._queue.append(write)
             try:
-                with store.exclusively(_DOING):
-                    has_turn = True
-                    if sync is not None:
-                        sync.enter()
-                    if not write.is_done:
-                        self._lead(write, commit)
+                store.take_turn(_DOING)
+                has_turn = True
+                if sync is not None:
+                    sync.enter()
+                if not write.is_done:
+                    self._lead(write, commit)
             except BaseException as error:
                 if not has_turn:
                     self._withdraw(write)
                 if not (write.is_done and isinstance(error, StoreBusyError)):
-                    raise  # else the thread that had the turn has written it after all
+                    with translated(store.path, _DOING):
+                        raise
+                # else the thread that had the turn has written it after all
+            finally:
+                if has_turn:
+                    store.end_turn()
             if write.error is not None:
                 raise write.error
             if write.is_unusual:
@@ -209,7 +231,7 @@ class GroupCommit:
             known = self._connection.call(self._fill, group)
             self._known = None  # until it is committed
             if group.scopes:
-                commit(partial(self._commit, group, known), group.written(), group.rows, group.prepared)
+                commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes])
             else:
                 group.end()  # each was refused, or is unusual
         except BaseException:
@@ -240,7 +262,7 @@ class GroupCommit:
                     raise
                 write.error = error
         n_new = 0
-        for state in group.scopes.values():
+        for state in group.scopes:
             execute(self._update_scope, (state.after, state.n_new, state.n_vectors, state.key))
             n_new += state.n_new
         if n_new:
@@ -251,11 +273,11 @@ class GroupCommit:
         """Commit, and keep what is known now."""
         group.is_ending = True
         try:
-            self._connection.rows("COMMIT")
+            self._connection.call(self._execute, "COMMIT")
         except sqlite3.Error:
             group.is_ending = False
             raise
-        for state in group.scopes.values():
+        for state in group.scopes:
             state.settle()
         if len(known.scopes) > _MOST_SCOPES:
             known.scopes.clear()
@@ -386,13 +408,11 @@ class GroupCommit:
 
 
 class _Group:
-    """Writes that are committed together, and what they do to each scope."""
+    """Writes that are committed together, and the scopes that they change."""
 
     def __init__(self, writes: list[SingleWrite]) -> None:
         self.writes = writes
-        self.scopes: dict[Scope, _ScopeRow] = {}
-        self.rows: dict[Scope, list[NewRow]] = {}
-        self.prepared: dict[Scope, list[Any]] = {}
+        self.scopes: list[_ScopeRow] = []
         self.holds: Holds | None = None  # which nobody can set meanwhile
         self.is_begun = False  # the transaction
         self.is_changing = False  # a document is half written
@@ -400,14 +420,10 @@ class _Group:
 
     def add(self, write: SingleWrite, state: _ScopeRow) -> None:
         """A document was written to the tables."""
-        scope = write.row.scope
-        self.scopes[scope] = state
-        self.rows.setdefault(scope, []).append(write.row)
-        self.prepared.setdefault(scope, []).append(write.prepared)
-
-    def written(self) -> list[Written]:
-        """Return what the group does to each scope; to be asked before the commit."""
-        return [Written(scope, one.before, one.after, one.documents) for scope, one in self.scopes.items()]
+        if not state.rows:
+            self.scopes.append(state)
+        state.rows.append(write.row)
+        state.prepared.append(write.prepared)
 
     def end(self) -> None:
         """Tell those who wait that their writes are decided."""

@@ -370,6 +370,20 @@ class SqliteStore(ReadingStore):
 
     @contextmanager
     def _turn(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[None]:
+        self.take_turn(doing, wait=wait)
+        try:
+            self._in_background = in_background
+            yield
+        finally:
+            self.end_turn()
+
+    def take_turn(self, doing: str, *, wait: bool = True) -> None:
+        """Take the writer's turn, which :meth:`end_turn` ends.
+
+        Raises:
+            StoreBusyError: another thread wrote for longer than the index waits.
+            ClosedError, StoreError: nothing can be written.
+        """
         self.check_open()  # first: after a fork the lock may be held by a thread of the parent
         taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
         while not taken and wait and self._in_background:
@@ -382,11 +396,14 @@ class SqliteStore(ReadingStore):
             self.check_open()
             if self._read_only:
                 raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
-            self._in_background = in_background
-            yield
-        finally:
-            self._in_background = False
-            self.write_lock.release()
+        except BaseException:
+            self.end_turn()
+            raise
+
+    def end_turn(self) -> None:
+        """Let others write."""
+        self._in_background = False
+        self.write_lock.release()
 
     def is_writing_here(self) -> bool:
         """Whether this thread has the writer's turn."""
