@@ -1,7 +1,7 @@
 """What does one `index.upsert(id, text, scope=, vector=)` cost, by durability and number of threads?
 
     python -m benchmarks.writes [--threads 1 4 16] [--durability memory normal full] [--rounds N] [--beside CHECKOUT]
-                                [--json]
+                                [--quick] [--json]
 
 A child process for each row of the table writes new memories (256 dimensions, vectors given) into an index of 1,000, a
 hundred at a time, all children in turn, so that what else the machine does meets all of them alike. `--beside` names
@@ -197,8 +197,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--durability", nargs="+", default=["memory", "normal", "full"])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--beside", type=Path, help="another checkout, measured in turn")
+    parser.add_argument("--quick", action="store_true", help="does it run?")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
+    if options.quick:
+        options.threads, options.rounds = [1, 4], 1
     trees = {"here": ROOT}
     if options.beside is not None:
         trees = {"beside": options.beside, **trees}
