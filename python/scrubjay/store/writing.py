@@ -20,7 +20,7 @@ from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import exactly
-from scrubjay.store.rows.single import Change, SingleWrite
+from scrubjay.store.rows.single import ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
@@ -133,7 +133,7 @@ class WritingEngine:
         )
 
     def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
-        """Change a document of exactly this scope; return its new version, None if there is none.
+        """ScopeChange a document of exactly this scope; return its new version, None if there is none.
 
         Read and written in one transaction, as a new row with the text, and unless the change has another the vector,
         of the old one.
@@ -359,10 +359,10 @@ class WritingEngine:
         changes = []
         for one in written:
             whole = prepared.get(one.scope)
-            changes.append(Change(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
+            changes.append(ScopeChange(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
         self._commit_changes(commit, changes)
 
-    def _commit_changes(self, commit: Callable[[], None], changes: Sequence[Change]) -> None:
+    def _commit_changes(self, commit: Callable[[], None], changes: Sequence[ScopeChange]) -> None:
         """Commit, and bring what was committed into the native engine."""
         written = [change.written for change in changes]
         self.residency.announce(written)

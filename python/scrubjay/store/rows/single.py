@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from scrubjay.store.rows.stored import NewRow, Written
 
-__all__ = ["Change", "SingleWrite"]
+__all__ = ["ScopeChange", "SingleWrite"]
 
 
-class Change(NamedTuple):
+class ScopeChange(NamedTuple):
     """What a transaction does to one scope, and what the native engine is to do then."""
 
     written: Written

@@ -23,24 +23,25 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError, VersionConflictError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import Change, SingleWrite
+from scrubjay.store.rows.single import ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, has_passages
 from scrubjay.store.sqlite import schema
+from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
-
-if TYPE_CHECKING:
-    from scrubjay.store.sqlite.store import SqliteStore
+from scrubjay.store.sqlite.syncing import SharedSync
 
 __all__ = ["GroupCommit"]
 
@@ -48,8 +49,33 @@ _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
 
-Commit = Callable[[Callable[[], None], Sequence[Change]], None]
+Commit = Callable[[Callable[[], None], Sequence[ScopeChange]], None]
 """Calls what commits a group, and brings what was written into the native engine."""
+
+
+class Turns(Protocol):
+    """What a group needs of its store."""
+
+    path: Path
+    cipher: Cipher
+    sync: SharedSync | None
+    write_lock: RLock
+
+    def take_turn(self, doing: str, *, wait: bool = True) -> None:
+        """Take the writer's turn."""
+        ...
+
+    def end_turn(self) -> None:
+        """Let others write."""
+        ...
+
+    def await_disk(self, doing: str) -> None:
+        """Wait until what this thread has committed is on the disk, if the store promises that."""
+        ...
+
+    def count_change(self) -> None:
+        """A write begins, or has ended."""
+        ...
 
 
 class _ScopeRow:
@@ -78,9 +104,11 @@ class _ScopeRow:
         self.rows: list[NewRow] = []  # of this transaction
         self.prepared: list[Any] = []
 
-    def change(self) -> Change:
+    def change(self) -> ScopeChange:
         """Return what the transaction does to the scope."""
-        return Change(Written(self.scope, self.before, self.after, self.documents), self.rows, self.prepared)
+        return ScopeChange(
+            Written(self.scope, self.before, self.after, self.documents), self.rows, self.prepared
+        )
 
     def settle(self) -> None:
         """The transaction was committed."""
@@ -114,7 +142,7 @@ class GroupCommit:
     """
 
     def __init__(
-        self, store: SqliteStore, connection: StoreConnection, tables: Tables, holds: HoldTable | None
+        self, store: Turns, connection: StoreConnection, tables: Tables, holds: HoldTable | None
     ) -> None:
         self._store = store
         self._connection = connection
