@@ -115,6 +115,10 @@ def test_the_file_is_that_of_a_transaction_each(
             ticks = iter(range(NOW, NOW + 10**9, 1000))
             engine.use_clock(lambda: next(ticks))  # type: ignore[union-attr]
             for step in range(150):
+                if step == 75:  # as if an interrupted reembed() had left them
+                    with store_of(index).writing("staging") as transaction:
+                        t = transaction.connection
+                        t.execute("INSERT INTO staged_vector SELECT seq, zeroblob(18) FROM document")
                 scope = choose.choice([JANE, JOHN, Scope("acme"), Scope("globex", agent=f"a{step % 7}")])
                 id = f"m{choose.randrange(12)}"
                 vector = choose.choice([None, np.arange(DIM) + choose.random(), np.ones(DIM - 1)])

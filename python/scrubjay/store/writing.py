@@ -133,7 +133,7 @@ class WritingEngine:
         )
 
     def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
-        """ScopeChange a document of exactly this scope; return its new version, None if there is none.
+        """Change a document of exactly this scope; return its new version, None if there is none.
 
         Read and written in one transaction, as a new row with the text, and unless the change has another the vector,
         of the old one.

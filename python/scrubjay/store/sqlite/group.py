@@ -336,13 +336,15 @@ class GroupCommit:
         """
         identity, row = known.identity, write.row
         kind, dim = identity.id_kind, identity.dim
-        if known.is_sealing or kind is None or dim is None or identity.generation != write.generation:
+        if known.is_sealing or kind is None or identity.generation != write.generation:
             return False
         own = "str" if row.id.__class__ is str else "int"
         if own != kind:
             raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {row.id!r}")
         if row.vector is None:
             return True
+        if dim is None:
+            return False
         given = dim_of(row.vector, identity.dtype)
         if given != dim:
             raise ValueError(f"vector: expected {dim} dimensions, got {given}")
