@@ -16,6 +16,7 @@
 #include "sequences.hpp"
 #include "simd/kernels.hpp"
 #include "stemmer.hpp"
+#include "vector/stored_vector.hpp"
 
 namespace py = pybind11;
 
@@ -116,6 +117,17 @@ struct Batch {
   std::optional<Vectors> rows;
   std::vector<engine::DocumentInput> documents;
 
+  // One document; its vector is the caller's.
+  Batch(const py::object& id, const py::object& text, const py::object& scope, const py::object& payload)
+      : ids(py::make_tuple(id)), texts(py::make_tuple(text)), payloads(py::make_tuple(payload)) {
+    keep.resize(1);
+    documents.resize(1);
+    documents[0].id = to_id(id, "id");
+    documents[0].text = to_text(text, "text", keep[0]);
+    documents[0].scope = to_scope(scope, "scope");
+    documents[0].payload = to_payload(payload, "payload");
+  }
+
   Batch(const py::object& id_values, const py::object& text_values, const py::object& scope,
         const py::object& vectors, const py::object& payload_values)
       : ids(items_of(id_values, "ids")), texts(items_of(text_values, "texts")) {
@@ -187,18 +199,40 @@ void validate(const Engine& engine, const py::object& ids, const py::object& tex
 struct PreparedDocuments {
   Batch batch;
   engine::PreparedBatch prepared;
+  std::vector<char> stored_vector;  // of prepare_row()
 };
 
 std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::object& ids,
                                            const py::object& texts, const py::object& scope,
                                            const py::object& vectors, const py::object& payloads) {
   auto out = std::make_unique<PreparedDocuments>(
-      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch()});
+      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch(), {}});
   {
     const InterruptibleWithoutGil without_gil;
     engine.prepare(out->batch.documents, out->prepared);
   }
   out->batch.rows.reset();  // they were copied
+  return out;
+}
+
+std::unique_ptr<PreparedDocuments> prepare_row(const Engine& engine, const py::object& id,
+                                               const py::object& text, const py::object& scope,
+                                               const py::object& vector, const py::object& payload) {
+  auto out = std::make_unique<PreparedDocuments>(
+      PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), {}});
+  std::vector<float> floats;
+  if (!vector.is_none()) {
+    const FloatArray given = to_vector(vector, "vector");
+    floats.assign(given.data(), given.data() + given.size());
+    out->batch.documents[0].vector = floats;
+  }
+  {
+    const InterruptibleWithoutGil without_gil;
+    engine.validate(out->batch.documents);
+    if (!floats.empty()) out->stored_vector = vector::store_vector(engine.options().storage, floats);
+    engine.prepare(out->batch.documents, out->prepared);
+  }
+  out->batch.documents[0].vector = {};  // it was copied
   return out;
 }
 
@@ -417,7 +451,14 @@ void register_engine(py::module_& module) {
       .def(
           "belongs_to",
           [](const PreparedDocuments& d, const Engine& engine) { return d.prepared.engine() == &engine; },
-          py::arg("engine"), "Whether this engine prepared them: no other one can write them.");
+          py::arg("engine"), "Whether this engine prepared them: no other one can write them.")
+      .def_property_readonly(
+          "stored_vector",
+          [](const PreparedDocuments& d) -> py::typing::Optional<py::bytes> {
+            if (d.stored_vector.empty()) return py::none();
+            return py::bytes(d.stored_vector.data(), d.stored_vector.size());
+          },
+          "The vector as a store's row keeps it, of prepare_row(); None: it has none.");
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
            py::arg("k1") = py::none(), py::arg("b") = py::none(),
@@ -475,6 +516,12 @@ Raises: VersionConflictError for the first condition that does not hold; nothing
           R"(The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
 
 Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.)")
+      .def(
+          "prepare_row", &prepare_row, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
+          py::arg("vector") = py::none(), py::arg("payload") = py::none(), py::keep_alive<0, 1>(),
+          R"(prepare() of one document as it will be read from the row of a store: with the vector that is left after encoding it.
+
+Raises what upsert() raises. Nothing is written yet.)")
       .def(
           "apply", &apply, py::arg("prepared"),
           R"(Writes what prepare() of this engine returned, all or nothing; returns how many distinct documents were written.

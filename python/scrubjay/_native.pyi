@@ -509,6 +509,12 @@ class Engine:
 
         Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.
         """
+    def prepare_row(self, id: str | typing.SupportsIndex, text: str | bytes, *, scope: Scope, vector: numpy.typing.ArrayLike | None = None, payload: bytes | None = None) -> PreparedDocuments:
+        """
+        prepare() of one document as it will be read from the row of a store: with the vector that is left after encoding it.
+
+        Raises what upsert() raises. Nothing is written yet.
+        """
     def save_partition(self, scope: Scope) -> list[typing.Any]:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
@@ -639,6 +645,11 @@ class PreparedDocuments:
     def belongs_to(self, engine: Engine) -> bool:
         """
         Whether this engine prepared them: no other one can write them.
+        """
+    @property
+    def stored_vector(self) -> bytes | None:
+        """
+        The vector as a store's row keeps it, of prepare_row(); None: it has none.
         """
 def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 8388608) -> list[tuple[str, str]]:
     """

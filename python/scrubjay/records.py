@@ -426,6 +426,7 @@ def to_record(document: Any) -> Record:
     )
 
 
+_FLOAT32 = np.dtype(np.float32)
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
@@ -433,6 +434,14 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
     """Return a copy of a vector, or of those of passages, (n, dim), that an index of this rule can hold, or raise
     TypeError or ValueError."""
     dim = rule.dim
+    if (
+        vector.__class__ is np.ndarray
+        and vector.dtype is _FLOAT32
+        and vector.shape == (dim,)
+        # The square of the length says all at once: NaN and infinity come out of it, and so do only zeros.
+        and 0.0 < float(np.dot(vector, vector)) < _MAX_FLOAT32
+    ):
+        return np.array(vector)  # a copy, as below
     if isinstance(vector, PassageVectors):
         rows = checked_vector(vector.rows, rule)
         if not isinstance(rows, PassageVectors):

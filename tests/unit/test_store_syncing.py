@@ -14,8 +14,8 @@ import pytest
 import scrubjay
 from scrubjay import FactCandidate, Index, Scope
 from scrubjay.store.sqlite import descriptors, syncing
+from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.syncing import SharedSync
-from scrubjay.store.sqlite.transaction import Transaction
 
 SCOPE = Scope("acme")
 Spans = list[tuple[float, float]]
@@ -38,23 +38,23 @@ def slow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Spans:
 def test_threads_wait_together_and_each_for_its_own_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = threading.local()
-    commit = Transaction.commit
+    committed_at: dict[Any, float] = {}
+    commit = GroupCommit._commit
 
-    def committed(transaction: Transaction) -> None:
-        commit(transaction)
-        own.at = time.monotonic()
+    def committed(self: GroupCommit, group: Any, known: Any) -> None:
+        commit(self, group, known)
+        committed_at.update((write.row.id, time.monotonic()) for write in group.writes)
 
     with Index.open(tmp_path / "memories.scrubjay") as index:
         index.upsert(0, "the first", scope=SCOPE, vector=np.ones(4))
         spans = slow(monkeypatch, 0.02)
-        monkeypatch.setattr(Transaction, "commit", committed)
+        monkeypatch.setattr(GroupCommit, "_commit", committed)
         writes: Spans = []
 
         def work(first: int) -> None:
             for id in range(first, first + 10):
                 index.upsert(id, f"oak {id}", scope=SCOPE, vector=np.ones(4))
-                writes.append((own.at, time.monotonic()))
+                writes.append((committed_at[id], time.monotonic()))
 
         threads = [threading.Thread(target=work, args=(1000 * n,)) for n in range(1, 9)]
         for thread in threads:
@@ -63,8 +63,8 @@ def test_threads_wait_together_and_each_for_its_own_commit(
             thread.join()
         assert len(writes) == 80
         assert len(spans) < 40
-        for committed_at, acknowledged_at in writes:
-            assert any(committed_at <= begun and ended <= acknowledged_at for begun, ended in spans)
+        for written_at, acknowledged_at in writes:
+            assert any(written_at <= begun and ended <= acknowledged_at for begun, ended in spans)
         assert len(index) == 81
 
 

@@ -411,7 +411,7 @@ class DurableEngine(WritingEngine):
             found, damaged = self._listings.matching(filter, scope, checked)
             written = self._delete(transaction, {scope: found}, reason, now=self.clock())
             if written:
-                self._commit(transaction, written)
+                self._commit(transaction.commit, written)
         warn_of(damaged, self.store.path)
         return [id for one in written for id in one.deleted]
 

@@ -11,7 +11,7 @@ equal and ascend in the order of writing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
+from scrubjay.store.rows.single import ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,
@@ -38,7 +39,7 @@ from scrubjay.store.rows.stored import (
     Written,
 )
 
-__all__ = ["Keys", "LayerStore", "Store", "Transaction"]
+__all__ = ["Group", "Keys", "LayerStore", "Store", "Transaction"]
 
 
 class Keys(Protocol):
@@ -395,6 +396,11 @@ class Store(Protocol):
         """
         ...
 
+    @property
+    def group(self) -> Group | None:
+        """What commits writes of one document together; None: each takes its own transaction."""
+        ...
+
     def is_writing_here(self) -> bool:
         """Whether this thread has the writer's turn."""
         ...
@@ -442,6 +448,30 @@ class Store(Protocol):
 
     def abandon(self) -> None:
         """After a fork, in the child: connections are the parent's, and are neither used nor closed here."""
+        ...
+
+
+class Group(Protocol):
+    """Commits writes of one document of several threads together."""
+
+    def takes(self, row: NewRow) -> bool:
+        """Whether a row can be written here, as far as it says itself."""
+        ...
+
+    def write(
+        self,
+        write: SingleWrite,
+        commit: Callable[[Callable[[], None], Sequence[ScopeChange]], None],
+    ) -> bool:
+        """Write a document; False: nothing was done, it needs a transaction of its own.
+
+        Raises what :meth:`Store.writing` and :meth:`Transaction.upsert` raise.
+
+        Args:
+            write: the document.
+            commit: called by the thread that writes for all, in the writer's turn: with what commits, and what is
+                written to each scope.
+        """
         ...
 
 

@@ -224,6 +224,6 @@ def changing(engine: WritingEngine, doing: str) -> Iterator[Change]:
         finally:
             change._over = True
         written, rows = change._settled()
-        engine._commit(transaction, written, rows)
+        engine._commit(transaction.commit, written, rows)
     if rows:
         engine.residency.evict()

@@ -20,6 +20,7 @@ from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import exactly
+from scrubjay.store.rows.single import ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
@@ -68,7 +69,7 @@ class WritingEngine:
         payload: bytes | None = None,
     ) -> None:
         """Write one document, or replace the one with its id in this scope."""
-        self._write([id], [text], [scope], [vector], [payload])
+        self._write_one(id, text, scope, vector, payload, None)
 
     def upsert_many(
         self,
@@ -115,6 +116,9 @@ class WritingEngine:
         nothing: list[None] = [None] * n
         if len(versions) != n:
             raise ValueError(f"versions: expected {n} like the ids, got {len(versions)}")
+        if n == 1 and not fills:
+            vector, payload = nothing if vectors is None else vectors, payloads or nothing
+            return [self._write_one(ids[0], texts[0], scopes[0], vector[0], payload[0], versions[0])]
         return list(
             self._write(
                 ids,
@@ -155,7 +159,7 @@ class WritingEngine:
             if not isinstance(change.vector, Keep):
                 self._settle(transaction, [row], many=False)
             written = transaction.upsert([row], now=now)
-            self._commit(transaction, written, {scope: [row]})
+            self._commit(transaction.commit, written, {scope: [row]})
         self.residency.evict()
         return written[0].after
 
@@ -173,6 +177,53 @@ class WritingEngine:
                 vector = encode(change.vector, self.dtype)
         created_at, expires_at = times_of(payload)
         return NewRow(old.id, scope, old.text, payload, vector, created_at, expires_at, expected=old.seq)
+
+    def _write_one(
+        self,
+        id: RowId,
+        text: str | bytes,
+        scope: Scope,
+        vector: Any,
+        payload: bytes | None,
+        version: int | None,
+    ) -> int:
+        """Write one document, together with those of other threads where the store can; return its version."""
+        self.check_open()
+        group, residency = self.store.group, self.residency
+        if group is not None and not isinstance(vector, tuple):  # those of passages
+            # From here on it cannot be refused for what it is. Other writers do not wait for the analysis of its text.
+            prepared = self.native.prepare_row(id, text, scope=scope, vector=vector, payload=payload)
+            row = self._row(id, text, scope, prepared.stored_vector, payload, version)
+            if group.takes(row):
+                write = SingleWrite(
+                    row,
+                    now=self.clock(),
+                    model=None if row.vector is None else self.model(),
+                    generation=residency.generation,
+                    prepared=prepared,
+                )
+                if group.write(write, self._commit_changes):
+                    residency.evict()
+                    return write.version
+        versions = None if version is None else [version]
+        return self._write([id], [text], [scope], [vector], [payload], versions=versions)[0]
+
+    def _row(
+        self,
+        id: RowId,
+        text: str | bytes,
+        scope: Scope,
+        vector: bytes | None,
+        payload: bytes | None,
+        version: int | None,
+    ) -> NewRow:
+        """Return one row to write, its vector as :meth:`_rows` encodes it."""
+        try:
+            created_at, expires_at = times_of(payload)
+        except CorruptIndexError as error:
+            raise ValueError(f"payloads[0]: {error.what}") from None
+        id = id if isinstance(id, str) else int(id)
+        return NewRow(id, scope, as_text(text), payload, vector, created_at, expires_at, version)
 
     def _write(
         self,
@@ -204,7 +255,7 @@ class WritingEngine:
             by_scope: dict[Scope, list[NewRow]] = {}
             for row in rows:
                 by_scope.setdefault(row.scope, []).append(row)
-            self._commit(transaction, written, by_scope, prepared)
+            self._commit(transaction.commit, written, by_scope, prepared)
         self.residency.evict()
         last = max(one.after for one in written)
         return range(last - len(rows) + 1, last + 1)
@@ -298,25 +349,31 @@ class WritingEngine:
 
     def _commit(
         self,
-        transaction: Transaction,
+        commit: Callable[[], None],
         written: Sequence[Written],
-        rows: dict[Scope, list[NewRow]] | None = None,
+        rows: Mapping[Scope, Sequence[NewRow]] | None = None,
         prepared: Mapping[Scope, PreparedDocuments] | None = None,
     ) -> None:
         """Commit, and bring what was committed into the native engine."""
+        rows, prepared = rows or {}, prepared or {}
+        changes = []
+        for one in written:
+            whole = prepared.get(one.scope)
+            changes.append(ScopeChange(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
+        self._commit_changes(commit, changes)
+
+    def _commit_changes(self, commit: Callable[[], None], changes: Sequence[ScopeChange]) -> None:
+        """Commit, and bring what was committed into the native engine."""
+        written = [change.written for change in changes]
         self.residency.announce(written)
         try:
-            transaction.commit()
+            commit()
         except BaseException:
             self.residency.abandon(written)
             raise
         try:
-            for one in written:
-                self.residency.apply(
-                    one,
-                    () if rows is None else rows.get(one.scope, ()),
-                    None if prepared is None else prepared.get(one.scope),
-                )
+            for change in changes:
+                self.residency.apply(*change)
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
             self.residency.abandon(written)
         except BaseException:
@@ -339,7 +396,7 @@ class WritingEngine:
         with self.store.writing("deleting", scopes=by_scope) as transaction:
             written = self._delete(transaction, by_scope, reason, now=self.clock())
             if written:
-                self._commit(transaction, written)
+                self._commit(transaction.commit, written)
         return sum(len(one.deleted) for one in written)
 
     def _by_scope(self, ids: Sequence[RowId], scope: Scope | Sequence[Scope]) -> dict[Scope, list[RowId]]:
@@ -392,7 +449,7 @@ class WritingEngine:
                 words=words,
             )
             if written:
-                self._commit(transaction, written)
+                self._commit(transaction.commit, written)
         return n_elsewhere + sum(one.documents_before for one in written)
 
     def _erase(
@@ -426,7 +483,7 @@ class WritingEngine:
         with self.store.writing("sweeping") as transaction:
             written = transaction.sweep(within, leaving=away, now=self.clock())
             if written:
-                self._commit(transaction, written)
+                self._commit(transaction.commit, written)
         return sum(len(one.deleted) for one in written)
 
     @property

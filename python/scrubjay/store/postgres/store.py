@@ -340,6 +340,11 @@ class PostgresStore(PostgresReader):
         self.check_open()
         return super().ask(query, parameters, home=home, doing=doing)
 
+    @property
+    def group(self) -> None:
+        """What commits writes together: nothing, each asks the server."""
+        return None
+
     def is_writing_here(self) -> bool:
         """Whether this thread has a transaction."""
         return getattr(self._local, "transaction", None) is not None

@@ -213,14 +213,19 @@ class Filling:
         )
 
     def _put(
-        self, partition: Partition, rows: Sequence[Arriving], prepared: PreparedDocuments | None = None
+        self, partition: Partition, rows: Sequence[Arriving], prepared: Sequence[PreparedDocuments] = ()
     ) -> None:
-        """Give rows to the engine, as they were prepared, if it is still the same engine.
+        """Give rows to the engine, as they were prepared, if all were and it is still the same engine.
 
         Unreadable vectors (of a damaged file) are skipped; the document stays searchable by text.
         """
-        if prepared is not None and len(prepared) == len(rows) and prepared.belongs_to(self.engine):
-            self.engine.apply(prepared)
+        if (
+            prepared
+            and sum(map(len, prepared)) == len(rows)
+            and all(one.belongs_to(self.engine) for one in prepared)
+        ):
+            for one in prepared:
+                self.engine.apply(one)
             return
         for start in range(0, len(rows), _SLICE):
             part = rows[start : start + _SLICE]

@@ -366,14 +366,15 @@ class Residency(Filling):
                 partition.ready = False
 
     def apply(
-        self, one: Written, rows: Sequence[NewRow] = (), prepared: PreparedDocuments | None = None
+        self, one: Written, rows: Sequence[NewRow] = (), prepared: Sequence[PreparedDocuments] = ()
     ) -> None:
         """Bring what was just committed to one scope into the engine, if the partition stands where that began.
 
         Args:
             one: what was done to the scope.
             rows: the rows that came.
-            prepared: the same rows from :meth:`prepare`, so that they are not analysed in the writer's turn.
+            prepared: the same rows from :meth:`prepare`, in their order, so that they are not analysed in the writer's
+                turn.
         """
         partition = self.partition(one.scope)
         with partition.lock:

@@ -29,6 +29,7 @@ __all__ = [
     "fetched",
     "first_row",
     "hold_to_size",
+    "plain_cursor",
     "rows_of",
     "translated",
 ]
@@ -268,6 +269,12 @@ class _Cursor(sqlite3.Cursor):
             pass  # resetting repeats the error of the statement
         finally:
             connection.turn.release()
+
+
+def plain_cursor(connection: StoreConnection) -> sqlite3.Cursor:
+    """Return a cursor whose calls take no turn: for functions that :meth:`StoreConnection.call` calls."""
+    cursor: sqlite3.Cursor = _CURSOR(connection)
+    return cursor
 
 
 def rows_of(

@@ -48,6 +48,7 @@ from scrubjay.store.sqlite.connections import (
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.feedback import read_notes, write_note
 from scrubjay.store.sqlite.foreign import check_place, recognised
+from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.inspection import inspect_file
@@ -127,10 +128,14 @@ class SqliteStore(ReadingStore):
         self.looking = looking_at(path)
         real = path.resolve()  # SQLite follows links
         self._files = tuple(real.with_name(real.name + end) for end in ("", "-wal", "-shm", "-journal"))
-        self._sync: SharedSync | None = None
+        self.sync: SharedSync | None = None
+        """What waits for the disk; None: nothing does."""
         if durability == "full" and not read_only:
             self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
-            self._sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
+            self.sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
+        holds = None if collection == OWNED else self._holds
+        self.group = GroupCommit(self, self._writer, self.tables, holds)
+        """Commits writes of one document together."""
         self._wal_index = self.looking.wal_index(self.files()[2])
         if not read_only:
             # Of erasures that a crash cut short; what cannot be done now the next opening does.
@@ -236,13 +241,14 @@ class SqliteStore(ReadingStore):
             StoreError: the transaction could not be written; nothing of it was. Or the disk failed afterwards: then it
                 is written, and may not survive a loss of power.
         """
-        sync = None if in_background else self._sync  # upkeep may be lost: it is done again
+        sync = None if in_background else self.sync  # upkeep may be lost: it is done again
         try:
             with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
                 if sync is not None:
                     sync.enter()
                 if self._is_writing():  # this thread itself: its turn may be taken again
                     raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
+                self.group.forget()
                 try:
                     self._n_changes += not is_log
                     if not wait:
@@ -265,8 +271,7 @@ class SqliteStore(ReadingStore):
                     if self._is_writing():
                         self._writer.execute("ROLLBACK")
             if sync is not None:
-                with translated(self.path, doing):
-                    sync.wait()
+                self.await_disk(doing)
         finally:
             if sync is not None:
                 sync.leave()
@@ -274,6 +279,20 @@ class SqliteStore(ReadingStore):
             self.cipher.ring.destroy(transaction.released)
         if transaction.dying:
             self._destroy_user_keys()
+
+    def await_disk(self, doing: str) -> None:
+        """Wait until what this thread has committed is on the disk, if the store promises that.
+
+        Raises:
+            StoreError: it cannot be known whether it is.
+        """
+        if self.sync is not None:
+            with translated(self.path, doing):
+                self.sync.wait()
+
+    def count_change(self) -> None:
+        """A write of this store begins, or has ended, for :meth:`rows_version`."""
+        self._n_changes += 1
 
     def _destroy_user_keys(self) -> None:
         """Destroy the halves of dead keys that are in the key store, and note that it was done.
@@ -309,6 +328,7 @@ class SqliteStore(ReadingStore):
             with self._turn(doing, in_background=True), translated(self.path, doing):
                 if self._is_writing():  # this thread itself: its turn may be taken again
                     raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
+                self.group.forget()
                 settings = {
                     name: self._writer.row(f"PRAGMA {name}")[0] for name in (*_STEP_SETTINGS, "busy_timeout")
                 }
@@ -350,6 +370,20 @@ class SqliteStore(ReadingStore):
 
     @contextmanager
     def _turn(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[None]:
+        self.take_turn(doing, wait=wait)
+        try:
+            self._in_background = in_background
+            yield
+        finally:
+            self.end_turn()
+
+    def take_turn(self, doing: str, *, wait: bool = True) -> None:
+        """Take the writer's turn, which :meth:`end_turn` ends.
+
+        Raises:
+            StoreBusyError: another thread wrote for longer than the index waits.
+            ClosedError, StoreError: nothing can be written.
+        """
         self.check_open()  # first: after a fork the lock may be held by a thread of the parent
         taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
         while not taken and wait and self._in_background:
@@ -362,11 +396,14 @@ class SqliteStore(ReadingStore):
             self.check_open()
             if self._read_only:
                 raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
-            self._in_background = in_background
-            yield
-        finally:
-            self._in_background = False
-            self.write_lock.release()
+        except BaseException:
+            self.end_turn()
+            raise
+
+    def end_turn(self) -> None:
+        """Let others write."""
+        self._in_background = False
+        self.write_lock.release()
 
     def is_writing_here(self) -> bool:
         """Whether this thread has the writer's turn."""
@@ -517,8 +554,8 @@ class SqliteStore(ReadingStore):
                 return
             self._closed = True
             self._wal_index = None
-            if self._sync is not None and not sys.is_finalizing():
-                self._sync.settle()
+            if self.sync is not None and not sys.is_finalizing():
+                self.sync.settle()
             connections = [*self._readers.end(), self._writer]
             left = list(range(len(connections)))
 

@@ -1,0 +1,461 @@
+"""Group commit: writes of one document each, of several threads, in one transaction.
+
+A write of one document is what agents do most, and most of its time is the transaction around it: beginning, asking how
+the file stands, and copying every changed page into the log. So such a write is put into a queue before its thread
+waits for the writer's turn, and who gets the turn writes all that are in the queue, in their order, and commits them
+together. Each has its own version, and its own error: what is refused (a version, a legal hold, an id of the other
+kind) is so before anything of it was written. If the transaction fails, nothing of the group is written, and each
+thread tries with its own turn.
+
+What a transaction would ask first (the identity of the collection, its last version, the rows of scopes) is kept from
+one group to the next, as long as SQLite's `data_version` says that no other connection has committed and no other write
+of this store came in between.
+
+Only the usual write goes this way: in the clear, of a settled index, with at most one vector, neither pending nor with
+a context. Every other one takes a transaction of its own, which is the reference: a group leaves the file as these
+would.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError, VersionConflictError
+from scrubjay.payload import has_context, is_pending
+from scrubjay.store.rows.decoding import Checksum, integer
+from scrubjay.store.rows.scopes import names_of
+from scrubjay.store.rows.single import ScopeChange, SingleWrite
+from scrubjay.store.rows.stored import Identity, NewRow, Written
+from scrubjay.store.rows.vectors import dim_of, has_passages
+from scrubjay.store.sqlite import schema
+from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
+from scrubjay.store.sqlite.holds import Holds, HoldTable
+from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.scope_rows import row_of
+from scrubjay.store.sqlite.syncing import SharedSync
+
+__all__ = ["GroupCommit"]
+
+_DOING = "writing"
+_MOST = 64  # writes of a group: a thread does not work for others for long
+_MOST_SCOPES = 10_000  # that are kept
+
+Commit = Callable[[Callable[[], None], Sequence[ScopeChange]], None]
+"""Calls what commits a group, and brings what was written into the native engine."""
+
+
+class Turns(Protocol):
+    """What a group needs of its store."""
+
+    path: Path
+    cipher: Cipher
+    sync: SharedSync | None
+    write_lock: RLock
+
+    def take_turn(self, doing: str, *, wait: bool = True) -> None:
+        """Take the writer's turn."""
+        ...
+
+    def end_turn(self) -> None:
+        """Let others write."""
+        ...
+
+    def await_disk(self, doing: str) -> None:
+        """Wait until what this thread has committed is on the disk, if the store promises that."""
+        ...
+
+    def count_change(self) -> None:
+        """A write begins, or has ended."""
+        ...
+
+
+class _ScopeRow:
+    """The row of a scope as the last commit left it, or as this transaction will."""
+
+    __slots__ = (
+        "after",
+        "before",
+        "checksum",
+        "documents",
+        "key",
+        "n_new",
+        "n_vectors",
+        "prepared",
+        "rows",
+        "scope",
+    )
+
+    def __init__(self, scope: Scope, key: int, version: int, documents: int) -> None:
+        self.scope = scope
+        self.key = key
+        self.checksum = Checksum(scope)
+        self.before = self.after = version
+        self.documents = documents
+        self.n_new = self.n_vectors = 0
+        self.rows: list[NewRow] = []  # of this transaction
+        self.prepared: list[Any] = []
+
+    def change(self) -> ScopeChange:
+        """Return what the transaction does to the scope."""
+        return ScopeChange(
+            Written(self.scope, self.before, self.after, self.documents), self.rows, self.prepared
+        )
+
+    def settle(self) -> None:
+        """The transaction was committed."""
+        self.documents += self.n_new
+        self.n_new = self.n_vectors = 0
+        self.before = self.after
+        self.rows, self.prepared = [], []
+
+
+class _Known:
+    """What the file says of a collection; see above for how long that is known."""
+
+    __slots__ = ("data_version", "identity", "is_sealing", "last", "scopes")
+
+    def __init__(self, data_version: int, is_sealing: bool, last: int, identity: Identity) -> None:
+        self.data_version = data_version
+        self.is_sealing = is_sealing
+        self.last = last
+        self.identity = identity
+        self.scopes: dict[Scope, _ScopeRow] = {}
+
+
+class GroupCommit:
+    """The usual writes of one store. Any thread may use it.
+
+    Args:
+        store: whose turn is taken.
+        connection: the writer's.
+        tables: of the collection.
+        holds: what the store knows of legal holds; None: they do not hold this collection's documents.
+    """
+
+    def __init__(
+        self, store: Turns, connection: StoreConnection, tables: Tables, holds: HoldTable | None
+    ) -> None:
+        self._store = store
+        self._connection = connection
+        self._execute = plain_cursor(connection).execute
+        self._tables = tables
+        self._hold_table = holds
+        self._queue: deque[SingleWrite] = deque()
+        self._known: _Known | None = None  # changes in the writer's turn
+        t = tables
+        self._insert = (
+            f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id, scope) DO NOTHING"
+        )
+        self._find = f"SELECT seq FROM {t.document} WHERE id = ? AND scope = ?"
+        self._insert_vector = f"INSERT INTO {t.vector} VALUES (?, ?)"
+        self._remove = f"DELETE FROM {t.document} WHERE seq = ?"
+        self._remove_vector = f"DELETE FROM {t.vector} WHERE seq = ?"
+        self._remove_staged = f"DELETE FROM {t.staged_vector} WHERE seq = ?"
+        changes = "version = ?, documents = documents + ?, vectors = vectors + ?"
+        self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
+        self._count = f"UPDATE {t.meta} SET value = value + ? WHERE name = 'documents'"
+
+    def takes(self, row: NewRow) -> bool:
+        """Whether a row can be written here, as far as it says itself."""
+        payload = row.payload
+        return (
+            self._store.cipher.ring is None
+            and (payload is None or not (has_context(payload) or is_pending(payload)))
+            and (row.vector is None or not has_passages(row.vector))
+        )
+
+    def forget(self) -> None:
+        """The file changes by another way. In the writer's turn."""
+        self._known = None
+
+    def write(self, write: SingleWrite, commit: Commit) -> bool:
+        """Write a document; False: nothing was done, it needs a transaction of its own.
+
+        Raises:
+            TypeError, ValueError, VersionConflictError, HeldError: it was refused.
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+            StoreError: the transaction could not be written, as for :meth:`SqliteStore.writing`.
+        """
+        store, sync = self._store, self._store.sync
+        has_turn = False
+        try:
+            self._queue.append(write)
+            try:
+                store.take_turn(_DOING)
+                has_turn = True
+                if sync is not None:
+                    sync.enter()
+                if not write.is_done:
+                    self._lead(write, commit)
+            except BaseException as error:
+                if not has_turn:
+                    self._withdraw(write)
+                if not (write.is_done and isinstance(error, StoreBusyError)):
+                    with translated(store.path, _DOING):
+                        raise
+                # else the thread that had the turn has written it after all
+            finally:
+                if has_turn:
+                    store.end_turn()
+            if write.error is not None:
+                raise write.error
+            if write.is_unusual:
+                return False
+            if sync is not None:
+                store.await_disk(_DOING)
+        finally:
+            if sync is not None:
+                sync.leave()
+        return True
+
+    def _withdraw(self, write: SingleWrite) -> None:
+        """Take a write out of the queue, or if another thread is writing it wait for that."""
+        try:
+            self._queue.remove(write)
+        except ValueError:
+            if not write.is_done:
+                with self._store.write_lock:
+                    pass
+
+    # ------------------------------------------------------------------ in the writer's turn
+
+    def _lead(self, own: SingleWrite, commit: Commit) -> None:
+        """Write what is in the queue; `own` is, unless a group failed that had it."""
+        if self._connection.in_transaction:  # this thread itself: its turn may be taken again
+            raise StoreError(f"{_DOING}: this thread is in the middle of another write: {self._store.path}")
+        group = _Group(self._taken(own))
+        try:
+            self._write(group, commit)
+        except (sqlite3.Error, Error):
+            if len(group.writes) == 1 or own.is_done or not group.is_begun:
+                raise
+            self._write(_Group([own]), commit)  # what was wrong with the others is for them to find
+
+    def _taken(self, own: SingleWrite) -> list[SingleWrite]:
+        writes: list[SingleWrite] = []
+        with suppress(IndexError):  # the queue is empty
+            while len(writes) < _MOST:
+                writes.append(self._queue.popleft())
+        if own not in writes:
+            with suppress(ValueError):
+                self._queue.remove(own)
+            writes.append(own)
+        return writes
+
+    def _write(self, group: _Group, commit: Commit) -> None:
+        """Write a group, commit it, and bring it into the native engine."""
+        store = self._store
+        store.count_change()
+        try:
+            known = self._connection.call(self._fill, group)
+            self._known = None  # until it is committed
+            if group.scopes:
+                commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes])
+            else:
+                group.end()  # each was refused, or is unusual
+        except BaseException:
+            self._known = None
+            raise
+        finally:
+            store.count_change()
+            if self._connection.in_transaction:
+                self._connection.rows("ROLLBACK")
+            elif group.is_ending:
+                group.end()
+
+    def _fill(self, group: _Group) -> _Known:
+        """Begin a transaction, and write to the tables what is not refused."""
+        execute = self._execute
+        execute("BEGIN IMMEDIATE")
+        group.is_begun = True
+        known = self._learnt()
+        for write in group.writes:
+            write.error, write.is_unusual = None, False  # of a group that failed
+            try:
+                if self._is_usual(write, known):
+                    self._put(write, group, known)
+                else:
+                    write.is_unusual = True
+            except (Error, TypeError, ValueError) as error:
+                if group.is_changing:
+                    raise
+                write.error = error
+        n_new = 0
+        for state in group.scopes:
+            execute(self._update_scope, (state.after, state.n_new, state.n_vectors, state.key))
+            n_new += state.n_new
+        if n_new:
+            execute(self._count, (n_new,))
+        return known
+
+    def _commit(self, group: _Group, known: _Known) -> None:
+        """Commit, and keep what is known now."""
+        group.is_ending = True
+        try:
+            self._connection.call(self._execute, "COMMIT")
+        except sqlite3.Error:
+            group.is_ending = False
+            raise
+        for state in group.scopes:
+            state.settle()
+        if len(known.scopes) > _MOST_SCOPES:
+            known.scopes.clear()
+        self._known = known
+
+    def _learnt(self) -> _Known:
+        """Return what the file says of the collection, in the transaction."""
+        (data_version,) = self._execute("PRAGMA data_version").fetchone()
+        known = self._known
+        if known is None or known.data_version != data_version:
+            t = self._tables
+            (last,) = self._execute(
+                f"SELECT ifnull(max(version), 0) FROM {t.scope} WHERE typeof(version) = 'integer'"
+            ).fetchone()
+            known = _Known(
+                data_version,
+                schema.has_data_keys(self._connection),
+                integer(last, "the last version"),
+                schema.read_identity(self._connection, t),
+            )
+        return known
+
+    def _is_usual(self, write: SingleWrite, known: _Known) -> bool:
+        """Whether nothing has to be settled, sealed or noticed first.
+
+        Raises:
+            TypeError, ValueError: it is not of what the index is made of.
+        """
+        identity, row = known.identity, write.row
+        kind, dim = identity.id_kind, identity.dim
+        if known.is_sealing or kind is None or identity.generation != write.generation:
+            return False
+        own = "str" if row.id.__class__ is str else "int"
+        if own != kind:
+            raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {row.id!r}")
+        if row.vector is None:
+            return True
+        if dim is None:
+            return False
+        given = dim_of(row.vector, identity.dtype)
+        if given != dim:
+            raise ValueError(f"vector: expected {dim} dimensions, got {given}")
+        return write.model is None or write.model == identity.model
+
+    def _put(self, write: SingleWrite, group: _Group, known: _Known) -> None:
+        """Write one document to the tables, but for the row of its scope.
+
+        Raises:
+            VersionConflictError, HeldError: it is refused; nothing was written.
+        """
+        execute, row = self._execute, write.row
+        state = known.scopes.get(row.scope) or self._scope_row(row.scope, known)
+        old = None
+        if row.expected is not None:
+            old = None if state is None else execute(self._find, (row.id, state.key)).fetchone()
+            self._check_version(row, None if old is None else old[0], write.now)
+            if old is not None:
+                self._check_held(row.scope, group)
+        if state is None:
+            group.is_changing = True
+            state = self._new_scope(row.scope, known)
+        version = known.last + 1
+        values = (
+            version, row.id, state.key, row.text, row.payload, row.created_at, write.now, row.expires_at,
+            state.checksum.of(row.id, row.text, row.payload),
+        )  # fmt: skip
+        if old is not None or execute(self._insert, values).rowcount == 0:
+            if old is None:
+                old = execute(self._find, (row.id, state.key)).fetchone()
+                if old is None:
+                    raise CorruptIndexError(f"document {row.id!r} is in an index and not in its table")
+                self._check_held(row.scope, group)
+            group.is_changing = True
+            execute(self._remove, old)
+            state.n_vectors -= execute(self._remove_vector, old).rowcount
+            execute(self._remove_staged, old)
+            execute(self._insert, values)
+        else:
+            group.is_changing = True
+            state.n_new += 1
+        if row.vector is not None:
+            execute(self._insert_vector, (version, row.vector))
+            state.n_vectors += 1
+        known.last = state.after = write.version = version
+        group.add(write, state)
+        group.is_changing = False
+
+    def _scope_row(self, scope: Scope, known: _Known) -> _ScopeRow | None:
+        """Return the row of a scope; None: it has none yet."""
+        found = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
+        if found is None:
+            return None
+        return self._keep(
+            known,
+            scope,
+            integer(found[0], "a scope's key", -(1 << 62)),
+            integer(found[1], "a scope's version"),
+            integer(found[2], "a scope's count of documents"),
+        )
+
+    def _new_scope(self, scope: Scope, known: _Known) -> _ScopeRow:
+        cursor = self._execute(
+            f"INSERT INTO {self._tables.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)",
+            names_of(scope),
+        )
+        return self._keep(known, scope, int(cursor.lastrowid or 0), 0, 0)
+
+    def _keep(self, known: _Known, scope: Scope, key: int, version: int, documents: int) -> _ScopeRow:
+        state = known.scopes[scope] = _ScopeRow(scope, key, version, documents)
+        return state
+
+    def _check_version(self, row: NewRow, seq: int | None, now: int) -> None:
+        """Hold a condition to the row with this number; None: there is none."""
+        found = 0
+        if seq is not None:
+            t = self._tables
+            expired = self._execute(
+                f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
+            ).fetchone()
+            found = seq if expired is None else 0
+        if row.expected is not None and found != row.expected:
+            raise VersionConflictError(row.id, row.expected, found)
+
+    def _check_held(self, scope: Scope, group: _Group) -> None:
+        """Refuse to replace a document that is under a legal hold."""
+        if self._hold_table is not None:
+            if group.holds is None:
+                group.holds = Holds(self._connection, self._hold_table)
+            group.holds.check(scope)
+
+
+class _Group:
+    """Writes that are committed together, and the scopes that they change."""
+
+    def __init__(self, writes: list[SingleWrite]) -> None:
+        self.writes = writes
+        self.scopes: list[_ScopeRow] = []
+        self.holds: Holds | None = None  # which nobody can set meanwhile
+        self.is_begun = False  # the transaction
+        self.is_changing = False  # a document is half written
+        self.is_ending = False  # the commit was begun, and no error said that it failed
+
+    def add(self, write: SingleWrite, state: _ScopeRow) -> None:
+        """A document was written to the tables."""
+        if not state.rows:
+            self.scopes.append(state)
+        state.rows.append(write.row)
+        state.prepared.append(write.prepared)
+
+    def end(self) -> None:
+        """Tell those who wait that their writes are decided."""
+        for write in self.writes:
+            write.is_done = True
