@@ -113,7 +113,7 @@ def test_what_another_wrote_is_found_long_before_the_next_poll(either_pair: tupl
 
 def test_a_collection_hears_of_what_is_its_own(either_pair: tuple[Index, Index]) -> None:
     writer, reader = either_pair
-    notes = [index.collection("notes") for index in pair]
+    notes = [index.collection("notes") for index in either_pair]
     assert found(notes[1]) == found(reader) == set()
     notes[0].upsert("n", "oak", scope=JANE)
     until(lambda: found(notes[1]) == {"n"})
@@ -187,7 +187,7 @@ def test_without_hints_the_polls_suffice(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(reader.search("oak", scope=JANE)) == 0
         writer.upsert("m", "oak", scope=JANE)
         until(lambda: len(reader.search("oak", scope=JANE)) == 1)
-        assert not listens(reader)
+        assert feed_of(reader).hints._connection is None
 
 
 def heard(pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -200,11 +200,11 @@ def heard(pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch) -> list[An
 
 
 def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
-    either_pair: tuple[Index, Index], url: str, monkeypatch: pytest.MonkeyPatch
+    pair: tuple[Index, Index], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer, reader = either_pair
+    writer, reader = pair
     found(reader), found(writer)
-    notes = heard(either_pair, monkeypatch)
+    notes = heard(pair, monkeypatch)
     other = next(name for name in map(str, range(99)) if hints.bucket_of(name) != hints.bucket_of("acme"))
     writer.upsert("o", "oak", scope=Scope(other))  # which the writer itself has in memory
     until(lambda: hints.bucket_of(other) in feed_of(writer).hints._quiet)
@@ -220,10 +220,10 @@ def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
 
 
 def test_who_has_many_tenants_in_memory_hears_of_all(
-    either_pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
+    pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hints, "MOST_BUCKETS", 3)
-    writer, reader = either_pair
+    writer, reader = pair
     scopes = [Scope(f"tenant {i}") for i in range(8)]
     for scope in scopes:
         found(reader, scope)

@@ -7,9 +7,9 @@ everything that was committed before it began. Hints of others (:mod:`scrubjay.s
 poll come sooner.
 
 Of the processes of a machine that have the same database open in the same way one polls, and hands on what it was
-answered (:mod:`scrubjay.store.postgres.sharing`). The others take that as if they had asked themselves, where it joins on
-to what they know: it tells of every stamp since the answer that they took last, and some seconds before that. It is as
-old as its question.
+answered (:mod:`scrubjay.store.postgres.sharing`). The others take that as if they had asked themselves, where it joins
+on to what they know: it tells of every stamp since the answer that they took last, and some seconds before that. It is
+as old as its question.
 """
 
 from __future__ import annotations
