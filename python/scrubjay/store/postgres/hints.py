@@ -91,6 +91,8 @@ class Hints:
         """Have others told soon, if anybody wants to know."""
         now = time.monotonic()
         hints = list(hints)
+        if self._sharing.tell(hints):  # at once: each thread that has to wake up costs time
+            return
         is_asked = self._sharing.ask(hints)
         wanted = [hint for hint in hints if self._quiet.get(hint.bucket, 0) <= now]
         with self._lock:

@@ -8,6 +8,7 @@ or senseless costs time.
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import Iterable, Sequence
@@ -75,6 +76,7 @@ class Leader:
         try:
             self._door.setblocking(False)
             self._door.bind(address)
+            os.chmod(address, 0o600)  # noqa: PTH101 (an address is a text)
             self._door.listen(64)
         except BaseException:
             self._door.close()
@@ -187,13 +189,13 @@ class Follower:
         self.leader = words[2]
         return bool(news)
 
-    def say(self, wishes: frozenset[int], hints: Sequence[Hint]) -> None:
-        """Tell the leader what is wanted, and what was written.
+    def say(self, wishes: frozenset[int] | None, hints: Sequence[Hint]) -> None:
+        """Tell the leader what is wanted (None: the same as before), and what was written.
 
         Raises:
             OSError: it has ended.
         """
-        if wishes != self._told and len(self._unsent) < _MOST_BYTES:
+        if wishes is not None and wishes != self._told and len(self._unsent) < _MOST_BYTES:
             self._told = wishes
             given = wishes if len(wishes) <= MOST_BUCKETS else {ALL}
             self._unsent += f"w {' '.join(map(str, given))}\n".encode()

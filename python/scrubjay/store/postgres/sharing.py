@@ -215,6 +215,17 @@ class Sharing:
             self.is_asked = self.is_asked or is_asked
         return is_asked
 
+    def tell(self, hints: Sequence[Hint]) -> bool:
+        """Tell the leader what was written here; False if there is none."""
+        if not self.is_following:
+            return False
+        with self._lock:
+            if self._follower is None or not self.is_following:
+                return False
+            with suppress(OSError):  # the feed's thread sees the end, and closes what it may be waiting for
+                self._follower.say(None, hints)
+        return True
+
     def publish(self, answer: Answer) -> None:
         """Hand on an answer, if anybody follows. An answer has no leader's name yet."""
         with self._lock:
