@@ -263,6 +263,29 @@ def test_a_connection_that_was_cut_is_made_anew(pair: tuple[Index, Index], url: 
     until(lambda: found(reader) == {"m"})
 
 
+def test_a_connection_that_breaks_as_it_is_made_is_made_anew(pair: tuple[Index, Index], url: str) -> None:
+    writer, reader = pair
+    found(reader)
+    own = feed_of(reader).hints
+    take, broken = own._server.take, []
+
+    def take_broken(**options: Any) -> Any:
+        connection = take(**options)
+        if threading.current_thread().name == "scrubjay-feed" and not broken:
+            broken.append(connection)
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
+        return connection
+
+    own._server.take = take_broken  # type: ignore[method-assign]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", (own._connection.info.backend_pid,))
+    until(lambda: broken)
+    until(lambda: listens(reader) and own._connection is not broken[0] and hears(reader))
+    writer.upsert("m", "oak", scope=JANE)
+    until(lambda: found(reader) == {"m"})
+
+
 def listens_anew(index: Index, before: int) -> bool:
     connection = feed_of(index).hints._connection
     return connection is not None and connection.info.backend_pid != before

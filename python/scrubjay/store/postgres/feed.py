@@ -265,9 +265,11 @@ def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) 
             one = feed()
             if heard is None or one is None:
                 return
-            if sharing.has_news and one.follow():
-                due = one.fresh_at + _LATE * pause
-                one.tidy()
+            if sharing.has_news:
+                with suppress(Error, Exception):  # a leader whose answers are not taken is late
+                    if one.follow():
+                        due = one.fresh_at + _LATE * pause
+                        one.tidy()
             started = time.monotonic()
             if started < due:
                 is_asked, sharing.is_asked = sharing.is_asked, False

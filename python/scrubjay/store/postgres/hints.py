@@ -136,7 +136,12 @@ class Hints:
             left = end - time.monotonic()
             try:
                 ready = _readable(self._ends(), max(min(left, self._patience(is_away=is_away)), 0))
-            except (OSError, ValueError, KeyError):  # the connection was closed
+            except (
+                OSError,
+                ValueError,
+                KeyError,
+                psycopg_module().Error,
+            ):  # the connection was closed, or broke
                 self._drop()
                 continue
             if self._bell in ready:
