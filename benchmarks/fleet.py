@@ -279,11 +279,11 @@ def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> flo
 def _write(url: str, number: int, barrier: Any, commands: Any, counts: Any) -> None:
     vectors = np.random.default_rng(number).normal(size=(100, DIM)).astype(np.float32)
     scope = Scope(f"tenant {number}", user="u")
-    with Index.open(url, dim=DIM) as with_hints, Index.open(url, dim=DIM) as without:
+    with Index.open(url, dim=DIM) as with_hints, Index.open(url, dim=DIM, shared_feed=False) as without:
         hints = Backend.of(without).engine.store._feed.hints  # type: ignore[union-attr]
         with (
             patch.object(hints, "add", lambda hints: None),
-            patch.object(hints, "_send", lambda: None),
+            patch.object(hints, "_send", lambda relayed: None),
             patch.object(hints, "meet", lambda home: None, create=True),
         ):
             while True:

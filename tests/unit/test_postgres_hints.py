@@ -14,7 +14,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.memory import Memory
-from scrubjay.store.postgres import feed, hints
+from scrubjay.store.postgres import feed, hints, sharing
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.postgres import new_url
@@ -31,12 +31,26 @@ def url(monkeypatch: pytest.MonkeyPatch) -> str:
     return new_url()
 
 
+@pytest.fixture(params=[False, True], ids=["alone", "shared"])
+def either_pair(url: str, request: pytest.FixtureRequest) -> Iterator[tuple[Index, Index]]:
+    """A writer and a reader, each with a feed of its own, or one that follows the other."""
+    yield from opened(url, shared=request.param)
+
+
 @pytest.fixture
 def pair(url: str) -> Iterator[tuple[Index, Index]]:
-    with Index.open(url, max_stale=1000) as writer, Index.open(url, max_stale=1000) as reader:
-        for index in (writer, reader):
-            until(partial(listens, index))
-        yield writer, reader
+    """A writer and a reader, each with a feed of its own."""
+    yield from opened(url, shared=False)
+
+
+def opened(url: str, *, shared: bool) -> Iterator[tuple[Index, Index]]:
+    options: Any = {"max_stale": 1000, "shared_feed": shared}
+    with Index.open(url, **options) as writer:
+        until(partial(listens, writer))
+        with Index.open(url, **options) as reader:
+            until(partial(listens, reader))
+            assert feed_of(reader).sharing.role == ("follower" if shared else "alone")
+            yield writer, reader
 
 
 def store_of(index: Index) -> PostgresStore:
@@ -50,17 +64,20 @@ def feed_of(index: Index) -> Feed:
 
 
 def listens(index: Index) -> bool:
-    return feed_of(index).hints._connection is not None
+    return feed_of(index).hints._connection is not None or feed_of(index).sharing.is_following
 
 
 def hears(index: Index, scope: Scope = JANE) -> bool:
-    own = feed_of(index).hints
-    return not {hints.bucket_of(scope.tenant), hints._ALL}.isdisjoint(own._heard_of)
+    own = feed_of(index)
+    heard = own.hints._heard_of
+    if own.sharing.is_following:
+        heard = set().union(*(one.wishes() for one in sharing._live))
+    return not {hints.bucket_of(scope.tenant), hints.ALL}.isdisjoint(heard)
 
 
 def wants_all(connection: Any, index: Index) -> None:
     connection.execute(
-        "SELECT pg_advisory_lock_shared(%s, %s)", (feed_of(index).hints._lock_class, hints._ALL)
+        "SELECT pg_advisory_lock_shared(%s, %s)", (feed_of(index).hints._lock_class, hints.ALL)
     )
 
 
@@ -82,8 +99,8 @@ def finds(index: Index, ids: set[Any]) -> bool:
     return found(index) == ids
 
 
-def test_what_another_wrote_is_found_long_before_the_next_poll(pair: tuple[Index, Index]) -> None:
-    writer, reader = pair
+def test_what_another_wrote_is_found_long_before_the_next_poll(either_pair: tuple[Index, Index]) -> None:
+    writer, reader = either_pair
     assert found(reader) == set()
     for i in range(5):
         writer.upsert(i, "oak", scope=JANE)
@@ -94,9 +111,9 @@ def test_what_another_wrote_is_found_long_before_the_next_poll(pair: tuple[Index
     until(lambda: found(reader) == set())
 
 
-def test_a_collection_hears_of_what_is_its_own(pair: tuple[Index, Index]) -> None:
-    writer, reader = pair
-    notes = [index.collection("notes") for index in pair]
+def test_a_collection_hears_of_what_is_its_own(either_pair: tuple[Index, Index]) -> None:
+    writer, reader = either_pair
+    notes = [index.collection("notes") for index in either_pair]
     assert found(notes[1]) == found(reader) == set()
     notes[0].upsert("n", "oak", scope=JANE)
     until(lambda: found(notes[1]) == {"n"})
@@ -104,8 +121,8 @@ def test_a_collection_hears_of_what_is_its_own(pair: tuple[Index, Index]) -> Non
     until(lambda: found(notes[1]) == set())
 
 
-def test_nobody_asks_because_of_a_scope_that_is_not_in_memory(pair: tuple[Index, Index]) -> None:
-    writer, reader = pair
+def test_nobody_asks_because_of_a_scope_that_is_not_in_memory(either_pair: tuple[Index, Index]) -> None:
+    writer, reader = either_pair
     found(reader)
     before = feed_of(reader).fresh_at
     for i in range(20):
@@ -120,9 +137,9 @@ def test_nobody_asks_because_of_a_scope_that_is_not_in_memory(pair: tuple[Index,
     assert feed_of(reader).fresh_at == after
 
 
-def test_a_hint_names_nobody_and_comes_after_the_commit(pair: tuple[Index, Index], url: str) -> None:
-    writer, _ = pair
-    channel = feed_of(writer).hints.channel(hints._ALL)
+def test_a_hint_names_nobody_and_comes_after_the_commit(either_pair: tuple[Index, Index], url: str) -> None:
+    writer, _ = either_pair
+    channel = feed_of(writer).hints.channel(hints.ALL)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
         wants_all(connection, writer)
@@ -143,8 +160,8 @@ def test_a_hint_names_nobody_and_comes_after_the_commit(pair: tuple[Index, Index
         assert int(key, 16) >= 0 and "jane" not in heard.payload and "acme" not in heard.payload
 
 
-def test_wrong_hints_do_no_harm(pair: tuple[Index, Index], url: str) -> None:
-    writer, reader = pair
+def test_wrong_hints_do_no_harm(either_pair: tuple[Index, Index], url: str) -> None:
+    writer, reader = either_pair
     found(reader)
     channel = feed_of(reader).hints.channel(hints.bucket_of("acme"))
     with psycopg.connect(url, autocommit=True) as connection:
@@ -155,8 +172,8 @@ def test_wrong_hints_do_no_harm(pair: tuple[Index, Index], url: str) -> None:
     assert listens(reader)
 
 
-def test_many_scopes_at_once(pair: tuple[Index, Index]) -> None:
-    writer, reader = pair
+def test_many_scopes_at_once(either_pair: tuple[Index, Index]) -> None:
+    writer, reader = either_pair
     scopes = [Scope("acme", user=f"u{i}") for i in range(600)]
     found(reader, scopes[-1])
     writer.upsert_many([{"id": "m", "text": "oak", "scope": scope} for scope in scopes])
@@ -170,7 +187,7 @@ def test_without_hints_the_polls_suffice(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(reader.search("oak", scope=JANE)) == 0
         writer.upsert("m", "oak", scope=JANE)
         until(lambda: len(reader.search("oak", scope=JANE)) == 1)
-        assert not listens(reader)
+        assert feed_of(reader).hints._connection is None
 
 
 def heard(pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -205,12 +222,12 @@ def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
 def test_who_has_many_tenants_in_memory_hears_of_all(
     pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hints, "_MOST_BUCKETS", 3)
+    monkeypatch.setattr(hints, "MOST_BUCKETS", 3)
     writer, reader = pair
     scopes = [Scope(f"tenant {i}") for i in range(8)]
     for scope in scopes:
         found(reader, scope)
-    assert len(feed_of(reader).hints._heard_of) == 4 and hints._ALL in feed_of(reader).hints._heard_of
+    assert len(feed_of(reader).hints._heard_of) == 4 and hints.ALL in feed_of(reader).hints._heard_of
     for scope in scopes:
         writer.upsert("m", "oak", scope=scope)
     for scope in scopes:
@@ -242,6 +259,29 @@ def test_a_connection_that_was_cut_is_made_anew(pair: tuple[Index, Index], url: 
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
         until(partial(listens_anew, index, pid))
+    writer.upsert("m", "oak", scope=JANE)
+    until(lambda: found(reader) == {"m"})
+
+
+def test_a_connection_that_breaks_as_it_is_made_is_made_anew(pair: tuple[Index, Index], url: str) -> None:
+    writer, reader = pair
+    found(reader)
+    own = feed_of(reader).hints
+    take, broken = own._server.take, []
+
+    def take_broken(**options: Any) -> Any:
+        connection = take(**options)
+        if threading.current_thread().name == "scrubjay-feed" and not broken:
+            broken.append(connection)
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
+        return connection
+
+    own._server.take = take_broken  # type: ignore[method-assign]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", (own._connection.info.backend_pid,))
+    until(lambda: broken)
+    until(lambda: listens(reader) and own._connection is not broken[0] and hears(reader))
     writer.upsert("m", "oak", scope=JANE)
     until(lambda: found(reader) == {"m"})
 

@@ -73,10 +73,12 @@ class Admin:
 
         `loads_from_image`, `loads_from_rows` and `loads_of_changes` say how often this process read a partition of this
         collection, `load_seconds` how long that took in all, `evictions` how many partitions of all collections made
-        room (`memory_budget`), and `feed_lag_seconds`, over a database, how long ago the feed was heard. With an object
-        store `objects_read` and `objects_cached` say how often this process took a large image from there and from its
-        copies on the local disk, `objects_lost` (missing, or not what was put there) and `objects_away` (no answer) how
-        often it read the rows instead, `objects_written` how many it put there.
+        room (`memory_budget`), and `feed_lag_seconds`, over a database, how long ago the feed was heard; `feed_role`
+        whether this process asks for others of its machine ("leader"), leaves that to another one ("follower") or
+        neither ("alone"), `feed_polls` how often it has asked. With an object store `objects_read` and
+        `objects_cached` say how often this process took a large image from there and from its copies on the local disk,
+        `objects_lost` (missing, or not what was put there) and `objects_away` (no answer) how often it read the rows
+        instead, `objects_written` how many it put there.
 
         `pending` memories were written while the embedder did not answer (:meth:`backfill`).
         """

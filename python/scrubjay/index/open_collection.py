@@ -276,6 +276,9 @@ def open_root(
         objects: of a database: where images of more than 1 MB are kept, an address ("s3://bucket/scrubjay",
             "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which has a cache on the local
             disk, too; the same place for every process. None: in the database.
+        shared_feed: of a database: whether one of the processes of this machine that open it with the same address,
+            role and `max_stale` (above .8 all are alike) asks for all of them what others wrote. False: this one asks
+            by itself.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -298,9 +301,12 @@ def open_root(
     """
     options = dict(options)
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
+    shared_feed = options.pop("shared_feed", True)
     if objects is not None and not is_address(path):
         raise ValueError(f"objects: expected None for an index in a file, got {objects!r}")
-    place: Path | Database = Path(path) if not is_address(path) else _database(str(path), max_stale, objects)
+    place: Path | Database = (
+        _database(str(path), max_stale, objects, shared_feed) if is_address(path) else Path(path)
+    )
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
     if embedder == AUTO:
@@ -319,10 +325,10 @@ def open_root(
     return opened
 
 
-def _database(address: str, max_stale: float, objects: str | Objects | None) -> Database:
+def _database(address: str, max_stale: float, objects: str | Objects | None, shared_feed: bool) -> Database:
     from scrubjay.store.postgres.database import Database  # a tenth of the time of `import scrubjay`
 
-    return Database(address, max_stale=max_stale, objects=objects)
+    return Database(address, max_stale=max_stale, objects=objects, shared_feed=shared_feed)
 
 
 def make_root(
@@ -373,6 +379,7 @@ def file_options(
     read_only: bool = False,
     max_stale: float = 1.0,
     objects: str | Objects | None = None,
+    shared_feed: bool = True,
     any_analyzer: bool = False,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
@@ -388,6 +395,7 @@ def file_options(
         "max_stale": max_stale,
         "any_analyzer": any_analyzer,
         "objects": objects,
+        "shared_feed": shared_feed,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")

@@ -430,7 +430,7 @@ class Store(Protocol):
         """Give back the space of what was deleted, where the store has to be told to."""
         ...
 
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, int | str]:
         """Return counts that only this store has, by the names that statistics give them."""
         ...
 

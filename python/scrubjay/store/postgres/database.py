@@ -23,6 +23,7 @@ class Database:
         max_stale: seconds for which a search may rely on what was last heard of other processes; 0: it asks each time.
 
         objects: where large images are kept; None: in their rows.
+        shared_feed: whether one process of this machine may ask for others what changed.
 
     Raises:
         MissingExtraError: psycopg, or what objects need, is not installed.
@@ -30,15 +31,25 @@ class Database:
         TypeError, ValueError: an option is not what is expected.
     """
 
-    def __init__(self, url: str, *, max_stale: float = 1.0, objects: str | Objects | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_stale: float = 1.0,
+        objects: str | Objects | None = None,
+        shared_feed: bool = True,
+    ) -> None:
         if (
             isinstance(max_stale, bool)
             or not isinstance(max_stale, (int, float))
             or not 0 <= max_stale <= 3600
         ):
             raise ValueError(f"max_stale: expected 0 to 3600 seconds, got {max_stale!r}")
+        if not isinstance(shared_feed, bool):
+            raise TypeError(f"shared_feed: expected True or False, got {shared_feed!r}")
         self.address = Address(url)
         self.max_stale = float(max_stale)
+        self._shares_feed = shared_feed
         self._lock = threading.Lock()
         self._shared: tuple[Server, Feed] | None = None
         if objects is not None and not isinstance(objects, (str, Objects)):
@@ -66,7 +77,7 @@ class Database:
                 server = Server(
                     self.address, busy_seconds=busy_seconds, durability=durability, read_only=read_only
                 )
-                self._shared = server, Feed(server, self.max_stale)
+                self._shared = server, Feed(server, self.max_stale, shared=self._shares_feed)
             server, feed = self._shared
         return PostgresStore(
             server,

@@ -5,6 +5,11 @@ the last poll, and some seconds before that: a stamp is older than the moment at
 COMMIT takes. A writer whose COMMIT took longer stamps again (`WINDOW_SECONDS`). So a poll that was answered has told of
 everything that was committed before it began. Hints of others (:mod:`scrubjay.store.postgres.hints`) only make the next
 poll come sooner.
+
+Of the processes of a machine that have the same database open in the same way one polls, and hands on what it was
+answered (:mod:`scrubjay.store.postgres.sharing`). The others take that as if they had asked themselves, where it joins
+on to what they know: it tells of every stamp since the answer that they took last, and some seconds before that. It is
+as old as its question.
 """
 
 from __future__ import annotations
@@ -15,17 +20,19 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.locks import renew_in_children
+from scrubjay.store.postgres.answers import Answer
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.errors import translated
 from scrubjay.store.postgres.hints import Hint, Hints
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
+from scrubjay.store.postgres.sharing import Sharing
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 
@@ -34,7 +41,10 @@ __all__ = ["Feed"]
 _LONGEST_PAUSE = 0.2
 _LEAST_PAUSE = 0.002
 _REST = 4  # times as long as a poll took there is none because of a hint
-
+_LATE = 2  # pauses after which a leader's answer is late
+_SILENT_SECONDS = 1.0  # after which a leader is left
+_BACK_SECONDS = 2.0  # by which a follower's last answer may be older than the one before the leader's
+_KEEP_SECONDS = 2.0  # after its own poll, that a follower keeps the connection
 
 _GENERATIONS: Statement = ("SELECT collection, generation FROM sj_collection", ())
 
@@ -67,9 +77,10 @@ class Feed:
     Args:
         server: of the index.
         max_stale: seconds; polls are at most a quarter of it apart.
+        shared: whether one process of the machine may poll for others.
     """
 
-    def __init__(self, server: Server, max_stale: float) -> None:
+    def __init__(self, server: Server, max_stale: float, *, shared: bool = True) -> None:
         self.fresh_at = 0.0
         """Everything that was committed before this moment (:func:`time.monotonic`) was told."""
         self.is_away = False
@@ -81,9 +92,13 @@ class Feed:
         self._turn = threading.Lock()  # one poll at a time
         renew_in_children(self, "_turn")
         self._seen: dict[tuple[int, str, str, str], int] = {}
-        self._since: Any = None  # the server's time
+        self._since: datetime | None = None  # the server's time
         self._connection: Any = None
-        self.hints = Hints(server, hears=max_stale > 0)
+        self._polled_at = 0.0
+        self.n_polls = 0
+        """How often this process itself has asked."""
+        self.sharing = Sharing(wanted=shared and max_stale > 0)
+        self.hints = Hints(server, self.sharing, hears=max_stale > 0)
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
@@ -94,9 +109,13 @@ class Feed:
         if self._since is None:
             self.poll()
         if self._thread is None:
+            self.sharing.use([index, f"{self._pause:.3f}", *self._server.address_words()])
             me = weakref.ref(self)
             self._thread = threading.Thread(
-                target=_run, args=(me, self.hints, self._pause), name="scrubjay-feed", daemon=True
+                target=_run,
+                args=(me, self.hints, self.sharing, self._pause),
+                name="scrubjay-feed",
+                daemon=True,
             )
             self._thread.start()
 
@@ -109,12 +128,14 @@ class Feed:
         if not self._turn.acquire(timeout=wait):
             return False
         try:
-            started = time.monotonic()
+            self._polled_at = started = time.monotonic()
+            self.n_polls += 1
             with translated(self._server.place, "looking for changes"):
-                rows, generations = self._rows()
-            self._tell(rows, dict(generations))
+                answer = self._ask(started)
+            self._tell(answer.rows, answer.generations)
             self.fresh_at = started
             self.is_away = False
+            self.sharing.publish(answer)
             return True
         except BaseException:
             self.is_away = True
@@ -123,18 +144,49 @@ class Feed:
         finally:
             self._turn.release()
 
-    def _rows(self) -> list[list[tuple[Any, ...]]]:
+    def follow(self) -> bool:
+        """Take what the leader was answered, if it is newer than what is known and joins on to it; whether it was."""
+        answer = self.sharing.answer()
+        if answer is None:
+            return False
+        if answer.lineage != self._server.lineage:
+            # Its server shows another history, or ours is over: a new connection says which.
+            self.sharing.leave()
+            with self._turn:
+                self._drop_connection()
+            return False
+        with self._turn:
+            now = time.monotonic()
+            if not self.fresh_at < answer.started <= now or self._since is None or answer.since > self._since:
+                return False
+            self._tell(answer.rows, answer.generations)
+            self.fresh_at = self.sharing.heard_at = answer.started
+            self.is_away = False
+            if self._connection is not None and now > self._polled_at + _KEEP_SECONDS:
+                connection, self._connection = self._connection, None
+                self._server.give(connection, most_resting=1)
+        return True
+
+    def _ask(self, started: float) -> Answer:
         if self._connection is None or self._connection.closed:
-            self._connection = self._server.take(fresh=True)
+            # At first that by which the index was opened will do; later those that rest may have broken.
+            self._connection = self._server.take(fresh=self._since is not None)
+        since = self._since
+        if since is not None and self.sharing.has_followers:
+            since -= timedelta(seconds=_BACK_SECONDS)
         changed: Statement = (
             "SELECT now.at, s.collection, s.tenant, s.usr, s.agent, s.version "
             # now() is that of the transaction's begin, before its snapshot: no stamp is passed over.
             "FROM (SELECT now() AS at) now "
             "LEFT JOIN sj_scope s ON s.changed > coalesce(%s::timestamptz, now.at)",
-            (self._since,),
+            (since,),
         )
         # Generations after the scopes: what is told of a scope is never of a generation that is not known yet.
-        return Batch(self._connection, begun=False).ask_all([changed, _GENERATIONS], home=EVERY_HOME)
+        rows, generations = Batch(self._connection, begun=False).ask_all(
+            [changed, _GENERATIONS], home=EVERY_HOME
+        )
+        lineage = self._server.lineage_of(self._connection)
+        return Answer("", lineage, started, since or rows[0][0], rows, dict(generations))
 
     def _tell(self, rows: Sequence[tuple[Any, ...]], generations: Mapping[int, int]) -> None:
         self._since = rows[0][0] - timedelta(seconds=WINDOW_SECONDS)
@@ -195,25 +247,40 @@ class Feed:
             self._drop_connection()
 
 
-def _run(feed: weakref.ref[Feed], hints: Hints, pause: float) -> None:
+def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) -> None:
     try:
         due = time.monotonic() + pause
         earliest = 0.0
+        was_following = False
         while True:
             one = feed()
             is_away = one is None or one.is_away
             del one
-            heard = hints.wait(due - time.monotonic(), is_away=is_away)
+            if sharing.tend(can_lead=not is_away):
+                due = time.monotonic()  # nobody else asks
+            elif was_following and not sharing.is_following:
+                due = min(due, time.monotonic() + pause / 2)  # the next leader may be there in no time
+            was_following = sharing.is_following
+            heard = hints.wait(min(due - time.monotonic(), sharing.patience()), is_away=is_away)
             one = feed()
             if heard is None or one is None:
                 return
+            if sharing.has_news:
+                with suppress(Error, Exception):  # a leader whose answers are not taken is late
+                    if one.follow():
+                        due = one.fresh_at + _LATE * pause
+                        one.tidy()
             started = time.monotonic()
             if started < due:
-                if one.concerns(heard):
+                is_asked, sharing.is_asked = sharing.is_asked, False
+                if not sharing.is_following and (is_asked or one.concerns(heard)):
                     due = min(due, max(earliest, started))
                 if started < due:
                     del one
                     continue
+            if sharing.is_following and started > sharing.heard_at + max(_SILENT_SECONDS, 3 * pause):
+                sharing.leave()
+            sharing.is_asked = False
             with suppress(Error, Exception):  # is_away says it; the next round asks again
                 one.poll()
                 one.tidy()
@@ -222,4 +289,5 @@ def _run(feed: weakref.ref[Feed], hints: Hints, pause: float) -> None:
             earliest = ended + max(_LEAST_PAUSE, _REST * (ended - started))
             due = ended + pause
     finally:
+        sharing.close()
         hints.close()

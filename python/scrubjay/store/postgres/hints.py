@@ -8,6 +8,9 @@ A hint that nobody wants costs its writer and all who listen, so tenants are put
 tenant in memory listens to the channel of its bucket, and holds a lock of the server that says so; who wrote sends a
 hint only if another connection holds that lock, and when nobody does asks again after a while. Who has many tenants in
 memory listens to the channel of all.
+
+A process that follows another one of its machine (:mod:`scrubjay.store.postgres.sharing`) has no connection for this:
+it tells its leader what it wants to hear of and what it wrote.
 """
 
 from __future__ import annotations
@@ -20,38 +23,20 @@ import time
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import psycopg_module
+from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server
+from scrubjay.store.postgres.sharing import Sharing
 
 __all__ = ["Hint", "Hints", "bucket_of"]
 
 _MOST_KEYS = 250  # in one notification, which has at most 8,000 bytes
-_N_BUCKETS, _ALL = 4096, 4096  # the last one is of those who want all hints
-_MOST_BUCKETS = 48  # of one process, before it wants all: locks are in the server's memory
 _QUIET_SECONDS = 0.2  # after it was found that nobody wants hints of a bucket
 _RETRY_SECONDS = 1.0
-
-
-class Hint(NamedTuple):
-    """A scope that was written to: the number of its collection, the number of its key, the bucket of its home."""
-
-    collection: int
-    key: int
-    bucket: int = 0
-
-
-@lru_cache(maxsize=4096)
-def bucket_of(home: str) -> int:
-    """Return the bucket of a home.
-
-    >>> 0 <= bucket_of("acme") < 4096
-    True
-    """
-    return zlib.crc32(home.encode("utf-8", "surrogatepass")) % _N_BUCKETS
+_SOON_SECONDS = 0.02  # until what the leader did not take is offered again
 
 
 class Hints:
@@ -59,11 +44,13 @@ class Hints:
 
     Args:
         server: of the index.
+        sharing: whether another process of this machine listens for this one.
         hears: whether anybody here wants to know.
     """
 
-    def __init__(self, server: Server, *, hears: bool = True) -> None:
+    def __init__(self, server: Server, sharing: Sharing, *, hears: bool = True) -> None:
         self._server = server
+        self._sharing = sharing
         self._hears = hears
         self._token = secrets.token_hex(8)  # by which own hints are told
         self._channel: str | None = None  # what the channels of all buckets begin with
@@ -78,7 +65,9 @@ class Hints:
         self._heard_of: set[int] = set()  # those of them that the connection listens to
         self._is_stopped = False
         self._connection: Any = None
-        self._extras: list[str] = []  # of notifications that came along with an answer
+        self._notes: list[
+            tuple[str, str]
+        ] = []  # channel and words, of notifications that came along with an answer
         self._next_try = 0.0
         self._bell, self._clapper = socket.socketpair()
         for end in (self._bell, self._clapper):
@@ -94,20 +83,22 @@ class Hints:
     def meet(self, home: str) -> None:
         """Hear what is written to a home from now on."""
         bucket = bucket_of(home)
-        if self._hears and bucket not in self._wanted and _ALL not in self._wanted:
-            self._wanted.add(bucket if len(self._wanted) < _MOST_BUCKETS else _ALL)
+        if self._hears and bucket not in self._wanted and ALL not in self._wanted:
+            self._wanted.add(bucket if len(self._wanted) < MOST_BUCKETS else ALL)
             self._ring()
 
     def add(self, hints: Iterable[Hint]) -> None:
         """Have others told soon, if anybody wants to know."""
         now = time.monotonic()
-        wanted = [hint for hint in hints if self._quiet.get(hint.bucket, 0) <= now]
-        if not wanted:
+        hints = list(hints)
+        if self._sharing.tell(hints):  # at once: each thread that has to wake up costs time
             return
+        is_asked = self._sharing.ask(hints)
+        wanted = [hint for hint in hints if self._quiet.get(hint.bucket, 0) <= now]
         with self._lock:
-            is_first = not self._pending
+            is_first = bool(wanted) and not self._pending
             self._pending.update(wanted)
-        if is_first:
+        if is_first or is_asked:
             self._ring()
 
     def stop(self) -> None:
@@ -128,42 +119,57 @@ class Hints:
     # ------------------------------------------------------------------ in the feed's thread
 
     def wait(self, seconds: float, *, is_away: bool = False) -> list[Hint] | None:
-        """Send what is to be sent until a hint of another process is heard, for at most so long.
+        """Send what is to be sent until a hint of another process is heard, or the feed's leader or followers want
+        something, for at most so long.
 
         None: it was stopped. Raises nothing: without a server there are no hints, and with `is_away` none is looked
         for.
         """
         end = time.monotonic() + seconds
+        sharing = self._sharing
         while not self._is_stopped:
-            if not is_away:
+            role = sharing.role
+            if role == "follower":
+                self._drop()
+            elif not is_away and not sharing.is_settling:
                 self._connect()
             left = end - time.monotonic()
-            ends: list[Any] = [self._bell]
-            patience = max(left, 0)
-            if self._connection is None:
-                if self._channel is not None and not is_away:
-                    patience = min(patience, _RETRY_SECONDS)
-            elif self._hears:  # else nobody would read what makes it readable, such as its end
-                ends.append(self._connection)
             try:
-                ready = _readable(ends, patience)
-            except (OSError, ValueError, KeyError):  # the connection was closed
+                ready = _readable(self._ends(), max(min(left, self._patience(is_away=is_away)), 0))
+            except (
+                OSError,
+                ValueError,
+                KeyError,
+                psycopg_module().Error,
+            ):  # the connection was closed, or broke
                 self._drop()
                 continue
             if self._bell in ready:
                 with suppress(OSError):
                     while self._bell.recv(4096):
                         pass
-            heard: list[Hint] = []
+            heard = sharing.hear() if ready.intersection(sharing.sockets()) else []
             try:
                 self._listen()
-                self._send()
-                heard = self._heard()
+                self._send(heard)
+                heard += self._heard()
             except psycopg_module().Error:
                 self._drop()
-            if heard or left <= 0:
+            if heard or left <= 0 or sharing.has_news or sharing.is_asked or sharing.role != role:
                 return heard
         return None
+
+    def _ends(self) -> list[Any]:
+        ends: list[Any] = [self._bell, *self._sharing.sockets()]
+        if self._connection is not None and self._hears:
+            ends.append(self._connection)  # else nobody would read what makes it readable, such as its end
+        return ends
+
+    def _patience(self, *, is_away: bool) -> float:
+        if self._sharing.has_more:
+            return _SOON_SECONDS
+        waits_for_server = self._connection is None and self._channel is not None and not is_away
+        return _RETRY_SECONDS if waits_for_server and not self._sharing.is_following else float("inf")
 
     def _connect(self) -> None:
         if self._connection is not None or self._channel is None or time.monotonic() < self._next_try:
@@ -172,7 +178,7 @@ class Hints:
         with suppress(Exception):  # the polls say that the server is away
             connection = self._server.take(fresh=True)
             self._connection = connection
-            connection.add_notify_handler(lambda one: self._extras.append(one.payload))
+            connection.add_notify_handler(lambda one: self._notes.append((one.channel, one.payload)))
             connection.execute("SET synchronous_commit = off")
             self._listen()
 
@@ -180,7 +186,10 @@ class Hints:
         """Listen to the buckets that are wanted since the last time."""
         if self._connection is None or self._channel is None:
             return
-        for bucket in self._wanted - self._heard_of:
+        wanted = self._wanted | self._sharing.wishes()
+        if len(wanted) > MOST_BUCKETS + 1:
+            wanted = {ALL}
+        for bucket in wanted - self._heard_of:
             self._connection.execute(
                 psycopg_module().sql.SQL("LISTEN {}").format(_name(self.channel(bucket)))
             )
@@ -191,11 +200,18 @@ class Hints:
         """Return the name of a bucket's channel; the last one is that of all."""
         return f"{self._channel}_{bucket:x}"
 
-    def _send(self) -> None:
-        if self._connection is None:
+    def _send(self, relayed: Iterable[Hint]) -> None:
+        """Send what was written here, and by followers."""
+        is_following = self._sharing.is_following
+        if self._connection is None and not is_following:
             return
         with self._lock:
             pending, self._pending = self._pending, set()
+        if is_following:
+            self._sharing.say(frozenset(self._wanted), list(pending))
+            return
+        now = time.monotonic()
+        pending.update(hint for hint in relayed if self._quiet.get(hint.bucket, 0) <= now)
         by_bucket: dict[int, list[Hint]] = {}
         for hint in pending:
             by_bucket.setdefault(hint.bucket, []).append(hint)
@@ -208,7 +224,7 @@ class Hints:
                 n_sent += self._connection.execute(
                     "SELECT pg_notify(b.channel, %s) FROM unnest(%s::text[], %s::int[]) AS b(channel, bucket) "
                     "WHERE NOT pg_try_advisory_xact_lock(%s, b.bucket)",
-                    (words, [self.channel(bucket), self.channel(_ALL)], [bucket, _ALL], self._lock_class),
+                    (words, [self.channel(bucket), self.channel(ALL)], [bucket, ALL], self._lock_class),
                 ).rowcount
             if not n_sent:
                 self._quiet[bucket] = time.monotonic() + _QUIET_SECONDS
@@ -219,19 +235,29 @@ class Hints:
         wire = self._connection.pgconn
         wire.consume_input()
         while (notification := wire.notifies()) is not None:
-            self._extras.append(notification.extra.decode("ascii", "replace"))
-        extras, self._extras = self._extras, []
-        return [hint for extra in extras for hint in self._read(extra)]
+            self._notes.append(
+                (
+                    notification.relname.decode("ascii", "replace"),
+                    notification.extra.decode("ascii", "replace"),
+                )
+            )
+        notes, self._notes = self._notes, []
+        heard = [hint for channel, words in notes for hint in self._read(channel, words)]
+        self._sharing.ask(heard)
+        return heard
 
-    def _read(self, extra: str) -> list[Hint]:
-        token, *words = extra.split()[: _MOST_KEYS + 1] or [""]
+    def _read(self, channel: str, said: str) -> list[Hint]:
+        token, *words = said.split()[: _MOST_KEYS + 1] or [""]
         if token == self._token:
             return []
         hints = []
+        bucket = ALL
+        with suppress(ValueError):
+            bucket = int(channel.rpartition("_")[2], 16)
         for word in words:
             collection, _, key = word.partition(".")
             with suppress(ValueError):  # of another version, or of nobody's: no hint
-                hints.append(Hint(int(collection), int(key, 16)))
+                hints.append(Hint(int(collection), int(key, 16), bucket))
         return hints
 
     def _drop(self) -> None:

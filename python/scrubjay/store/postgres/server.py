@@ -24,6 +24,16 @@ __all__ = ["IDLE_SECONDS", "Server"]
 _LEAST_VERSION = 130_000
 _MOST_RESTING = 16
 _CONNECT_SECONDS = 5
+_OF_ONE_PROCESS = {
+    "application_name",
+    "client_encoding",
+    "connect_timeout",
+    "fallback_application_name",
+    "passfile",
+    "password",
+    "sslpassword",
+    "tcp_user_timeout",
+}
 IDLE_SECONDS = 60
 """That a writer may be silent within a transaction before the server ends it."""
 
@@ -58,6 +68,7 @@ class Server:
         self._resting: list[Any] = []
         self._all: set[Any] = set()  # also those in use: after a fork they are neither closed nor collected
         self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self._lineages: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._n_users = 0
         self._closed = False
         self._pid = os.getpid()
@@ -79,12 +90,12 @@ class Server:
                 self._all.discard(connection)
         return self._connect()
 
-    def give(self, connection: Any) -> None:
-        """Give a connection back; one that is broken or in a transaction is closed."""
+    def give(self, connection: Any, *, most_resting: int = _MOST_RESTING) -> None:
+        """Give a connection back; one that is broken or in a transaction, or more than may rest, is closed."""
         idle = psycopg_module().pq.TransactionStatus.IDLE
         sound = not connection.closed and connection.info.transaction_status == idle
         with self._lock:
-            if sound and not self._closed and len(self._resting) < _MOST_RESTING:
+            if sound and not self._closed and len(self._resting) < most_resting:
                 self._resting.append(connection)
                 return
             self._all.discard(connection)
@@ -154,12 +165,27 @@ class Server:
         ):
             found = "shared"  # storage that all servers share has one history
         with self._lock:
+            self._lineages[connection] = found
             is_other = self.lineage not in ("", found)
             self.lineage = found
             listeners = list(self._listeners) if is_other else []
         for listener in listeners:
             if (told := listener()) is not None:
                 told()
+
+    def lineage_of(self, connection: Any) -> str:
+        """Return the history that a connection showed when it was made."""
+        return self._lineages.get(connection, "")
+
+    def address_words(self) -> list[str]:
+        """Return what a connection to this database is made with, in words, but for secrets and what does not change
+        what is read."""
+        connection = self.take()
+        try:
+            found = connection.info.get_parameters()
+        finally:
+            self.give(connection)
+        return sorted(f"{name}={value}" for name, value in found.items() if name not in _OF_ONE_PROCESS)
 
     # ------------------------------------------------------------------ who uses it
 

@@ -490,9 +490,10 @@ class PostgresStore(PostgresReader):
             with suppress(Error):  # the database is away, or was closed: the next time is soon enough
                 self.objects.tidy(named_of(self.ask))
 
-    def stats(self) -> dict[str, int]:
-        """Return counts of this process, of all collections together."""
-        return {} if self.objects is None else self.objects.stats()
+    def stats(self) -> dict[str, int | str]:
+        """Return counts of this process, of all collections together, and its part in the machine's feed."""
+        objects = {} if self.objects is None else self.objects.stats()
+        return {"feed_role": self._feed.sharing.role, "feed_polls": self._feed.n_polls, **objects}
 
     def size_bytes(self) -> int:
         """Return how many bytes the tables and their indexes take, of all collections together."""

@@ -493,7 +493,7 @@ class SqliteStore(ReadingStore):
             )
             return found.fetchone() is not None
 
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, int | str]:
         """Return nothing: a file has no counts beside those that every store has."""
         return {}
 

@@ -1,0 +1,33 @@
+"""Hints, and the buckets that tenants are put into, so that nobody hears of tenants that they do not have in memory."""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+from typing import NamedTuple
+
+__all__ = ["ALL", "MOST_BUCKETS", "Hint", "bucket_of"]
+
+_N_BUCKETS = 4096
+ALL = _N_BUCKETS
+"""The bucket of those who want all hints."""
+MOST_BUCKETS = 48
+"""Of one listener, before it wants all: locks are in the server's memory."""
+
+
+class Hint(NamedTuple):
+    """A scope that was written to: the number of its collection, the number of its key, the bucket of its home."""
+
+    collection: int
+    key: int
+    bucket: int = 0
+
+
+@lru_cache(maxsize=4096)
+def bucket_of(home: str) -> int:
+    """Return the bucket of a home.
+
+    >>> 0 <= bucket_of("acme") < 4096
+    True
+    """
+    return zlib.crc32(home.encode("utf-8", "surrogatepass")) % _N_BUCKETS

@@ -1,0 +1,234 @@
+"""What a leader and its followers say to each other, over a socket of one machine.
+
+The leader says `scrubjay-feed FORMAT NAME` once, and then one byte for each answer that it has written. A follower
+says in lines which buckets it wants hints of (`w 12 99`) and what it wrote (`h 1.9f.12`: collection, key, bucket). The
+socket ends with either process, which the other one sees at once. Nothing that is said here is relied on: what is lost
+or senseless costs time.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from scrubjay.store.postgres.answers import FORMAT
+from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint
+
+__all__ = ["Follower", "Leader", "Peer"]
+
+_MOST_PEERS = 500
+_MOST_BYTES = 1 << 20  # of what waits to be said or understood
+_HINTS_A_LINE = 200
+_CHUNK_BYTES = 1 << 16
+_NEWS = b"."
+
+
+class Peer:
+    """A follower, as the leader sees it."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.end = end
+        self.wishes: frozenset[int] = frozenset()
+        self._waiting = b""
+
+    def wants(self, hint: Hint) -> bool:
+        """Whether it may have in memory what a hint is about."""
+        return bool(self.wishes) and (hint.bucket == ALL or hint.bucket in self.wishes or ALL in self.wishes)
+
+    def hear(self) -> list[Hint]:
+        """Return the hints that it gave.
+
+        Raises:
+            OSError: it has ended, or says what no follower says.
+        """
+        hints: list[Hint] = []
+        data = self._waiting + _received(self.end)
+        *lines, self._waiting = data.split(b"\n")
+        if len(self._waiting) > _MOST_BYTES:
+            raise OSError("a line without an end")
+        for line in lines:
+            kind, *words = line.split()
+            if kind == b"w":
+                self.wishes = frozenset(bucket for word in words if 0 <= (bucket := int(word)) <= ALL)
+            elif kind == b"h":
+                hints += [_hint(word) for word in words]
+        return hints
+
+
+class Leader:
+    """The end of the leader. Not for several threads at once.
+
+    Args:
+        address: the path of its socket.
+
+    Raises:
+        OSError: there can be none.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.name = secrets.token_hex(8)
+        self.peers: list[Peer] = []
+        self._hello = f"scrubjay-feed {FORMAT} {self.name}\n".encode()
+        self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._door.setblocking(False)
+            self._door.bind(address)
+            os.chmod(address, 0o600)  # noqa: PTH101 (an address is a text)
+            self._door.listen(64)
+        except BaseException:
+            self._door.close()
+            raise
+
+    def sockets(self) -> list[socket.socket]:
+        """Return what is to be watched."""
+        return [self._door, *(peer.end for peer in self.peers)]
+
+    def hear(self) -> tuple[list[Hint], bool]:
+        """Return the hints that followers gave, and whether another follower wants to know of one."""
+        hints: list[Hint] = []
+        is_asked = False
+        self._let_in()
+        for peer in list(self.peers):
+            try:
+                given = peer.hear()
+            except (OSError, ValueError):
+                self._drop(peer)
+                continue
+            hints += given
+            is_asked = is_asked or self.wants(given, but=peer)
+        return hints, is_asked
+
+    def _let_in(self) -> None:
+        with suppress(OSError):
+            while True:
+                end, _ = self._door.accept()
+                end.setblocking(False)
+                if len(self.peers) >= _MOST_PEERS:
+                    end.close()
+                    continue
+                self.peers.append(peer := Peer(end))
+                self._say(peer, self._hello)
+
+    def wants(self, hints: Iterable[Hint], but: Peer | None = None) -> bool:
+        """Whether a follower wants to know of one of these hints, other than the one that gave them."""
+        return any(peer is not but and peer.wants(hint) for hint in hints for peer in self.peers)
+
+    def wishes(self) -> set[int]:
+        """Return the buckets that followers want hints of."""
+        return {bucket for peer in self.peers for bucket in peer.wishes}
+
+    def wake(self) -> None:
+        """Say that an answer was written."""
+        for peer in list(self.peers):
+            self._say(peer, _NEWS)
+
+    def _say(self, peer: Peer, words: bytes) -> None:
+        try:
+            peer.end.send(words)
+        except BlockingIOError:
+            pass  # it has not read for long, and has reason enough to wake up
+        except OSError:
+            self._drop(peer)
+
+    def _drop(self, peer: Peer) -> None:
+        self.peers.remove(peer)
+        peer.end.close()
+
+    def close(self) -> None:
+        """Close it; followers see that there is no leader."""
+        for end in self.sockets():
+            end.close()
+        self.peers.clear()
+
+
+class Follower:
+    """The end of a follower. Not for several threads at once.
+
+    Args:
+        address: the path of the leader's socket.
+
+    Raises:
+        OSError: nobody is there.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.leader: str | None = None
+        """The name of the leader, once it has answered."""
+        self.end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._heard = b""
+        self._unsent = b""
+        self._told: frozenset[int] = frozenset()
+        try:
+            self.end.setblocking(False)
+            self.end.connect(address)
+        except BaseException:
+            self.end.close()
+            raise
+
+    def hear(self) -> bool:
+        """Whether the leader has written an answer.
+
+        Raises:
+            OSError: it has ended, or is no leader of ours.
+        """
+        data = _received(self.end)
+        if self.leader is not None:
+            return bool(data)
+        self._heard += data
+        line, end, news = self._heard.partition(b"\n")
+        if not end:
+            if len(line) > _CHUNK_BYTES:
+                raise OSError("a line without an end")
+            return False
+        words = line.decode("ascii", "replace").split()
+        if words[:2] != ["scrubjay-feed", str(FORMAT)] or len(words) != 3:
+            raise OSError("another version of Scrubjay")
+        self.leader = words[2]
+        return bool(news)
+
+    def say(self, wishes: frozenset[int] | None, hints: Sequence[Hint]) -> None:
+        """Tell the leader what is wanted (None: the same as before), and what was written.
+
+        Raises:
+            OSError: it has ended.
+        """
+        if wishes is not None and wishes != self._told and len(self._unsent) < _MOST_BYTES:
+            self._told = wishes
+            given = wishes if len(wishes) <= MOST_BUCKETS else {ALL}
+            self._unsent += f"w {' '.join(map(str, given))}\n".encode()
+        for start in range(0, len(hints), _HINTS_A_LINE):
+            if len(self._unsent) < _MOST_BYTES:
+                part = hints[start : start + _HINTS_A_LINE]
+                words = " ".join(f"{hint.collection}.{hint.key:x}.{hint.bucket}" for hint in part)
+                self._unsent += f"h {words}\n".encode()
+        if self._unsent:
+            with suppress(BlockingIOError):  # later
+                self._unsent = self._unsent[self.end.send(self._unsent) :]
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something waits to be said."""
+        return bool(self._unsent)
+
+    def close(self) -> None:
+        """Close it."""
+        self.end.close()
+
+
+def _received(end: socket.socket) -> bytes:
+    """Return what there is to be read, at most so much at once."""
+    try:
+        data = end.recv(_CHUNK_BYTES)
+    except BlockingIOError:
+        return b""
+    if not data:
+        raise OSError("the other end was closed")
+    return data
+
+
+def _hint(word: bytes) -> Hint:
+    collection, key, bucket = word.split(b".")
+    return Hint(int(collection), int(key, 16), int(bucket))

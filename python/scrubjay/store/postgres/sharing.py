@@ -1,0 +1,289 @@
+"""One feed for all processes of a machine: a leader asks the database, its followers take what it was answered.
+
+The leader is the process that holds the lock of a file in a private folder (:mod:`scrubjay.store.postgres.meeting`),
+which the system takes from a process that ends. It writes the answer to each poll into shared memory and wakes its
+followers. A follower knows an answer by the name that this leader gave itself, so nothing is taken that an earlier one
+left behind. Whether an answer is new enough, of the same history, and joins on to what is known is for the feed to
+decide; where it is not, or comes late, a follower asks the database itself, as if it were alone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from scrubjay.locks import renew_in_children
+from scrubjay.store.postgres.answers import Answer, answer_of, bytes_of
+from scrubjay.store.postgres.buckets import Hint
+from scrubjay.store.postgres.meeting import Meeting
+from scrubjay.store.postgres.peers import Follower, Leader
+
+__all__ = ["Role", "Sharing"]
+
+Role = Literal["leader", "follower", "alone"]
+
+_RETRY_SECONDS = 0.05
+_SLOW_RETRY_SECONDS = 0.5  # after some time alone
+_REST_SECONDS = 1.0  # after a leader was left
+_LONG_REST_SECONDS = 10.0  # after no answer could be written
+_SETTLE_SECONDS = 0.5  # alone, before the database is asked for hints
+
+_live: weakref.WeakSet[Sharing] = weakref.WeakSet()
+
+
+class Sharing:
+    """The part of one feed in this. `tend`, `hear` and `say` are for the feed's thread, the rest for any thread.
+
+    Args:
+        wanted: whether to share at all.
+    """
+
+    def __init__(self, *, wanted: bool) -> None:
+        self.has_news = False
+        """Whether the leader has written since this was last set to False."""
+        self.is_asked = False
+        """Whether a follower wants the database asked; to be set to False by who does it."""
+        self.heard_at = 0.0
+        """When the leader was last heard of (:func:`time.monotonic`)."""
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
+        self._meeting: Meeting | None = None
+        self._held: int | None = None  # the lock of the file
+        self._leader: Leader | None = None
+        self._follower: Follower | None = None
+        self._next_try = 0.0
+        self._alone_since = 0.0
+        _live.add(self)
+
+    def use(self, words: Iterable[str], folders: Iterable[Path] | None = None) -> None:
+        """Share with processes that give the same words, from now on; where that is not possible stay alone."""
+        if self._wanted and self._meeting is None:
+            with suppress(OSError):
+                self._meeting = Meeting(words, folders)
+                self._alone_since = time.monotonic()
+
+    @property
+    def role(self) -> Role:
+        """What this process is."""
+        if self._leader is not None:
+            return "leader"
+        return "follower" if self.is_following else "alone"
+
+    @property
+    def is_following(self) -> bool:
+        """Whether another process asks the database for this one, too."""
+        follower = self._follower
+        return follower is not None and follower.leader is not None
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether this process is likely to lead or follow soon: hints of its own are not worth a connection yet."""
+        return (
+            self._meeting is not None
+            and self._leader is None
+            and time.monotonic() < self._alone_since + _SETTLE_SECONDS
+        )
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something waits to be said to the leader."""
+        follower = self._follower
+        return follower is not None and follower.has_more
+
+    @property
+    def has_followers(self) -> bool:
+        """Whether somebody takes what this process is answered."""
+        leader = self._leader
+        return leader is not None and bool(leader.peers)
+
+    # ------------------------------------------------------------------ in the feed's thread
+
+    def tend(self, *, can_lead: bool) -> bool:
+        """Become the leader or a follower if that is due; whether this process has become the leader.
+
+        A leader to whom the database does not answer gives it up.
+        """
+        with self._lock:
+            if self._leader is not None:
+                if not can_lead:
+                    self._end(_RETRY_SECONDS)
+                return False
+            now = time.monotonic()
+            if self._meeting is None or self.is_following or now < self._next_try:
+                return False
+            self._next_try = now + (_RETRY_SECONDS if self.is_settling else _SLOW_RETRY_SECONDS)
+            if can_lead and (held := self._meeting.lock()) is not None:
+                return self._lead(self._meeting, held)
+            if self._follower is None:
+                with suppress(OSError):
+                    self._follower = Follower(self._meeting.address)
+            return False
+
+    def _lead(self, meeting: Meeting, held: int) -> bool:
+        self._drop_follower()
+        meeting.clear()
+        try:
+            self._leader = Leader(meeting.address)
+        except OSError:
+            meeting.unlock(held)
+            self._next_try = time.monotonic() + _LONG_REST_SECONDS
+            return False
+        self._held = held
+        meeting.sweep()
+        return True
+
+    def patience(self) -> float:
+        """Return after how many seconds `tend` has something to do."""
+        if self._meeting is None or self._leader is not None or self.is_following:
+            return float("inf")
+        return max(self._next_try - time.monotonic(), 0.001)
+
+    def sockets(self) -> list[socket.socket]:
+        """Return what is to be watched beside everything else."""
+        leader, follower = self._leader, self._follower
+        if leader is not None:
+            return leader.sockets()
+        return [] if follower is None else [follower.end]
+
+    def hear(self) -> list[Hint]:
+        """Take what was said on the sockets; return the hints of followers."""
+        with self._lock:
+            if self._leader is not None:
+                had_followers = bool(self._leader.peers)
+                hints, is_asked = self._leader.hear()
+                self.is_asked = self.is_asked or is_asked
+                if had_followers and not self._leader.peers and self._meeting is not None:
+                    self._meeting.erase_answer()
+                return hints
+            if self._follower is not None:
+                was_following = self.is_following
+                try:
+                    self.has_news = self._follower.hear() or self.has_news
+                except OSError:
+                    self._drop_follower()
+                else:
+                    if self.is_following and not was_following:
+                        self.heard_at = time.monotonic()
+            return []
+
+    def say(self, wishes: frozenset[int], hints: Sequence[Hint]) -> None:
+        """Tell the leader which buckets are wanted here, and what was written here."""
+        with self._lock:
+            if self._follower is not None and self.is_following:
+                try:
+                    self._follower.say(wishes, hints)
+                except OSError:
+                    self._drop_follower()
+
+    def wishes(self) -> set[int]:
+        """Return the buckets that followers want hints of."""
+        with self._lock:
+            return set() if self._leader is None else self._leader.wishes()
+
+    def leave(self) -> None:
+        """Be alone for a while: the leader is of no use."""
+        with self._lock:
+            if self._follower is not None:
+                self._drop_follower()
+                self._next_try = time.monotonic() + _REST_SECONDS
+
+    def _drop_follower(self) -> None:
+        if self._follower is not None:
+            if self.is_following:
+                self._alone_since = time.monotonic()
+                self._next_try = 0.0
+            self._follower.close()
+            self._follower = None
+        self.has_news = False
+
+    # ------------------------------------------------------------------ for any thread
+
+    def ask(self, hints: Iterable[Hint]) -> bool:
+        """Have the database asked if followers want to know what these hints are about; whether they do."""
+        if self._leader is None:
+            return False
+        with self._lock:
+            is_asked = self._leader is not None and self._leader.wants(hints)
+            self.is_asked = self.is_asked or is_asked
+        return is_asked
+
+    def tell(self, hints: Sequence[Hint]) -> bool:
+        """Tell the leader what was written here; False if there is none."""
+        if not self.is_following:
+            return False
+        with self._lock:
+            if self._follower is None or not self.is_following:
+                return False
+            with suppress(OSError):  # the feed's thread sees the end, and closes what it may be waiting for
+                self._follower.say(None, hints)
+        return True
+
+    def publish(self, answer: Answer) -> None:
+        """Hand on an answer, if anybody follows. An answer has no leader's name yet."""
+        with self._lock:
+            leader, meeting = self._leader, self._meeting
+            if leader is None or meeting is None or not leader.peers:
+                return
+            try:
+                meeting.write(bytes_of(answer._replace(leader=leader.name)))
+            except OSError:
+                self._end(_LONG_REST_SECONDS)
+                return
+            leader.wake()
+
+    def answer(self) -> Answer | None:
+        """Return the leader's last answer; None if there is none that can be read."""
+        self.has_news = False
+        follower, meeting = self._follower, self._meeting
+        if follower is None or follower.leader is None or meeting is None:
+            return None
+        answer = answer_of(meeting.read())
+        return None if answer is None or answer.leader != follower.leader else answer
+
+    def _end(self, rest_seconds: float) -> None:
+        """Lead no longer."""
+        leader, held, meeting = self._leader, self._held, self._meeting
+        self._leader = self._held = None
+        now = time.monotonic()
+        self._next_try, self._alone_since = now + rest_seconds, now
+        if meeting is not None and held is not None:
+            meeting.unlock(held)
+        if leader is not None:
+            leader.close()  # followers look for the next leader as soon as they see this
+
+    def close(self) -> None:
+        """Neither lead nor follow any more."""
+        with self._lock:
+            self._drop_follower()
+            self._end(0)
+            self._meeting = None
+
+    def forsake(self) -> None:
+        """After a fork, in the child: all of this is the parent's. The child keeps neither its lock nor its sockets,
+        or the parent would lead, for others, beyond its end."""
+        leader, follower, held = self._leader, self._follower, self._held
+        self._meeting = self._leader = self._follower = self._held = None
+        if leader is not None:
+            leader.close()
+        if follower is not None:
+            follower.close()
+        if held is not None:
+            with suppress(OSError):
+                os.close(held)
+
+
+def _forsake_all() -> None:
+    for sharing in list(_live):
+        sharing.forsake()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forsake_all)
