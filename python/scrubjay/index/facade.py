@@ -113,12 +113,13 @@ class Index:
         memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
         encryption: Literal["sealed", "mixed", "strict"] = "sealed", read_only: bool = False,
         on_embedder_error: OnError = "pending", max_stale: float = 1.0, objects: str | Objects | None = None,
+        user_homes: int | None = None,
     ) -> Self:  # fmt: skip
         """Open the index in a file or a database, or create it; what is written survives."""
         given = given_embedder(embedder)
         asked = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
-                               max_stale, objects)  # fmt: skip
+                               max_stale, objects, user_homes)  # fmt: skip
         return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
 
     @classmethod

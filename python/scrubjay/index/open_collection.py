@@ -276,6 +276,11 @@ def open_root(
         objects: of a database: where images of more than 1 MB are kept, an address ("s3://bucket/scrubjay",
             "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which has a cache on the local
             disk, too; the same place for every process. None: in the database.
+        user_homes: of a new database: in how many homes the users of each tenant are. Writes to one home take
+            turns, and a server that shards keeps a home in one place. 0: a tenant is one home. 1 to 4096: each user is
+            in one of so many, beside the tenant's own; for products that are one tenant, or a few. None: as the
+            database was made, a new one with 0. Another number than that of the database is refused; `scrubjay copy`
+            moves everything into one with another.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -298,9 +303,14 @@ def open_root(
     """
     options = dict(options)
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
+    user_homes = options.pop("user_homes", None)
+    if user_homes is not None and not is_address(path):
+        raise ValueError(f"user_homes: expected None for an index in a file, got {user_homes!r}")
     if objects is not None and not is_address(path):
         raise ValueError(f"objects: expected None for an index in a file, got {objects!r}")
-    place: Path | Database = Path(path) if not is_address(path) else _database(str(path), max_stale, objects)
+    place: Path | Database = (
+        Path(path) if not is_address(path) else _database(str(path), max_stale, objects, user_homes)
+    )
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
     if embedder == AUTO:
@@ -319,10 +329,12 @@ def open_root(
     return opened
 
 
-def _database(address: str, max_stale: float, objects: str | Objects | None) -> Database:
+def _database(
+    address: str, max_stale: float, objects: str | Objects | None, user_homes: int | None
+) -> Database:
     from scrubjay.store.postgres.database import Database  # a tenth of the time of `import scrubjay`
 
-    return Database(address, max_stale=max_stale, objects=objects)
+    return Database(address, max_stale=max_stale, objects=objects, user_homes=user_homes)
 
 
 def make_root(
@@ -373,6 +385,7 @@ def file_options(
     read_only: bool = False,
     max_stale: float = 1.0,
     objects: str | Objects | None = None,
+    user_homes: int | None = None,
     any_analyzer: bool = False,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
@@ -388,6 +401,7 @@ def file_options(
         "max_stale": max_stale,
         "any_analyzer": any_analyzer,
         "objects": objects,
+        "user_homes": user_homes,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")

@@ -8,6 +8,7 @@ from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import Objects, ObjectStore, blobs_of
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.keys import checked_user_homes
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.rows.stored import Identity
@@ -23,6 +24,7 @@ class Database:
         max_stale: seconds for which a search may rely on what was last heard of other processes; 0: it asks each time.
 
         objects: where large images are kept; None: in their rows.
+        user_homes: in how many homes the users of each tenant are in a new database; None: as the database has it.
 
     Raises:
         MissingExtraError: psycopg, or what objects need, is not installed.
@@ -30,13 +32,21 @@ class Database:
         TypeError, ValueError: an option is not what is expected.
     """
 
-    def __init__(self, url: str, *, max_stale: float = 1.0, objects: str | Objects | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_stale: float = 1.0,
+        objects: str | Objects | None = None,
+        user_homes: int | None = None,
+    ) -> None:
         if (
             isinstance(max_stale, bool)
             or not isinstance(max_stale, (int, float))
             or not 0 <= max_stale <= 3600
         ):
             raise ValueError(f"max_stale: expected 0 to 3600 seconds, got {max_stale!r}")
+        self._user_homes = checked_user_homes(user_homes)
         self.address = Address(url)
         self.max_stale = float(max_stale)
         self._lock = threading.Lock()
@@ -76,6 +86,7 @@ class Database:
             max_stale=self.max_stale,
             ring=ring,
             objects=self._object_store,
+            user_homes=self._user_homes,
         )
 
     def _object_store(self, index: str) -> ObjectStore | None:
