@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests import smoke
 from tests.data.engines import Kit, engine_kit
+from tests.data.stores import BUCKETS, use_buckets
 
 # mem0 reports home and writes to the home directory when it is imported, unless told otherwise before.
 os.environ.setdefault("MEM0_TELEMETRY", "False")
@@ -51,6 +52,12 @@ settings.register_profile(
     **_common,  # type: ignore[arg-type]
 )
 settings.load_profile(PROFILE)
+
+
+@pytest.fixture(autouse=bool(os.environ.get("SCRUBJAY_TEST_USER_HOMES")))
+def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let databases have the users of each tenant in homes of their own: SCRUBJAY_TEST_USER_HOMES says how many."""
+    use_buckets(monkeypatch, int(os.environ.get("SCRUBJAY_TEST_USER_HOMES") or BUCKETS))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,18 @@ import pytest
 from scrubjay import Index, Objects
 from tests.data.postgres import as_superuser, new_url
 
-__all__ = ["asked", "database_of", "use_postgres"]
+__all__ = ["asked", "database_of", "use_buckets", "use_postgres"]
+
+BUCKETS = 3
+"""Of a tenant's users, in suites that run over buckets: few, so that users share them and do not."""
+
+
+def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
+    """Let databases that are made without being told otherwise have the users of each tenant in so many homes."""
+    from scrubjay.store.postgres import schema
+
+    made = schema._make_or_migrate
+    monkeypatch.setattr(schema, "_make_or_migrate", lambda connection, given: made(connection, given or n))
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:

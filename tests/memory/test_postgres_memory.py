@@ -291,7 +291,7 @@ def killed_child(url: str, operation: Callable[[Memory], Any], step: int) -> boo
 
                     return count
 
-                for name in ("ask_all", "run"):
+                for name in ("ask_each", "run"):
                     setattr(Batch, name, counting(getattr(Batch, name)))
                 operation(memory)
         except BaseException as error:  # noqa: BLE001 - the parent shall see it

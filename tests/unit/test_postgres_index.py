@@ -223,14 +223,14 @@ class TestOthers:
 def statements(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked from now on."""
     asked: list[str] = []
-    ask = Batch.ask_all
+    ask = Batch.ask_each
 
     def counted(batch: Batch, given: Any, **options: Any) -> Any:
         if threading.current_thread() is threading.main_thread():  # not the feed's
-            asked.extend(query for query, _ in given)
+            asked.extend(query for _, (query, _) in given)
         return ask(batch, given, **options)
 
-    monkeypatch.setattr(Batch, "ask_all", counted)
+    monkeypatch.setattr(Batch, "ask_each", counted)
     return asked
 
 

@@ -438,7 +438,7 @@ class PostgresTransaction:
         seqs = [row[0] for row in rows]
         if any(blocks is not None for _, _, blocks in rows):
             with suppress(KeyErasedError):  # then it is never read again
-                box = self.sealer.current(key.home, make=False)
+                box = self.sealer.current(key.scope.tenant, make=False)
                 if box is not None:
                     for row in rows:
                         state.counted.remove(box, *row)
