@@ -200,7 +200,7 @@ class TestOthers:
                 change.delete(["m"], scope=JANE, reason="later")
                 two.upsert("m", "oak", scope=Scope("globex"))
                 with pytest.raises(StoreBusyError, match="busy_timeout"):
-                    two.upsert("n", "oak", scope=Scope("acme"))
+                    two.upsert("n", "oak", scope=Scope("acme", user="jane", agent="bot"))
             two.upsert("n", "oak", scope=Scope("acme"))
             assert one.get("m", scope=JANE) is None
 

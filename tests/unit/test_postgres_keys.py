@@ -235,7 +235,7 @@ def test_an_erased_tenant_cannot_be_opened_from_a_copy_of_its_rows(filled: str) 
         filled,
         "SELECT key_id, key_mark, key_fingerprint, key_wrapped FROM sj_home WHERE split_part(home, '#', 1) = 'acme'",
     )
-    assert keys == [(None, None, None, None)]
+    assert set(keys) == {(None, None, None, None)}
     assert asked(filled, "SELECT count(*) FROM sj_digest WHERE split_part(home, '#', 1) = 'acme'") == [(0,)]
     for table in tables:
         asked(filled, f"DELETE FROM {table} WHERE split_part(home, '#', 1) = 'acme'")
@@ -310,6 +310,7 @@ def back_to_version_3(url: str) -> None:
     asked(url, "ALTER TABLE sj_scope DROP digest")
     asked(url, "DROP TABLE sj_digest")
     asked(url, "DROP TABLE sj_user_key")
+    asked(url, "ALTER TABLE sj_schema DROP user_homes")
     asked(url, "UPDATE sj_schema SET version = 3")
 
 
@@ -410,7 +411,7 @@ def test_without_keys_a_user_can_be_forgotten_and_nothing_else_be_done(url: str)
                 call()
         assert memory.forget(ACME).counts["preference"] == 2
     assert problems(url) == []
-    assert asked(url, "SELECT key_id FROM sj_home WHERE split_part(home, '#', 1) = 'acme'") == [(None,)]
+    assert set(asked(url, "SELECT key_id FROM sj_home WHERE split_part(home, '#', 1) = 'acme'")) == {(None,)}
 
 
 def test_a_memory_without_keys_leaves_an_encrypted_tenant_alone(filled: str) -> None:

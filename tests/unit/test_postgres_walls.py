@@ -80,6 +80,7 @@ def back_to_version_2(admin: str) -> None:
         "ALTER TABLE sj_image DROP object, DROP n_bytes",
         "DROP TABLE sj_digest",
         "DROP TABLE sj_user_key",
+        "ALTER TABLE sj_schema DROP user_homes",
         "ALTER TABLE sj_scope DROP digest",
         "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped",
         "DROP TABLE sj_staged",
