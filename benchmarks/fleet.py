@@ -6,9 +6,9 @@ Without an address a server of Debian's packages is started in a temporary folde
 given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured in one process, turn and turn
 about. Cold: an index that was opened just now searches the scope for the first time. Durable writes: durability "full"
 on both sides. `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by
-default a folder) and in the cache on the local disk, turn and turn about. `--user-homes` measures only 24 processes that
-each write to a user of one tenant, in a database in which its users are in so many homes and in one without, turn and
-turn about.
+default a folder) and in the cache on the local disk, turn and turn about. `--user-homes` measures only 24 processes
+that each write to a user of one tenant, in a database in which its users are in so many homes and in one without, turn
+and turn about.
 """
 
 from __future__ import annotations
@@ -279,8 +279,8 @@ def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> flo
 
 
 def writers_of_a_tenant(urls: tuple[str, str], seconds: float = 3.0, n: int = 24, rounds: int = 5) -> str:
-    """Return the writes a second of `n` processes with a user of one tenant each, in two databases, turn and turn about,
-    and the middle of the rounds' ratios."""
+    """Return the writes a second of `n` processes with a user of one tenant each, in two databases, turn and turn
+    about, and the middle of the rounds' ratios."""
     rates: tuple[list[float], list[float]] = ([], [])
     context = get_context("spawn")
     with context.Manager() as manager:
@@ -374,7 +374,10 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help="only cold searches, by where the image is")
     parser.add_argument("--objects", help="the object store for --cold; without it a folder")
     parser.add_argument(
-        "--user-homes", type=int, metavar="N", help="only writers of one tenant's users, in N homes and in one"
+        "--user-homes",
+        type=int,
+        metavar="N",
+        help="only writers of one tenant's users, in N homes and in one",
     )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -1,5 +1,5 @@
-"""Do an index in memory, in a file, in a sealed file and in PostgreSQL, also sealed and with users in homes of their own,
-answer as the oracle, whatever is written?"""
+"""Do an index in memory, in a file, in a sealed file and in PostgreSQL, also sealed and with users in homes of their
+own, answer as the oracle, whatever is written?"""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.moving import copy_records, opened
 from scrubjay.memory.ledger.schema import is_prepared
 from scrubjay.progress import open_progress
-from scrubjay.store.postgres.address import is_address
 from scrubjay.store.copying import CopyReport, copy_documents
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_copy"]
 
