@@ -13,14 +13,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay import CorruptIndexError, EncryptionError, Index, Scope, StoreBusyError, StoreFormatError
+from scrubjay import (
+    CorruptIndexError,
+    EncryptionError,
+    HeldError,
+    Index,
+    Memory,
+    Scope,
+    StoreBusyError,
+    StoreFormatError,
+)
 from scrubjay.backend import Backend
 from scrubjay.cli import main
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.walls import EVERY_HOME
 from tests.data.postgres import new_url
+from tests.data.routed import route, server_of
 from tests.data.stores import asked
+from tests.unit.test_postgres_index import SCOPES, answers, workload
 
 pytest.importorskip("psycopg")
 
@@ -418,3 +429,99 @@ class TestKeys:
             assert [note.query for note in index.admin.feedbacks(ACME)] == ["which secret?"]
             assert index.admin.check().problems == []
         assert len(asked(url, "SELECT DISTINCT key_wrapped FROM sj_home")) == 1
+
+
+class TestThreeDatabases:
+    """A statement that is not about one home cannot be answered where homes are in several places."""
+
+    @pytest.mark.parametrize("user_homes", [0, 16])
+    def test_homes_in_three_databases_answer_as_a_file(
+        self, user_homes: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        urls = route(monkeypatch)
+        scopes = [*SCOPES, *(Scope("acme", user=f"u{i}") for i in range(6))]
+        monkeypatch.setattr("tests.unit.test_postgres_index.SCOPES", scopes)
+        with (
+            Index.open(tmp_path / "m.scrubjay", durability="normal") as file,
+            Index.open(urls[0], user_homes=user_homes, durability="normal", max_stale=0) as served,
+        ):
+            for step in workload(5, 40):
+                assert step(served) == step(file)
+            assert answers(served) == answers(file)
+            with Index.open(urls[0], max_stale=0) as cold:
+                assert answers(cold) == answers(file)
+            served.admin.compact()
+            assert served.admin.check().problems == []
+            for index in (file, served):
+                verbs_alike(index)
+            assert answers(served) == answers(file)
+            assert sorted(served.scopes()) == sorted(file.scopes()) and len(served) == len(file)
+        for number, url in enumerate(urls):
+            for table in ("sj_document", "sj_scope", "sj_home", "sj_feedback", "sj_tombstone"):
+                assert {server_of(home) for home in homes_of(url, table) - {""}} <= {number}, table
+        assert all(homes_of(url, "sj_scope") - {""} for url in urls) or user_homes == 0
+
+
+def verbs_alike(index: Index) -> None:
+    """What is about several homes at once."""
+    scope = Scope("acme", user="u1")
+    index.upsert_many(
+        {"id": f"x{i}", "text": "an oak", "scope": Scope("acme", user=f"u{i}")} for i in range(6)
+    )
+    index.feedback("x1", query="which oak?", scope=scope)
+    index.collection("side").upsert("s", "oak", scope=scope)
+    assert len(index.admin.feedbacks(ACME)) == 1
+    index.erase(scope, everywhere=True)
+    assert index.admin.feedbacks(ACME) == []
+    index.erase(Scope("acme", user="u2"), names=True)
+    assert index.admin.drop_collection("side") == 0
+    assert index.erase(Scope("globex")) >= 0
+
+
+class TestHolds:
+    def test_a_hold_waits_for_who_writes_to_a_user_and_is_seen_by_who_comes_later(self, url: str) -> None:
+        scope = Scope("acme", user=USERS[0])
+        with Memory.open(url, user_homes=4, max_stale=0, busy_timeout=0.05) as memory:
+            index = memory.index
+            index.upsert("m", "oak", scope=scope)
+            with store_of(index).writing("writing", scopes=[scope]):
+                held: list[BaseException] = []
+
+                def hold() -> None:
+                    try:
+                        memory.admin.hold(scope, reason="a case")
+                    except BaseException as error:  # noqa: BLE001 - looked at below
+                        held.append(error)
+
+                thread = threading.Thread(target=hold)
+                thread.start()
+                thread.join()
+                assert [type(error) for error in held] == [StoreBusyError]
+            memory.admin.hold(ACME, reason="a case")
+            for call in (
+                lambda: index.delete("m", scope=scope),
+                lambda: index.upsert("m", "another oak", scope=scope),
+                lambda: index.erase(scope),
+                lambda: index.erase(ACME),
+                lambda: memory.forget(scope),
+            ):
+                with pytest.raises(HeldError):
+                    call()
+            with Index.open(url) as other, pytest.raises(HeldError):
+                other.delete("m", scope=scope)
+            memory.admin.release(ACME)
+            assert index.delete("m", scope=scope)
+
+    def test_records_of_two_tenants_whose_names_look_like_homes(self, url: str) -> None:
+        """What stands in a tenant's own home is told from a bucket of another one."""
+        home = Homes(4).of_user("acme", USERS[0])
+        with Memory.open(url, user_homes=4, max_stale=0) as memory:
+            for scope in (Scope("acme", user=USERS[0]), Scope(home, user=USERS[0]), Scope(home)):
+                memory.propose(f"The code of {scope.tenant} is {scope.user}", scope=scope, source="run-1")
+            assert memory.known(Scope("acme")).facts == []
+            assert len(memory.known(Scope(home)).facts) == 1
+            assert len(memory.known(Scope(home, user=USERS[0])).facts) == 2
+            memory.forget(Scope(home))
+            assert memory.known(Scope(home)).facts == []
+            assert len(memory.known(Scope("acme", user=USERS[0])).facts) == 1
+            assert memory.admin.check() == [] and memory.index.admin.check().clean

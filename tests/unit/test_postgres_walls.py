@@ -273,6 +273,9 @@ class TestRoles:
         facts = json.loads(capsys.readouterr().out)
         assert facts["made"] == [found.migrate, found.serve] and "sj_document" in facts["tables"]
         assert "tests@" not in facts["at"]
+        assert main([*command, "--user-homes", "0"]) == 0
+        assert main([*command, "--user-homes", "8"]) != 0
+        assert "user_homes: expected 0" in capsys.readouterr().err
         assert main(command) == 0
         assert found.serve in capsys.readouterr().out
         assert main(["roles", "a.scrubjay", "--migrate", "a", "--serve", "b"]) == 2

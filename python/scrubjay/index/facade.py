@@ -111,9 +111,8 @@ class Index:
         stemmer: Callable[[str], str] | None = None, k1: float | None = None, b: float | None = None,
         query_cache: int = 1024, durability: Literal["full", "normal"] = "full", busy_timeout: float = 5.0,
         memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
-        encryption: Literal["sealed", "mixed", "strict"] = "sealed", read_only: bool = False,
-        on_embedder_error: OnError = "pending", max_stale: float = 1.0, objects: str | Objects | None = None,
-        user_homes: int | None = None,
+        encryption: Literal["sealed", "mixed", "strict"] = "sealed", read_only: bool = False, max_stale: float = 1.0,
+        on_embedder_error: OnError = "pending", objects: str | Objects | None = None, user_homes: int | None = None,
     ) -> Self:  # fmt: skip
         """Open the index in a file or a database, or create it; what is written survives."""
         given = given_embedder(embedder)
