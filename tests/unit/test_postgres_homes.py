@@ -489,7 +489,7 @@ class TestHolds:
 
                 def hold() -> None:
                     try:
-                        memory.admin.hold(scope, reason="a case")
+                        memory.admin.hold(scope, reason="a case", by="legal")
                     except BaseException as error:  # noqa: BLE001 - looked at below
                         held.append(error)
 
@@ -497,7 +497,7 @@ class TestHolds:
                 thread.start()
                 thread.join()
                 assert [type(error) for error in held] == [StoreBusyError]
-            memory.admin.hold(ACME, reason="a case")
+            memory.admin.hold(ACME, reason="a case", by="legal")
             for call in (
                 lambda: index.delete("m", scope=scope),
                 lambda: index.upsert("m", "another oak", scope=scope),
@@ -509,19 +509,20 @@ class TestHolds:
                     call()
             with Index.open(url) as other, pytest.raises(HeldError):
                 other.delete("m", scope=scope)
-            memory.admin.release(ACME)
+            memory.admin.release(ACME, by="legal")
             assert index.delete("m", scope=scope)
 
     def test_records_of_two_tenants_whose_names_look_like_homes(self, url: str) -> None:
         """What stands in a tenant's own home is told from a bucket of another one."""
         home = Homes(4).of_user("acme", USERS[0])
         with Memory.open(url, user_homes=4, max_stale=0) as memory:
-            for scope in (Scope("acme", user=USERS[0]), Scope(home, user=USERS[0]), Scope(home)):
-                memory.propose(f"The code of {scope.tenant} is {scope.user}", scope=scope, source="run-1")
-            assert memory.known(Scope("acme")).facts == []
-            assert len(memory.known(Scope(home)).facts) == 1
-            assert len(memory.known(Scope(home, user=USERS[0])).facts) == 2
+            jane, other = Scope("acme", user=USERS[0]), Scope(home, user=USERS[0])
+            for scope in (jane, other):
+                memory.prefer("tone", f"as in {scope.tenant}", scope=scope)
+                memory.propose("I live in Oslo", scope=scope, source="run-1")
+            assert len(memory.list(jane)) == len(memory.list(other)) == 2
+            assert memory.list(Scope("acme", user="somebody")) == []
             memory.forget(Scope(home))
-            assert memory.known(Scope(home)).facts == []
-            assert len(memory.known(Scope("acme", user=USERS[0])).facts) == 1
+            assert memory.list(other) == [] and len(memory.list(jane)) == 2
+            assert "I live in Oslo" in memory.recall("Where do I live?", jane).texts
             assert memory.admin.check() == [] and memory.index.admin.check().clean
