@@ -54,9 +54,20 @@ settings.register_profile(
 settings.load_profile(PROFILE)
 
 
+ABOUT_ONE_HOME = {
+    "test_a_statement_that_forgets_its_scope_gets_nothing_of_others",
+    "test_a_write_that_forgets_its_scope_changes_nothing_of_others",
+    "test_the_store_finds_nothing_when_it_forgets_a_condition",
+    "test_keys_that_were_exchanged_are_refused",
+}
+"""Tests that name a tenant's home; test_postgres_homes has the like for homes of users."""
+
+
 @pytest.fixture(autouse=bool(os.environ.get("SCRUBJAY_TEST_USER_HOMES")))
-def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+def buckets(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Let databases have the users of each tenant in homes of their own: SCRUBJAY_TEST_USER_HOMES says how many."""
+    if request.node.name.partition("[")[0] in ABOUT_ONE_HOME:
+        pytest.skip("names a tenant's home")
     use_buckets(monkeypatch, int(os.environ.get("SCRUBJAY_TEST_USER_HOMES") or BUCKETS))
 
 

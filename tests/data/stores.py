@@ -21,8 +21,14 @@ def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
     """Let databases that are made without being told otherwise have the users of each tenant in so many homes."""
     from scrubjay.store.postgres import schema
 
-    made = schema._make_or_migrate
-    monkeypatch.setattr(schema, "_make_or_migrate", lambda connection, given: made(connection, given or n))
+    prepare = schema.prepare
+
+    def prepared(connection: Any, *, user_homes: int | None = None, **options: Any) -> tuple[str, int]:
+        if user_homes is None and schema._version(connection) is None:
+            user_homes = n
+        return prepare(connection, user_homes=user_homes, **options)
+
+    monkeypatch.setattr(schema, "prepare", prepared)
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:

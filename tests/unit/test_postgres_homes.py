@@ -25,15 +25,17 @@ from scrubjay import (
 )
 from scrubjay.backend import Backend
 from scrubjay.cli import main
+from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.walls import EVERY_HOME
-from tests.data.postgres import new_url
+from tests.data.postgres import as_superuser, new_url
 from tests.data.routed import route, server_of
 from tests.data.stores import asked
+from tests.long.citus import plan
 from tests.unit.test_postgres_index import SCOPES, answers, workload
 
-pytest.importorskip("psycopg")
+psycopg = pytest.importorskip("psycopg")
 
 ACME = Scope("acme")
 NAMES = st.text("a#1", min_size=1, max_size=6)
@@ -100,6 +102,31 @@ class TestOpening:
         with Index.open(url, user_homes=0) as index:
             index.upsert("m", "oak", scope=Scope("a#1", user="jane"))
         assert homes_of(url, "sj_document") == {"a#1"}
+
+    def test_every_table_is_distributed_or_whole_everywhere(self, url: str) -> None:
+        """What `tests/long/citus.py` does on a Citus, which takes only keys that begin with the home."""
+        Memory.open(url, user_homes=2).close()
+        with psycopg.connect(as_superuser(url)) as connection:
+            statements = plan(connection)
+        whole = [one for one in statements if "create_reference_table" in one]
+        assert [one.split("'")[1] for one in whole] == ["sj_collection", "sj_memory_schema", "sj_schema"]
+        spread = [one.split("'")[1] for one in statements if "create_distributed_table" in one]
+        assert spread[0] == "sj_home" and {*schema.TABLES, "sj_user_key", "sj_memory_fact"} <= set(spread)
+        tables = asked(url, "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
+        assert tables == [(len(statements),)]
+        keys = asked(
+            url,
+            "SELECT c.relname::text, a.attname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid "
+            "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0] WHERE i.indisunique "
+            "AND c.relnamespace = current_schema()::regnamespace",
+        )
+        assert {column for table, column in keys if table in spread} == {"home"}
+        collations = asked(
+            url,
+            "SELECT count(DISTINCT (atttypid, attcollation)) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+            "WHERE a.attname = 'home' AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace",
+        )
+        assert collations == [(1,)]  # or they cannot be kept beside each other
 
     def test_what_is_no_number_of_homes(self, url: str, tmp_path: Path) -> None:
         for bad, error in ((-1, ValueError), (4097, ValueError), (True, TypeError), ("8", TypeError)):

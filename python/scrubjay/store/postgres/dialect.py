@@ -233,4 +233,5 @@ def _table(statement: str) -> str:
         return f"{name} {kind.rstrip()}" + (" NOT NULL" if "NOT NULL" not in kind else "")
 
     body = _COLUMN_KEY.sub(column, _KEY.sub(r"\1 (home, ", body.rstrip()[:-1]))
-    return f'{head}(home text COLLATE "C" NOT NULL, {", ".join([body, *keys])})'
+    # As the store's tables have it: a server that shards keeps only columns of one collation beside each other.
+    return f"{head}(home text NOT NULL, {', '.join([body, *keys])})"
