@@ -1,12 +1,14 @@
 """What does an index in PostgreSQL cost beside one in a file? Prints one line a figure, the file beside it.
 
-    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json] [--cold] [--objects URL]
+    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json] [--cold] [--objects URL] [--user-homes N]
 
 Without an address a server of Debian's packages is started in a temporary folder, on a socket. 256 dimensions, vectors
 given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured in one process, turn and turn
 about. Cold: an index that was opened just now searches the scope for the first time. Durable writes: durability "full"
 on both sides. `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by
-default a folder) and in the cache on the local disk, turn and turn about.
+default a folder) and in the cache on the local disk, turn and turn about. `--user-homes` measures only 24 processes
+that each write to a user of one tenant, in a database in which its users are in so many homes and in one without, turn
+and turn about.
 """
 
 from __future__ import annotations
@@ -276,6 +278,54 @@ def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> flo
     return totals[True] / totals[False]
 
 
+def writers_of_a_tenant(urls: tuple[str, str], seconds: float = 3.0, n: int = 24, rounds: int = 5) -> str:
+    """Return the writes a second of `n` processes with a user of one tenant each, in two databases, turn and turn
+    about, and the middle of the rounds' ratios."""
+    rates: tuple[list[float], list[float]] = ([], [])
+    context = get_context("spawn")
+    with context.Manager() as manager:
+        barrier, commands = manager.Barrier(n + 1), manager.dict()
+        counts = context.Queue()
+        processes = [
+            context.Process(target=_write_as_user, args=(urls, i, barrier, commands, counts), daemon=True)
+            for i in range(n)
+        ]
+        for process in processes:
+            process.start()
+        for i in range(2 * rounds + 2):
+            commands["place"], commands["seconds"] = i % 2, seconds if i > 1 else 0.5
+            barrier.wait()
+            n_written = sum(counts.get() for _ in processes)
+            if i > 1:  # the first of each warms up
+                rates[i % 2].append(n_written / seconds)
+        commands["seconds"] = 0
+        barrier.wait()
+        for process in processes:
+            process.join()
+    ratios = sorted(one / other for one, other in zip(*rates, strict=True))
+    first, second = (sum(of_place) / rounds for of_place in rates)
+    return (
+        f"{n} writers of one tenant: {first:.0f}/s with users in homes of their own, {second:.0f}/s without, "
+        f"{ratios[rounds // 2]:.2f} times (rounds: {', '.join(f'{ratio:.2f}' for ratio in ratios)})"
+    )
+
+
+def _write_as_user(urls: tuple[str, str], number: int, barrier: Any, commands: Any, counts: Any) -> None:
+    vectors = np.random.default_rng(number).normal(size=(100, DIM)).astype(np.float32)
+    scope = Scope("product", user=f"user {number}")
+    with Index.open(urls[0], dim=DIM) as first, Index.open(urls[1], dim=DIM) as second:
+        while True:
+            barrier.wait()
+            if not commands["seconds"]:
+                return
+            index = (first, second)[commands["place"]]
+            end, n = time.monotonic() + commands["seconds"], 0
+            while time.monotonic() < end:
+                index.upsert(n % 500, "an oak and a jay", scope=scope, vector=vectors[n % 100])
+                n += 1
+            counts.put(n)
+
+
 def _write(url: str, number: int, barrier: Any, commands: Any, counts: Any) -> None:
     vectors = np.random.default_rng(number).normal(size=(100, DIM)).astype(np.float32)
     scope = Scope(f"tenant {number}", user="u")
@@ -323,6 +373,12 @@ def main() -> None:
     )
     parser.add_argument("--cold", action="store_true", help="only cold searches, by where the image is")
     parser.add_argument("--objects", help="the object store for --cold; without it a folder")
+    parser.add_argument(
+        "--user-homes",
+        type=int,
+        metavar="N",
+        help="only writers of one tenant's users, in N homes and in one",
+    )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     server = None
@@ -333,6 +389,13 @@ def main() -> None:
     try:
         if arguments.writers:
             print(f"{writers(new_url(arguments.url or server.url)):.2f}")  # type: ignore[union-attr]
+            return
+        if arguments.user_homes is not None:
+            base = arguments.url or server.url  # type: ignore[union-attr]
+            urls = new_url(base), new_url(base)
+            for url, n_homes in zip(urls, (arguments.user_homes, 0), strict=True):
+                Index.open(url, dim=DIM, user_homes=n_homes).close()
+            print(writers_of_a_tenant(urls))
             return
         with tempfile.TemporaryDirectory() as folder:
             if arguments.cold:

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests import smoke
 from tests.data.engines import Kit, engine_kit
+from tests.data.stores import BUCKETS, use_buckets
 
 # mem0 reports home and writes to the home directory when it is imported, unless told otherwise before.
 os.environ.setdefault("MEM0_TELEMETRY", "False")
@@ -51,6 +52,29 @@ settings.register_profile(
     **_common,  # type: ignore[arg-type]
 )
 settings.load_profile(PROFILE)
+
+
+ABOUT_ONE_HOME = {
+    "test_a_statement_that_forgets_its_scope_gets_nothing_of_others",
+    "test_a_write_that_forgets_its_scope_changes_nothing_of_others",
+    "test_the_store_finds_nothing_when_it_forgets_a_condition",
+    "test_keys_that_were_exchanged_are_refused",
+    "test_from_the_command_line",
+    "test_tables_of_version_2_keep_their_rows_and_vectors",
+    "test_tables_of_version_3_are_migrated_and_their_tenants_encrypted",
+    "test_tables_of_version_4_are_migrated_and_their_images_used",
+    "test_tables_from_before_there_were_keys_of_users_are_migrated",
+}
+"""Tests that name a tenant's home, or take away what says that there are others; test_postgres_homes has the like for
+homes of users."""
+
+
+@pytest.fixture(autouse=bool(os.environ.get("SCRUBJAY_TEST_USER_HOMES")))
+def buckets(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Let databases have the users of each tenant in homes of their own: SCRUBJAY_TEST_USER_HOMES says how many."""
+    if request.node.name.partition("[")[0] in ABOUT_ONE_HOME:
+        pytest.skip("names a tenant's home")
+    use_buckets(monkeypatch, int(os.environ.get("SCRUBJAY_TEST_USER_HOMES") or BUCKETS))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

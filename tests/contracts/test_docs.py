@@ -2,7 +2,7 @@
 
 A new Markdown file at the root or below docs/ is tested as soon as it exists. Its Python blocks run in order and share
 their names. A block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without
-it; ``extra=postgres`` and ``extra=endpoint`` get the address of a server of ours as `URL`.
+it; ``extra=postgres`` and ``extra=endpoint`` get addresses of servers of ours as `URL` and `OTHER_URL`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_markdown_examples(path: Path, extra: str) -> None:
     """Blocks with prompts are compared with their output; the others run."""
     names: dict[str, Any] = {"__name__": "__main__"}
     if extra in SERVERS:
-        names["URL"] = SERVERS[extra]()
+        names["URL"], names["OTHER_URL"] = SERVERS[extra](), SERVERS[extra]()
     for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
         try:
             if code.lstrip().startswith(">>>"):

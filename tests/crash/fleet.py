@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scrubjay.store.postgres import schema
 from tests.crash.children import Child, FailureError
 from tests.crash.fleet_history import Call, History, Key, Seen, Stamped
 from tests.crash.fleet_rows import read_rows
@@ -95,8 +96,9 @@ class Process:
 class Fleet:
     """The rounds of one seed."""
 
-    def __init__(self, seed: int, folder: Path, server: Cluster) -> None:
+    def __init__(self, seed: int, folder: Path, server: Cluster, user_homes: int) -> None:
         self.tally = Tally(seed)
+        self._user_homes = user_homes  # of every second database
         self._folder = folder
         self._server = server
         self._rng = random.Random(f"fleet:{seed}")
@@ -142,7 +144,12 @@ class Fleet:
         self.end()
         for old in self._folder.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
+        import psycopg
+
         self._url = new_url(self._server.url)
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            n_homes = self._user_homes if self.tally.databases % 2 == 0 else 0
+            schema.prepare(connection, read_only=False, place=self._url, user_homes=n_homes)
         self._before, self._past, self._superseded = {}, set(), set()
         self._ask("ALTER SYSTEM SET fsync = off")
         self._ask("SELECT pg_reload_conf()")
@@ -374,9 +381,13 @@ def main(
     seconds: float | None = None,
     keep: Path | None = None,
     said: Callable[[Tally], None] | None = None,
+    user_homes: int = 3,
 ) -> Tally:
-    """Run rounds until there were enough, the time is over, or something is wrong (`failures`)."""
-    fleet = Fleet(seed, folder, server)
+    """Run rounds until there were enough, the time is over, or something is wrong (`failures`).
+
+    Every second database, the first one included, has the users of a tenant in `user_homes` homes.
+    """
+    fleet = Fleet(seed, folder, server, user_homes)
     tally, started = fleet.tally, time.monotonic()
     try:
         while tally.rounds < n_rounds and (seconds is None or time.monotonic() - started < seconds):
@@ -412,6 +423,9 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--keep", type=Path, help="a folder for the journals of a round that failed")
     parser.add_argument("--every", type=Path, help="a file for the figures so far, written every 10 rounds")
+    parser.add_argument(
+        "--user-homes", type=int, default=3, help="of every second database: homes of a tenant's users"
+    )
     arguments = parser.parse_args()
     made = new_cluster()
     if isinstance(made, str):
@@ -432,6 +446,7 @@ if __name__ == "__main__":
             seconds=arguments.seconds,
             keep=arguments.keep,
             said=note,
+            user_homes=arguments.user_homes,
         )
     note(result)
     print(json.dumps(asdict(result)))

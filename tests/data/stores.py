@@ -11,7 +11,24 @@ import pytest
 from scrubjay import Index, Objects
 from tests.data.postgres import as_superuser, new_url
 
-__all__ = ["asked", "database_of", "use_postgres"]
+__all__ = ["asked", "database_of", "use_buckets", "use_postgres"]
+
+BUCKETS = 3
+"""Of a tenant's users, in suites that run over buckets: few, so that users share them and do not."""
+
+
+def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
+    """Let databases that are made without being told otherwise have the users of each tenant in so many homes."""
+    from scrubjay.store.postgres import schema
+
+    prepare = schema.prepare
+
+    def prepared(connection: Any, *, user_homes: int | None = None, **options: Any) -> tuple[str, int]:
+        if user_homes is None and schema._version(connection) is None:
+            user_homes = n
+        return prepare(connection, user_homes=user_homes, **options)
+
+    monkeypatch.setattr(schema, "prepare", prepared)
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Runs the suites of memory once for each store: over a file, and over PostgreSQL where there is a server.
 
-A test opens its memories by paths, as ever; over PostgreSQL each path stands for a database of its own.
+A test opens its memories by paths, as ever; over PostgreSQL each path stands for a database of its own. Some run over a
+database in which the users of a tenant are in homes of their own, too; with SCRUBJAY_TEST_USER_HOMES all do.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 
 import pytest
 
-from tests.data.stores import use_postgres
+from tests.data.stores import use_buckets, use_postgres
 
 FILE_ONLY = {
     "test_copying": "copies between both",
@@ -27,6 +28,8 @@ FILE_ONLY = {
     "test_stabilise": "has no store",
 }
 """Modules of which nothing is about a database, and why."""
+OVER_BUCKETS = {"test_holds", "test_forgetting", "test_names_erased"}
+"""Modules that run over homes of users as well: about more than one home at a time."""
 ABOUT_FILES = {
     "test_no_content_is_in_any_byte_after_any_write": "reads the bytes of a file; test_postgres_keys reads every row",
     "test_equal_contents_have_hashes_that_cannot_be_guessed": "reads the file",
@@ -68,6 +71,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         module = metafunc.module.__name__.rpartition(".")[2]
         is_about_files = module in FILE_ONLY or metafunc.function.__name__ in ABOUT_FILES
         stores = ["file"] if is_about_files else ["file", "postgres"]
+        if not is_about_files and module in OVER_BUCKETS:
+            stores.append("buckets")
         keyed = os.environ.get(
             "SCRUBJAY_TEST_KEYS"
         )  # tenants are encrypted: in files (1), or in databases (postgres)
@@ -80,6 +85,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the store of this run of a test, "file" or "postgres"."""
     kind: str = getattr(request, "param", "file")  # a state machine has none
-    if kind == "postgres":
-        use_postgres(monkeypatch)
-    return kind
+    if kind == "file":
+        return kind
+    use_postgres(monkeypatch)
+    if kind == "buckets":
+        use_buckets(monkeypatch)
+    return "postgres"

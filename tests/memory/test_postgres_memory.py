@@ -65,6 +65,7 @@ class MemoryOverPostgres(MemoryMachine):
     """The same machine; a database cannot be copied as a file can, so a kill is the end of every connection."""
 
     url: str
+    user_homes = 0
 
     def _open(self) -> Memory:
         if not hasattr(self, "url"):
@@ -72,6 +73,7 @@ class MemoryOverPostgres(MemoryMachine):
         options: dict[str, Any] = {
             "durability": "normal",
             "max_stale": 0,
+            "user_homes": self.user_homes,
         }  # the next call may go to another one
         decay = Decay(sink_below=0, expire_below=0)
         return Memory.open(self.url, clock=self.clock, judge=ONE_AT_A_TIME, decay=decay, **options)
@@ -89,6 +91,18 @@ class MemoryOverPostgres(MemoryMachine):
 TestMemoryOverPostgres = MemoryOverPostgres.TestCase
 TestMemoryOverPostgres.settings = settings(
     max_examples=max(5, settings().max_examples // 12), stateful_step_count=20
+)
+
+
+class MemoryOverBuckets(MemoryOverPostgres):
+    """The same, with users in homes of their own."""
+
+    user_homes = 2
+
+
+TestMemoryOverBuckets = MemoryOverBuckets.TestCase
+TestMemoryOverBuckets.settings = settings(
+    max_examples=max(5, settings().max_examples // 24), stateful_step_count=20
 )
 
 
@@ -291,7 +305,7 @@ def killed_child(url: str, operation: Callable[[Memory], Any], step: int) -> boo
 
                     return count
 
-                for name in ("ask_all", "run"):
+                for name in ("ask_each", "run"):
                     setattr(Batch, name, counting(getattr(Batch, name)))
                 operation(memory)
         except BaseException as error:  # noqa: BLE001 - the parent shall see it

@@ -1,4 +1,5 @@
-"""Do an index in memory, in a file, in a sealed file and in PostgreSQL answer as the oracle, whatever is written?"""
+"""Do an index in memory, in a file, in a sealed file and in PostgreSQL, also sealed and with users in homes of their
+own, answer as the oracle, whatever is written?"""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ class DocumentsMachine(RuleBasedStateMachine):
             self.url = new_url()
             self.indexes.append(Index.open(self.url, dtype="f32", durability="normal"))
             self.sealed_url = new_url()
-            self.indexes.append(Index.open(self.sealed_url, dtype="f32", durability="normal", keys=provider))
+            self.indexes.append(
+                Index.open(self.sealed_url, dtype="f32", durability="normal", keys=provider, user_homes=2)
+            )
 
     def _open(self, name: str) -> Index:
         own = provider if name == "sealed" else None

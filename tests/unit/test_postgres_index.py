@@ -200,7 +200,7 @@ class TestOthers:
                 change.delete(["m"], scope=JANE, reason="later")
                 two.upsert("m", "oak", scope=Scope("globex"))
                 with pytest.raises(StoreBusyError, match="busy_timeout"):
-                    two.upsert("n", "oak", scope=Scope("acme"))
+                    two.upsert("n", "oak", scope=Scope("acme", user="jane", agent="bot"))
             two.upsert("n", "oak", scope=Scope("acme"))
             assert one.get("m", scope=JANE) is None
 
@@ -223,14 +223,14 @@ class TestOthers:
 def statements(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked from now on."""
     asked: list[str] = []
-    ask = Batch.ask_all
+    ask = Batch.ask_each
 
     def counted(batch: Batch, given: Any, **options: Any) -> Any:
         if threading.current_thread() is threading.main_thread():  # not the feed's
-            asked.extend(query for query, _ in given)
+            asked.extend(query for _, (query, _) in given)
         return ask(batch, given, **options)
 
-    monkeypatch.setattr(Batch, "ask_all", counted)
+    monkeypatch.setattr(Batch, "ask_each", counted)
     return asked
 
 

@@ -80,6 +80,7 @@ def back_to_version_2(admin: str) -> None:
         "ALTER TABLE sj_image DROP object, DROP n_bytes",
         "DROP TABLE sj_digest",
         "DROP TABLE sj_user_key",
+        "ALTER TABLE sj_schema DROP user_homes",
         "ALTER TABLE sj_scope DROP digest",
         "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped",
         "DROP TABLE sj_staged",
@@ -272,6 +273,9 @@ class TestRoles:
         facts = json.loads(capsys.readouterr().out)
         assert facts["made"] == [found.migrate, found.serve] and "sj_document" in facts["tables"]
         assert "tests@" not in facts["at"]
+        assert main([*command, "--user-homes", "0"]) == 0
+        assert main([*command, "--user-homes", "8"]) != 0
+        assert "user_homes: expected 0" in capsys.readouterr().err
         assert main(command) == 0
         assert found.serve in capsys.readouterr().out
         assert main(["roles", "a.scrubjay", "--migrate", "a", "--serve", "b"]) == 2

@@ -21,6 +21,7 @@ from scrubjay.memory.ledger.schema import is_prepared
 from scrubjay.progress import open_progress
 from scrubjay.store.copying import CopyReport, copy_documents
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_copy"]
 
@@ -37,6 +38,10 @@ def run_copy(arguments: argparse.Namespace) -> int:
     with open_index(arguments.index, keys=keys) as source:
         of_root = _made_of(source)
         of_root |= {"keys": keys, "objects": objects_of(arguments.target)}
+        if arguments.user_homes is not None:
+            if not is_address(arguments.target):
+                raise InputError(f"--user-homes: expected a database as the target, got {arguments.target}")
+            of_root["user_homes"] = arguments.user_homes
         with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, **of_root) as target:
             memories = (opened(source), opened(target)) if is_prepared(Backend.of(source).rows) else None
             for name in ["", *source.admin.collections()]:

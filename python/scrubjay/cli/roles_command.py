@@ -17,7 +17,9 @@ def run_roles(arguments: argparse.Namespace) -> int:
     """Run `scrubjay roles`; 0: both roles have what they need."""
     if not is_address(arguments.index):
         raise InputError(f"{arguments.index}: expected postgresql://..., a file has no roles")
-    done = make_roles(arguments.index, migrate=arguments.migrate, serve=arguments.serve)
+    done = make_roles(
+        arguments.index, migrate=arguments.migrate, serve=arguments.serve, user_homes=arguments.user_homes
+    )
     facts = {
         "at": shown_place(arguments.index),
         "schema": done.schema,

@@ -46,6 +46,7 @@ def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
                 help="of encrypted tenants: a function that returns the key of a tenant, or None, as for Index.open; "
                 "what it gives a key for is sealed in TARGET, too",
             )
+            _add_user_homes(command, "if TARGET is a new database")
         if name == "check":
             command.add_argument(
                 "--repair",
@@ -73,6 +74,16 @@ def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     _add_roles(commands)
 
 
+def _add_user_homes(command: argparse.ArgumentParser, when: str) -> None:
+    command.add_argument(
+        "--user-homes",
+        type=int,
+        metavar="N",
+        help=f"{when}: in how many homes the users of each tenant are, 0 (default) to 4096; users of different homes "
+        "are written to at the same time",
+    )
+
+
 def _add_roles(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     roles = command_of(
         commands,
@@ -85,4 +96,5 @@ def _add_roles(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     roles.add_argument(
         "--serve", required=True, metavar="ROLE", help="reads and writes rows, changes no table"
     )
+    _add_user_homes(roles, "if there are no tables yet")
     roles.add_argument("--json", action="store_true", help="print JSON")

@@ -107,18 +107,18 @@ class Index:
     @documented(open_root)
     def open(
         cls: type[Self], path: str | Path, embedder: EmbedderLike | None = None, *, dim: int | None = None,
-        metric: Metric | None = None, dtype: DType | None = None, analyzer: str | None = None,
-        stemmer: Callable[[str], str] | None = None, k1: float | None = None, b: float | None = None,
-        query_cache: int = 1024, durability: Literal["full", "normal"] = "full", busy_timeout: float = 5.0,
-        memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
-        encryption: Literal["sealed", "mixed", "strict"] = "sealed", read_only: bool = False, shared_feed: bool = True,
-        on_embedder_error: OnError = "pending", max_stale: float = 1.0, objects: str | Objects | None = None,
+        metric: Metric | None = None, dtype: DType | None = None, analyzer: str | None = None, k1: float | None = None,
+        stemmer: Callable[[str], str] | None = None, b: float | None = None, query_cache: int = 1024,
+        durability: Literal["full", "normal"] = "full", busy_timeout: float = 5.0, memory_budget: int | None = None,
+        collection: str | None = None, keys: KeyProvider | None = None, read_only: bool = False, max_stale: float = 1.0,
+        encryption: Literal["sealed", "mixed", "strict"] = "sealed", shared_feed: bool = True,
+        on_embedder_error: OnError = "pending", objects: str | Objects | None = None, user_homes: int | None = None,
     ) -> Self:  # fmt: skip
         """Open the index in a file or a database, or create it; what is written survives."""
         given = given_embedder(embedder)
         asked = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
-                               max_stale, objects, shared_feed)  # fmt: skip
+                               max_stale, objects, shared_feed, user_homes)  # fmt: skip
         return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
 
     @classmethod

@@ -279,6 +279,11 @@ def open_root(
         shared_feed: of a database: whether one of the processes of this machine that open it with the same address,
             role and `max_stale` (above .8 all are alike) asks for all of them what others wrote. False: this one asks
             by itself.
+        user_homes: of a new database: in how many homes the users of each tenant are. Writes to one home take
+            turns, and a server that shards keeps a home in one place. 0: a tenant is one home. 1 to 4096: each user is
+            in one of so many, beside the tenant's own; for products that are one tenant, or a few. None: as the
+            database was made, a new one with 0. Another number than that of the database is refused; `scrubjay copy`
+            moves everything into one with another.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -301,11 +306,13 @@ def open_root(
     """
     options = dict(options)
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
-    shared_feed = options.pop("shared_feed", True)
-    if objects is not None and not is_address(path):
-        raise ValueError(f"objects: expected None for an index in a file, got {objects!r}")
+    shared_feed, user_homes = options.pop("shared_feed", True), options.pop("user_homes", None)
+    if not is_address(path):
+        for what, given in (("objects", objects), ("user_homes", user_homes)):
+            if given is not None:
+                raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
     place: Path | Database = (
-        _database(str(path), max_stale, objects, shared_feed) if is_address(path) else Path(path)
+        _database(str(path), max_stale, objects, shared_feed, user_homes) if is_address(path) else Path(path)
     )
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
@@ -325,10 +332,14 @@ def open_root(
     return opened
 
 
-def _database(address: str, max_stale: float, objects: str | Objects | None, shared_feed: bool) -> Database:
+def _database(
+    address: str, max_stale: float, objects: str | Objects | None, shared_feed: bool, user_homes: int | None
+) -> Database:
     from scrubjay.store.postgres.database import Database  # a tenth of the time of `import scrubjay`
 
-    return Database(address, max_stale=max_stale, objects=objects, shared_feed=shared_feed)
+    return Database(
+        address, max_stale=max_stale, objects=objects, shared_feed=shared_feed, user_homes=user_homes
+    )
 
 
 def make_root(
@@ -380,6 +391,7 @@ def file_options(
     max_stale: float = 1.0,
     objects: str | Objects | None = None,
     shared_feed: bool = True,
+    user_homes: int | None = None,
     any_analyzer: bool = False,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
@@ -396,6 +408,7 @@ def file_options(
         "any_analyzer": any_analyzer,
         "objects": objects,
         "shared_feed": shared_feed,
+        "user_homes": user_homes,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")

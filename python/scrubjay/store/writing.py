@@ -438,7 +438,9 @@ class WritingEngine:
                 "exact: expected False with names=True, which are those of the users, too; got True"
             )
         words = Pseudonyms(scope) if names else None
-        with self.store.writing("erasing", scopes=[scope]) as transaction:
+        with self.store.writing(
+            "erasing", scopes=()
+        ) as transaction:  # which takes the turns that it needs, in order
             n_elsewhere, written = self._erase(
                 transaction,
                 scope,

@@ -63,7 +63,7 @@ def prepare(store: Any, tables: Sequence[str], format: int) -> None:
             f"{store.place}"
         )
     stamped = frozenset(("memory_policy", "memory_preference"))
-    layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp")
+    layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp", frozenset(("memory_hold",)))
     found = store.make_layer(layer, made(tables, _WITHOUT), format, _UPGRADES)
     if found != format:
         raise StoreFormatError(

@@ -55,15 +55,33 @@ class Batch:
         self, statements: Sequence[Statement], *, home: Home = NO_HOME
     ) -> list[list[tuple[Any, ...]]]:
         """Send what was collected and these statements in one round trip; return the rows of the latter."""
-        self._see(home)
-        later, self._later = self._later, []
-        if not later and len(statements) == 1:
-            cursors = [self.connection.execute(*statements[0], binary=True)]
+        return self.ask_each([(home, statement) for statement in statements], home=home)
+
+    def ask_each(
+        self, statements: Sequence[tuple[Home, Statement]], *, home: Home | None = None
+    ) -> list[list[tuple[Any, ...]]]:
+        """The same of statements that are each about a home of their own; `home`: of what was collected, if there are
+        none."""
+        if not statements and home is not None:
+            self._see(home)
+        to_send = [(statement, False) for statement in self._later]
+        for own, statement in statements:
+            if own != self._home:
+                to_send.append((seeing(own), False))
+                self._home = own
+            to_send.append((statement, True))
+        self._later = []
+        if len(to_send) == 1 and statements:
+            cursors = [self.connection.execute(*statements[0][1], binary=True)]
         else:
             with self.connection.pipeline():
-                for statement in later:
-                    self.connection.execute(*statement)
-                cursors = [self.connection.execute(*one, binary=True) for one in statements]
+                cursors = [
+                    self.connection.execute(*statement, binary=True)
+                    if is_asked
+                    else self.connection.execute(*statement)
+                    for statement, is_asked in to_send
+                ]
+            cursors = [cursor for cursor, (_, is_asked) in zip(cursors, to_send, strict=True) if is_asked]
         if not self._is_begun:
             self._home = NO_HOME  # a setting goes with its transaction
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]

@@ -8,16 +8,17 @@ a file. A layer that writes has to have the turns of the homes that it writes to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.store.postgres.batch import Parameters
+from scrubjay.store.postgres.batch import Statement as Asking
 from scrubjay.store.postgres.dialect import Layer, Statement, translated
 from scrubjay.store.postgres.errors import translated as errors_translated
-from scrubjay.store.postgres.keys import home_of
+from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, SealedText
 from scrubjay.store.postgres.transaction import PostgresTransaction
@@ -46,6 +47,11 @@ class Asked(Protocol):
         ...
 
     @property
+    def homes(self) -> Homes:
+        """Where rows are."""
+        ...
+
+    @property
     def cipher(self) -> Keys:
         """The keys of encrypted tenants."""
         ...
@@ -54,6 +60,12 @@ class Asked(Protocol):
         self, query: str, parameters: Parameters = (), *, home: Home = NO_HOME, doing: str = "reading"
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
+        ...
+
+    def ask_each(
+        self, homes: Sequence[str], question: Callable[[str], Asking], *, doing: str = "reading"
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement about each of several homes."""
         ...
 
 
@@ -129,7 +141,9 @@ class Beside:
         made = translated(statement, self._layer)
         values: dict[str, Any] = {f"p{i}": _stored(value) for i, value in enumerate(parameters)}
         transaction = self._store.transaction
-        home: Home | None = values[made.home] if made.home else "" if made.home == "" else None
+        own = self._store.homes.own
+        values.update((f"h{name[1:]}", own(values[name])) for name in made.tenants)
+        home: Home | None = own(values[made.home]) if made.home else "" if made.home == "" else None
         if transaction is None:
             if made.writes:
                 raise StoreError(f"writing: expected it inside of a transaction: {self._store.place}")
@@ -161,8 +175,11 @@ class Beside:
         rows: list[tuple[Any, ...]] = []
         n = 0
         counted = counting(made.query)
+        tenant = self._store.homes.tenant
         for one in transaction.homes if home is None else [home]:
-            if counted is None or not one or not transaction.sealer.is_encrypted(one):
+            if made.is_whole and one:
+                transaction.lock_tenant(tenant(one))
+            if counted is None or not one or not transaction.sealer.is_encrypted(tenant(one)):
                 more, n_more = transaction.batch.run(made.query, values, home=one)
             else:
                 more, n_more = self._run_counted(transaction, counted, values, one)
@@ -183,14 +200,18 @@ class Beside:
 
     def documents_within(self, scope: Scope) -> list[tuple[str, int]]:
         """Return of each collection the suffix of its name in reports and how many documents it has within a scope."""
-        condition, names = agreeing(scope)
-        found = self._store.ask(
-            "SELECT collection, sum(documents)::bigint FROM sj_scope WHERE "
-            f"{condition} GROUP BY collection ORDER BY collection",
-            names,
-            home=home_of(scope),
-        )
-        return [(f"_{number}", n) for number, n in found]
+
+        def question(home: str) -> Asking:
+            condition, names = agreeing(scope, home)
+            return (
+                f"SELECT collection, sum(documents)::bigint FROM sj_scope WHERE {condition} GROUP BY collection",
+                names,
+            )
+
+        counts: dict[int, int] = {}
+        for number, n in self._store.ask_each(self._store.homes.within(scope), question):
+            counts[number] = counts.get(number, 0) + n
+        return [(f"_{number}", n) for number, n in sorted(counts.items())]
 
     def missing(self) -> list[str]:
         """Return the names of the layer's tables and indexes that are not in the database."""
@@ -204,12 +225,13 @@ class Beside:
         stamps = self._layer.stamps
         for names in dict.fromkeys(rows):
             transaction.touch(*names)
+            home = self._store.homes.own(names[0])
             if made.changes in self._layer.stamped:
                 transaction.batch.add(
                     f"INSERT INTO {stamps} AS s VALUES (%s, %s, %s, 1) "
                     "ON CONFLICT (home, tenant, usr) DO UPDATE SET version = s.version + 1",
-                    (names[0], *names[:2]),
-                    home=names[0],
+                    (home, *names[:2]),
+                    home=home,
                 )
 
 

@@ -71,9 +71,9 @@ def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, in
     )
     homes = sorted({row[4] for row in found})
     turns.lock(homes)
-    for *names, n_documents, home in found:
+    for *names, n_documents, _ in found:
         if n_documents:
-            check_held(turns.holds.of(batch, home), scope_of(*names))
+            check_held(turns.holds.of(batch, names[0]), scope_of(*names))
             add_event(scope_of(*names), f"drop_collection {name}", n_documents)
     for home in homes:
         turns.drop_images("home = %s AND collection = %s", (home, number), home=home)

@@ -8,6 +8,7 @@ from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import Objects, ObjectStore, blobs_of
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.keys import checked_user_homes
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.rows.stored import Identity
@@ -24,6 +25,7 @@ class Database:
 
         objects: where large images are kept; None: in their rows.
         shared_feed: whether one process of this machine may ask for others what changed.
+        user_homes: in how many homes the users of each tenant are in a new database; None: as the database has it.
 
     Raises:
         MissingExtraError: psycopg, or what objects need, is not installed.
@@ -38,6 +40,7 @@ class Database:
         max_stale: float = 1.0,
         objects: str | Objects | None = None,
         shared_feed: bool = True,
+        user_homes: int | None = None,
     ) -> None:
         if (
             isinstance(max_stale, bool)
@@ -47,6 +50,7 @@ class Database:
             raise ValueError(f"max_stale: expected 0 to 3600 seconds, got {max_stale!r}")
         if not isinstance(shared_feed, bool):
             raise TypeError(f"shared_feed: expected True or False, got {shared_feed!r}")
+        self._user_homes = checked_user_homes(user_homes)
         self.address = Address(url)
         self.max_stale = float(max_stale)
         self._shares_feed = shared_feed
@@ -87,6 +91,7 @@ class Database:
             max_stale=self.max_stale,
             ring=ring,
             objects=self._object_store,
+            user_homes=self._user_homes,
         )
 
     def _object_store(self, index: str) -> ObjectStore | None:

@@ -29,6 +29,7 @@ class Layer:
             of the scope whose row changes.
         stamped: those of them whose changes are counted for each tenant and user, in the table `stamps`.
         stamps: of (tenant, user, version).
+        whole: tables whose changes need the turns of all homes of a tenant.
     """
 
     name: str
@@ -36,22 +37,27 @@ class Layer:
     records: Mapping[str, tuple[str, str]]
     stamped: frozenset[str]
     stamps: str
+    whole: frozenset[str] = frozenset()
 
     def __hash__(self) -> int:
         return id(self)
 
 
 class Statement(NamedTuple):
-    """A statement as it is sent; its parameters are called p0, p1, ..., and `number`."""
+    """A statement as it is sent; its parameters are called p0, p1, ..., and `number`; h0 is the home of tenant p0."""
 
     query: str
     writes: bool
     number: str | None = None
     """The parameter that gets the number of the write, unless it has a value."""
     home: str | None = None
-    """The parameter that names its home; "": of what belongs to all tenants; None: it does not say."""
+    """The parameter that is its tenant; "": of what belongs to all tenants; None: it does not say."""
     changes: str | None = None
     """The table, if the rows that it changes say whose they are."""
+    tenants: tuple[str, ...] = ()
+    """The parameters that are tenants whose homes it names."""
+    is_whole: bool = False
+    """Whether it needs the turns of all homes of the tenant."""
 
 
 _LITERAL = re.compile(r"('(?:[^']|'')*')")
@@ -92,11 +98,12 @@ def translated(statement: str, layer: Layer) -> Statement:
         statement = _numbered_parameters(statement)
     home = _home_in(statement)
     query = _words(_TENANT.sub(_naming_home, statement))
-    writes = table is not None
+    tenants = tuple(sorted({f"p{found}" for found in _HOME.findall(query)}))
+    made = Statement(query, table is not None, number, home, None, tenants, table in layer.whole)
     if table is None or table not in layer.records:
-        return Statement(query, writes, number, home)
+        return made
     user, agent = (_words(column) for column in layer.records[table])
-    return Statement(f"{query} RETURNING tenant, {user}, {agent}", writes, number, home, table)
+    return made._replace(query=f"{query} RETURNING tenant, {user}, {agent}", changes=table)
 
 
 def _numbered_parameters(statement: str) -> str:
@@ -118,8 +125,9 @@ def _words(statement: str) -> str:
     return "".join(parts)
 
 
-_OF_NEW = re.compile(r"INSERT INTO \w+\(home[^)]*\) (?:VALUES|SELECT) ?\(?(''|%\(p\d+\)s)")
-_PARAMETER = re.compile(r"%\((p\d+)\)s")
+_OF_NEW = re.compile(r"INSERT INTO \w+\(home[^)]*\) (?:VALUES|SELECT) ?\(?(''|%\(h\d+\)s)")
+_PARAMETER = re.compile(r"%\([hp](\d+)\)s")
+_HOME = re.compile(r"%\(h(\d+)\)s")
 
 
 def _home_in(statement: str) -> str | None:
@@ -127,14 +135,22 @@ def _home_in(statement: str) -> str | None:
     places = [said[1]] if said else [found[3] for found in _TENANT.finditer(statement)]
     for place in places:
         if parameter := _PARAMETER.search(place):
-            return parameter[1]
+            return f"p{parameter[1]}"
     return "" if "''" in places else None
 
 
 def _naming_home(found: re.Match[str]) -> str:
     of, operator, tenant = found.groups()
-    home = re.sub(r"\.tenant\b", ".home", tenant)
-    return f"({of}home {operator} {home} AND {of}tenant {operator} {tenant})"
+    return f"({of}home {operator} {_as_home(tenant)} AND {of}tenant {operator} {tenant})"
+
+
+def _as_home(tenant: str) -> str:
+    """Return the expression for the home that goes with one for a tenant.
+
+    >>> _as_home("('', %(p0)s)"), _as_home("r.tenant"), _as_home("tenant")
+    ("('', %(h0)s)", 'r.home', 'home')
+    """
+    return re.sub(r"%\(p(\d+)\)s", r"%(h\1)s", re.sub(r"\btenant\b", "home", tenant))
 
 
 def _with_home(statement: str, layer: Layer) -> tuple[str, str, str | None]:
@@ -150,7 +166,7 @@ def _with_home(statement: str, layer: Layer) -> tuple[str, str, str | None]:
     number = layer.numbers.get(table)
     if number is not None:
         named.setdefault(number, "%(number)s")
-    named = {"home": named.get("tenant", "home"), **named}
+    named = {"home": _as_home(named.get("tenant", "home")), **named}
     given = ", ".join(named.values())
     source = (
         f"VALUES ({given}){found['conflict'] or ''}" if found["values"] else f"SELECT {given}{found['rest']}"
@@ -217,4 +233,5 @@ def _table(statement: str) -> str:
         return f"{name} {kind.rstrip()}" + (" NOT NULL" if "NOT NULL" not in kind else "")
 
     body = _COLUMN_KEY.sub(column, _KEY.sub(r"\1 (home, ", body.rstrip()[:-1]))
-    return f'{head}(home text COLLATE "C" NOT NULL, {", ".join([body, *keys])})'
+    # As the store's tables have it: a server that shards keeps only columns of one collation beside each other.
+    return f"{head}(home text NOT NULL, {', '.join([body, *keys])})"

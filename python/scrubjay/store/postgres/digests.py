@@ -17,7 +17,7 @@ from scrubjay.store.keys.digest import ScopeDigest, around_scope, block, changed
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.keys.opening import around_cell
 from scrubjay.store.postgres.batch import Batch, Statement
-from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.keys import Homes, Key
 from scrubjay.store.postgres.sealing import (
     LAYER_TABLES,
     Sealer,
@@ -135,22 +135,22 @@ def recent_of(ask: Callable[..., Any], box: Box, key: Key, collection: int, imag
     return box.total(b"".join(blocks)) % 2**128
 
 
-def count_scopes_anew(batch: Batch, box: Box, tenant: str) -> dict[tuple[int, int], bytes]:
-    """Let the digests of a locked tenant's scopes be those of the rows that are there; return them, by collection and
+def count_scopes_anew(batch: Batch, box: Box, home: str) -> dict[tuple[int, int], bytes]:
+    """Let the digests of a locked home's scopes be those of the rows that are there; return them, by collection and
     key of the scope."""
     sealed: dict[tuple[int, int], bytes] = {}
-    for collection, number, usr, agent, version, documents, vectors, image in batch.ask(
-        "SELECT collection, key, usr, agent, version, documents, vectors, coalesce((SELECT max(i.version) "
+    for collection, number, tenant, usr, agent, version, documents, vectors, image in batch.ask(
+        "SELECT collection, key, tenant, usr, agent, version, documents, vectors, coalesce((SELECT max(i.version) "
         "FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection AND i.scope = s.key), 0) "
         "FROM sj_scope s WHERE home = %s AND documents > 0",
-        (tenant,),
-        home=tenant,
+        (home,),
+        home=home,
     ):
-        key = Key(tenant, number, scope_of(tenant, usr, agent))
+        key = Key(home, number, scope_of(tenant, usr, agent))
         rows = batch.ask(
             f"SELECT seq, expires_at, {BLOCKS} FROM sj_document d WHERE {_PLACE}",
-            (tenant, collection, number),
-            home=tenant,
+            (home, collection, number),
+            home=home,
         )
         total = box.total(b"".join(blocks_of(box, *row) for row in rows))
         recent = recent_of(batch.ask, box, key, collection, image)
@@ -158,8 +158,8 @@ def count_scopes_anew(batch: Batch, box: Box, tenant: str) -> dict[tuple[int, in
         sealed[collection, number] = seal_digest(box, key, collection, version, documents, vectors, digest)
         batch.add(
             "UPDATE sj_scope SET digest = %s WHERE home = %s AND collection = %s AND key = %s",
-            (sealed[collection, number], tenant, collection, number),
-            home=tenant,
+            (sealed[collection, number], home, collection, number),
+            home=home,
         )
     return sealed
 
@@ -209,14 +209,15 @@ class Notes:
     """The rows of encrypted tenants, in tables beside the documents, that a transaction writes and deletes. Not for
     several threads."""
 
-    def __init__(self, batch: Batch, sealer: Sealer) -> None:
+    def __init__(self, batch: Batch, sealer: Sealer, homes: Homes) -> None:
         self._batch = batch
         self._sealer = sealer
+        self._homes = homes
         self._changes: dict[tuple[str, int, str], list[tuple[int, tuple[Any, ...]]]] = {}
 
     def run(self, sign: int, query: str, parameters: Sequence[Any], home: str, collection: int) -> None:
         """Run a statement that inserts (1) or deletes (-1) notes of feedback of a locked home."""
-        if not self._sealer.is_encrypted(home):
+        if not self._sealer.is_encrypted(self._homes.tenant(home)):
             self._batch.add(query, parameters, home=home)
             return
         rows = self._batch.ask(f"{query} RETURNING {_NOTE}", parameters, home=home)
@@ -236,7 +237,7 @@ class Notes:
         """
         changes, self._changes = self._changes, {}
         for (home, collection, table), of_table in changes.items():
-            if of_table and self._sealer.is_encrypted(home):
+            if of_table and self._sealer.is_encrypted(self._homes.tenant(home)):
                 self._settle(home, collection, table, of_table)
 
     def _settle(
@@ -251,7 +252,7 @@ class Notes:
             )
             return
         try:
-            box = self._sealer.current(home, make=False)
+            box = self._sealer.current(self._homes.tenant(home), make=False)
         except KeyErasedError:
             return  # never read again
         if box is None:
@@ -276,12 +277,13 @@ def place_of_note(collection: int, number: int) -> str:
     return f"{_NAME}.query {collection}.{number}"
 
 
-def seal_notes(batch: Batch, sealing: Callable[[str, str], Box | None], tenant: str) -> int:
-    """Seal the questions of a locked tenant's feedback that are in the clear, in every collection; how many."""
+def seal_notes(batch: Batch, sealing: Callable[[str, str], Box | None], home: str, tenant: str) -> int:
+    """Seal the questions of feedback in a locked home of a tenant that are in the clear, in every collection; how
+    many."""
     found = batch.ask(
         f"SELECT collection, number, usr, query FROM sj_feedback WHERE home = %s AND NOT {is_sealed_sql('query')}",
-        (tenant,),
-        home=tenant,
+        (home,),
+        home=home,
     )
     for collection, number, user, query in found:
         box = sealing(tenant, user)
@@ -290,8 +292,8 @@ def seal_notes(batch: Batch, sealing: Callable[[str, str], Box | None], tenant: 
         sealed = box.seal(around_cell(tenant, place_of_note(collection, number)), query)
         batch.add(
             "UPDATE sj_feedback SET query = %s WHERE home = %s AND collection = %s AND number = %s",
-            (sealed, tenant, collection, number),
-            home=tenant,
+            (sealed, home, collection, number),
+            home=home,
         )
     return len(found)
 
@@ -302,33 +304,33 @@ def counted_tables(ask: Callable[..., Any], home: str) -> list[tuple[int, str]]:
     return [*((collection, _NAME) for (collection,) in noted), *((0, table) for table in layer_tables(ask))]
 
 
-def count_tables_anew(batch: Batch, box: Box, tenant: str) -> None:
-    """Let the digests of what a locked tenant has beside its documents be those of the rows that are there."""
-    batch.add("DELETE FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
-    for collection, table in counted_tables(batch.ask, tenant):
-        rows = batch.ask(*rows_of(table, tenant, collection), home=tenant)
+def count_tables_anew(batch: Batch, box: Box, home: str) -> None:
+    """Let the digests of what a locked home has beside its documents be those of the rows that are there."""
+    batch.add("DELETE FROM sj_digest WHERE home = %s", (home,), home=home)
+    for collection, table in counted_tables(batch.ask, home):
+        rows = batch.ask(*rows_of(table, home, collection), home=home)
         if rows:
-            _write(batch, box, tenant, collection, table, _total(box, table, rows))
+            _write(batch, box, home, collection, table, _total(box, table, rows))
 
 
-def table_problems(ask: Callable[..., Any], box: Box, tenant: str) -> list[str]:
-    """Return what is wrong with what a tenant has beside its documents, in every collection.
+def table_problems(ask: Callable[..., Any], box: Box, home: str) -> list[str]:
+    """Return what is wrong with what a home has beside its documents, in every collection.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
         box: the tenant's data key.
-        tenant: whose rows.
+        home: whose rows.
     """
     problems = []
-    kept = ask("SELECT collection, name FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
-    for collection, table in sorted({*counted_tables(ask, tenant), *kept}):
+    kept = ask("SELECT collection, name FROM sj_digest WHERE home = %s", (home,), home=home)
+    for collection, table in sorted({*counted_tables(ask, home), *kept}):
         try:
             if table != _NAME and table not in LAYER_TABLES:
-                raise mismatch((tenant, "", ""), f"there is a digest of {table!r}, which has none")
-            rows = ask(*rows_of(table, tenant, collection), home=tenant)
-            stored = ask(DIGEST, (tenant, collection, table), home=tenant)
-            if _opened_total(box, tenant, collection, table, stored) != _total(box, table, rows):
-                raise mismatch((tenant, "", ""), f"the rows of table {table} are not those of its digest")
+                raise mismatch((home, "", ""), f"there is a digest of {table!r}, which has none")
+            rows = ask(*rows_of(table, home, collection), home=home)
+            stored = ask(DIGEST, (home, collection, table), home=home)
+            if _opened_total(box, home, collection, table, stored) != _total(box, table, rows):
+                raise mismatch((home, "", ""), f"the rows of table {table} are not those of its digest")
         except CorruptIndexError as error:
             problems.append(error.what)
     return problems

@@ -2,7 +2,8 @@
 
 They come with the states of the scopes that it touches, so no round trip is for them: the state's question has one more
 column. A database without the layer's table cannot be asked for its rows, so until it is seen the column says whether
-it is there now.
+it is there now. The holds of a tenant stand in its own home: with the state of a scope in a bucket another question
+goes to that, and who changes a hold has the turns of all homes of the tenant.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.rows.holds import TABLE, Held, check_held, is_held
 
 __all__ = ["HoldTable", "Holds"]
@@ -31,16 +33,19 @@ class Holds:
 
     Args:
         table: whether it is known that the database has it.
+        homes: where rows are.
     """
 
-    def __init__(self, table: HoldTable) -> None:
+    def __init__(self, table: HoldTable, homes: Homes) -> None:
         self._table = table
-        self._known: dict[str, list[Held]] = {}
+        self._homes = homes
+        self._known: dict[str, list[Held]] = {}  # by the tenant's own home
 
-    @property
-    def column(self) -> tuple[str, bool]:
-        """The expression to ask for with a scope's state, and whether it takes the home as its parameter: the holds of
-        the home, or whether there is a table of them."""
+    def column(self, home: str) -> tuple[str, bool]:
+        """Return the expression to ask for with the state of a scope in a home, and whether it takes the home as its
+        parameter: the holds of the tenant, or whether there is a table of them; NULL if :meth:`question` asks."""
+        if self._table.is_there and not self._homes.is_own(home):
+            return "NULL", False
         if self._table.is_there:
             return (
                 f"(SELECT array_agg(ARRAY[h.usr, h.agent, h.reason] ORDER BY h.at, h.usr, h.agent, h.reason) "
@@ -49,22 +54,39 @@ class Holds:
             )
         return f"to_regclass('{_TABLE}') IS NOT NULL", False
 
+    def question(self, home: str) -> tuple[str, Statement] | None:
+        """Return the question that goes with those for states in a locked home, and the home that it is about; None:
+        the column says it, or it is known."""
+        own = self._own(home)
+        if not self._table.is_there or own == home or own in self._known:
+            return None
+        return own, _question(own)
+
+    def answer(self, home: str, rows: Sequence[Sequence[str]]) -> None:
+        """Note what :meth:`question` was answered."""
+        self._known[self._own(home)] = _held(rows)
+
+    def _own(self, home: str) -> str:
+        return self._homes.own(self._homes.tenant(home))
+
     def enter(self, batch: Batch, home: str, answer: Any) -> None:
         """Note what the column said of a locked home."""
+        own = self._own(home)
         if isinstance(answer, bool):
             if answer:
                 self._table.is_there = True
-                self._known[home] = _held(batch.ask(*_question(home), home=home))
-            return
-        self._known[home] = _held(answer or ())
+                self._known[own] = _held(batch.ask(*_question(own), home=own))
+        elif own == home:
+            self._known[own] = _held(answer or ())
 
-    def of(self, batch: Batch, home: str) -> list[Held]:
-        """Return the holds of a locked home, in the order in which they were set."""
-        found = self._known.get(home)
+    def of(self, batch: Batch, tenant: str) -> list[Held]:
+        """Return the holds of a tenant of whom a home is locked, in the order in which they were set."""
+        own = self._homes.own(tenant)
+        found = self._known.get(own)
         if found is None and not self._table.is_there:
             ((self._table.is_there,),) = batch.ask(f"SELECT to_regclass('{_TABLE}') IS NOT NULL")
         if found is None and self._table.is_there:
-            found = self._known[home] = _held(batch.ask(*_question(home), home=home))
+            found = self._known[own] = _held(batch.ask(*_question(own), home=own))
         return found or []
 
     def check(self, scope: Scope) -> None:
@@ -73,13 +95,13 @@ class Holds:
         Raises:
             HeldError: a hold is on it.
         """
-        holds = self._known.get(scope.tenant)
+        holds = self._known.get(self._homes.own(scope.tenant))
         if holds:
             check_held(holds, scope)
 
     def holds(self, tenant: str, user: str, agent: str) -> bool:
         """Whether what belongs to these names is held, if a state of the tenant was read."""
-        return is_held(self._known.get(tenant, ()), user, agent)
+        return is_held(self._known.get(self._homes.own(tenant), ()), user, agent)
 
 
 def _question(home: str) -> Statement:

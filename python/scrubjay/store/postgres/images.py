@@ -15,7 +15,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.objects.objects import GRACE_SECONDS, ObjectStore
-from scrubjay.store.postgres.keys import Key, key_of
+from scrubjay.store.postgres.keys import Key
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.server import IDLE_SECONDS
 from scrubjay.store.postgres.turns import PLACE, Turns
@@ -63,7 +63,7 @@ def write_image(
 
     What the object store does not take now goes into the rows; an image of the same version that it has stays.
     """
-    batch, key, started = turns.batch, key_of(scope), monotonic()
+    batch, key, started = turns.batch, turns.homes.key(scope), monotonic()
     place = (key.home, turns.collection, key.number)
     chunks = marked(scope, version, chunks)
     digests: list[bytes | None] = [None] * len(chunks)

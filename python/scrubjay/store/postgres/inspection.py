@@ -76,9 +76,9 @@ def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
         doing="checking",
     ):
         try:
-            if scope_of(tenant, user, agent).tenant != home:
+            if (right := store.homes.of(scope_of(tenant, user, agent))) != home:
                 report.add(
-                    f"scope ({tenant!r}, {user!r}, {agent!r}): expected the home {tenant!r}, got {home!r}"
+                    f"scope ({tenant!r}, {user!r}, {agent!r}): expected the home {right!r}, got {home!r}"
                 )
         except CorruptIndexError as error:
             report.add(error.what)
@@ -113,16 +113,17 @@ def _check_keys(store: PostgresReader, report: CheckReport) -> None:
     if cipher.ring is None:
         return
     homes = store.ask("SELECT home FROM sj_home WHERE home <> '' ORDER BY home", home=EVERY_HOME)
-    for (tenant,) in homes:
+    for (home,) in homes:
+        tenant = store.homes.tenant(home)
         try:
             if not cipher.readable(tenant):
                 continue
-            plain = plain_table(store.ask, tenant) if cipher.refuses_plain(tenant) else None
+            plain = plain_table(store.ask, home) if cipher.refuses_plain(tenant) else None
             if plain is not None:
                 report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
             box = cipher.box(tenant, None)
             if box is not None:
-                for problem in table_problems(store.ask, box, tenant):
+                for problem in table_problems(store.ask, box, home):
                     report.add(problem)
         except CorruptIndexError as error:
             report.add(str(error))

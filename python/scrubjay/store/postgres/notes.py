@@ -5,11 +5,14 @@ A note changes no version. It goes with its document and with the scope that ask
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.opening import around_cell
+from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.digests import place_of_note
-from scrubjay.store.postgres.keys import Unreadable, can_hold, home_of, id_of, key_of, stored_id
+from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of, stored_id
 from scrubjay.store.postgres.reading import PostgresReader, agreeing
 from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
@@ -28,16 +31,24 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
     """Return the notes on documents that are still there, oldest first; with `scope` those asked from within it."""
     if scope is not None and not can_hold(scope):
         return []
-    condition, names = agreeing(scope, table="f")
-    found = store.ask(
-        "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, "
-        "f.usr, f.agent, s.tenant, s.usr, s.agent FROM sj_feedback f JOIN sj_scope s ON s.home = f.home AND "
-        f"s.collection = f.collection AND s.key = f.scope WHERE f.collection = %s AND {condition} "
-        "AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home AND d.collection = f.collection AND d.id = f.id "
-        "AND d.scope = f.scope AND (d.expires_at IS NULL OR d.expires_at > %s)) ORDER BY f.number, f.home",
-        (store.number, *names, now),
-        home=EVERY_HOME if scope is None else home_of(scope),
-    )
+
+    def question(home: str | None) -> Statement:
+        condition, names = agreeing(scope, home, table="f")
+        return (
+            "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, "
+            "f.usr, f.agent, s.tenant, s.usr, s.agent FROM sj_feedback f JOIN sj_scope s ON s.home = f.home AND "
+            f"s.collection = f.collection AND s.key = f.scope WHERE f.collection = %s AND {condition} "
+            "AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home AND d.collection = f.collection "
+            "AND d.id = f.id AND d.scope = f.scope AND (d.expires_at IS NULL OR d.expires_at > %s)) "
+            "ORDER BY f.number, f.home",
+            (store.number, *names, now),
+        )
+
+    if scope is None:
+        found = store.ask(*question(None), home=EVERY_HOME)
+    else:
+        homes = store.homes.asked_within(scope)
+        found = sorted(store.ask_each(homes, question), key=itemgetter(0))  # of each home in order
     kind = store.identity().id_kind
     notes: list[Feedback] = []
     damaged: list[str] = []
@@ -71,7 +82,7 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
 
 def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
     """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
-    key, batch = key_of(note.document_scope), turns.batch
+    key, batch = turns.homes.key(note.document_scope), turns.batch
     place = (key.home, turns.collection)
     data = stored_id(note.id)
     found = batch.ask(
@@ -83,9 +94,10 @@ def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
         return False
     number = turns.next(key.home)
     query = None if note.query is None else note.query.encode()
-    box = turns.sealer.sealing(key.home, note.scope.user)
+    tenant = note.scope.tenant
+    box = turns.sealer.sealing(tenant, note.scope.user)
     if box is not None and query is not None:
-        query = box.seal(around_cell(key.home, place_of_note(turns.collection, number)), query)
+        query = box.seal(around_cell(tenant, place_of_note(turns.collection, number)), query)
     asker = (round(note.at * 1e6), *names_of(note.scope))
     ranks = (note.lexical_rank, note.vector_rank, note.score)
     turns.notes.run(

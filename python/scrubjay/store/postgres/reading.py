@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -18,11 +17,11 @@ from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.keys.opening import DataKey
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
-from scrubjay.store.postgres.batch import Batch, Parameters
+from scrubjay.store.postgres.batch import Batch, Parameters, Statement
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.images import image_chunks
-from scrubjay.store.postgres.keys import Key, Unreadable, can_hold, home_of, id_of, key_of, stored_id
+from scrubjay.store.postgres.keys import Homes, Unreadable, can_hold, id_of, stored_id
 from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
@@ -45,11 +44,18 @@ class PostgresReader:
     """The half of a store that reads; see :mod:`scrubjay.store.seam` for what the questions mean."""
 
     def __init__(
-        self, server: Server, collection: int, identity: Identity, ring: KeyRing | None = None
+        self,
+        server: Server,
+        collection: int,
+        identity: Identity,
+        ring: KeyRing | None = None,
+        *,
+        homes: Homes,
     ) -> None:
         self.server = server
         self.number = collection
-        self.cipher = Keys(ring, self._data_key, self._sealer, DatabaseUserKeys(self.ask))
+        self.homes = homes
+        self.cipher = Keys(ring, self._data_key, self._sealer, DatabaseUserKeys(self.ask, homes))
         self._id_kind = identity.id_kind
         self._local = threading.local()  # .batch: of this thread's snapshot or transaction
 
@@ -69,7 +75,8 @@ class PostgresReader:
     def _data_key(self, tenant: str) -> DataKey | None:
         if "\0" in tenant:
             return None
-        found = self.ask(f"SELECT {KEY} FROM sj_home WHERE home = %s", (tenant,), home=tenant)
+        home = self.homes.own(tenant)  # its buckets have copies
+        found = self.ask(f"SELECT {KEY} FROM sj_home WHERE home = %s", (home,), home=home)
         return data_key_of(tenant, found[0]) if found else None
 
     # ------------------------------------------------------------------ asking
@@ -83,18 +90,32 @@ class PostgresReader:
         doing: str = "reading",
     ) -> list[tuple[Any, ...]]:
         """Return the rows of one statement about a home, on this thread's connection if it has one."""
+        return self._answered([(home, (query, parameters))], doing)[0]
+
+    def ask_each(
+        self, homes: Sequence[str], question: Callable[[str], Statement], *, doing: str = "reading"
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement about each of several homes, home by home; asked in one round trip."""
+        if len(homes) == 1:
+            return self.ask(*question(homes[0]), home=homes[0], doing=doing)
+        answers = self._answered([(home, question(home)) for home in homes], doing)
+        return [row for rows in answers for row in rows]
+
+    def _answered(
+        self, statements: Sequence[tuple[Home, Statement]], doing: str
+    ) -> list[list[tuple[Any, ...]]]:
         batch: Batch | None = getattr(self._local, "batch", None)
         with translated(self.place, doing):
             if batch is None:
-                return self._ask_once(query, parameters, home)
+                return self._ask_once(statements)
             if not self._local.is_begun:
-                return self._begin_and_ask(query, parameters, home)
-            return batch.ask(query, parameters, home=home)
+                return self._begin_and_ask(statements)
+            return batch.ask_each(statements)
 
-    def _ask_once(self, query: str, parameters: Parameters, home: Home) -> list[tuple[Any, ...]]:
+    def _ask_once(self, statements: Sequence[tuple[Home, Statement]]) -> list[list[tuple[Any, ...]]]:
         connection = self.server.take()
         try:
-            return Batch(connection, begun=False).ask(query, parameters, home=home)
+            return Batch(connection, begun=False).ask_each(statements)
         except Exception as error:
             if not is_away(error):
                 raise
@@ -103,7 +124,7 @@ class PostgresReader:
             self.server.give(connection)
         connection = self.server.take(fresh=True)  # the other one may have rested since before a restart
         try:
-            return Batch(connection, begun=False).ask(query, parameters, home=home)
+            return Batch(connection, begun=False).ask_each(statements)
         finally:
             self.server.give(connection)
 
@@ -125,13 +146,13 @@ class PostgresReader:
                         connection.execute("ROLLBACK")
                 self.server.give(connection)
 
-    def _begin_and_ask(self, query: str, parameters: Parameters, home: Home) -> list[tuple[Any, ...]]:
+    def _begin_and_ask(self, statements: Sequence[tuple[Home, Statement]]) -> list[list[tuple[Any, ...]]]:
         """Begin the snapshot along with its first question, in one round trip."""
         for is_last in (False, True):
             batch = self._local.batch
             try:
                 batch.add("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                found: list[tuple[Any, ...]] = batch.ask(query, parameters, home=home)
+                found: list[list[tuple[Any, ...]]] = batch.ask_each(statements)
                 self._local.is_begun = True
                 return found
             except Exception as error:
@@ -160,7 +181,7 @@ class PostgresReader:
         """Return the state of exactly this scope; None if nothing was ever written to it."""
         if not can_hold(scope):
             return None
-        key = key_of(scope)
+        key = self.homes.key(scope)
         found = self.ask(
             f"SELECT {_STATE} FROM sj_scope WHERE home = %s AND collection = %s AND key = %s "
             "AND tenant = %s AND usr = %s AND agent = %s",
@@ -171,23 +192,28 @@ class PostgresReader:
 
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
         """Return the states of exact scopes of one tenant."""
-        keys = [key_of(scope) for scope in scopes if can_hold(scope)]
+        keys = dict(self.homes.by_home(scopes))
         if not keys:
             return [None] * len(scopes)
-        found = self.ask(
-            f"SELECT tenant, usr, agent, {_STATE} FROM sj_scope WHERE home = %s AND collection = %s AND key = ANY(%s)",
-            (keys[0].home, self.number, [key.number for key in keys]),
-            home=keys[0].home,
+        found = self.ask_each(
+            list(keys),
+            lambda home: (
+                f"SELECT tenant, usr, agent, {_STATE} FROM sj_scope WHERE home = %s AND collection = %s "
+                "AND key = ANY(%s)",
+                (home, self.number, [key.number for key in keys[home]]),
+            ),
         )
         by_names = {row[:3]: row[4:] for row in found}
         states = ((scope, by_names.get(names_of(scope))) for scope in scopes)
-        return [None if state is None else ScopeState(key_of(scope), *state) for scope, state in states]
+        return [
+            None if state is None else ScopeState(self.homes.key(scope), *state) for scope, state in states
+        ]
 
     def look(self, scope: Scope, *, now: int) -> Look:
         """Return the state of a scope, and what of it has expired or will."""
         if not can_hold(scope):
             return Look(None, [], None)
-        key = key_of(scope)
+        key = self.homes.key(scope)
         place = (key.home, self.number, key.number)
         own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key AND d.expires_at"
         found = self.ask(
@@ -218,7 +244,8 @@ class PostgresReader:
         )
         scopes = [scope_of(*row[:3]) for row in found]
         return [
-            (scope, ScopeState(key_of(scope), *row[5:])) for scope, row in zip(scopes, found, strict=True)
+            (scope, ScopeState(self.homes.key(scope), *row[5:]))
+            for scope, row in zip(scopes, found, strict=True)
         ]
 
     def living_scopes(
@@ -233,28 +260,37 @@ class PostgresReader:
         """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
         is at or after the first text and before the second, by code point; with a `limit` the first ones behind the
         scope `after`."""
-        condition, names = agreeing(within, table="s")
-        if users is not None:
-            ends = tuple(end.replace("\0", "\x01") for end in users)  # NUL is in no name here
-            condition = f'{condition} AND s.usr COLLATE "C" >= %s AND s.usr COLLATE "C" < %s'
-            names = (*names, *ends)
         if within is not None and not can_hold(within):
             return []
+        more = ""
+        more_names: tuple[str, ...] = ()
+        if users is not None:  # NUL is in no name here
+            more = ' AND s.usr COLLATE "C" >= %s AND s.usr COLLATE "C" < %s'
+            more_names += tuple(end.replace("\0", "\x01") for end in users)
         page = ""
         last: tuple[int, ...] = ()
         in_order = ", ".join(f's.{column} COLLATE "C"' for column in ("tenant", "usr", "agent"))
         if after is not None:
-            condition = f"{condition} AND ({in_order}) > (%s, %s, %s)"
-            names = (*names, *(name.replace("\0", "\x01") for name in names_of(after)))
+            more = f"{more} AND ({in_order}) > (%s, %s, %s)"
+            more_names += tuple(name.replace("\0", "\x01") for name in names_of(after))
         if limit is not None:
             page, last = f" ORDER BY {in_order} LIMIT %s", (limit,)
-        found = self.ask(
-            "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
-            f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
-            f"d.collection = s.collection AND d.scope = s.key AND {_LIVE}){page}",
-            (self.number, *names, now, *last),
-            home=EVERY_HOME if within is None else home_of(within),
-        )
+
+        def question(home: str | None) -> Statement:
+            condition, names = agreeing(within, home, table="s")
+            return (
+                "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
+                f"AND {condition}{more} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
+                f"d.collection = s.collection AND d.scope = s.key AND {_LIVE}){page}",
+                (self.number, *names, *more_names, now, *last),
+            )
+
+        if within is None:
+            found = self.ask(*question(None), home=EVERY_HOME)
+        else:
+            found = self.ask_each(self.homes.within(within), question)
+        if limit is not None:  # the first ones of each home
+            found = sorted(found)[:limit]
         return [scope_of(*row) for row in found]
 
     def stale_scopes(self) -> list[Scope]:
@@ -280,7 +316,7 @@ class PostgresReader:
             )[0]
             return int(total)
         n = 0
-        for home, group in _by_home(scopes):
+        for home, group in self.homes.by_home(scopes):
             keys = [key.number for key in group]
             (part,) = self.ask(
                 "SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM sj_scope WHERE home = %s AND collection = %s "
@@ -331,7 +367,7 @@ class PostgresReader:
         """
         if not can_hold(scope):
             return
-        key, opened, after = key_of(scope), self._row(scope), -1
+        key, opened, after = self.homes.key(scope), self._row(scope), -1
         digest = None
         if self.cipher.ring is not None and (state := self.scope_state(scope)) is not None:
             digest = self.digest(scope, state)
@@ -388,7 +424,7 @@ class PostgresReader:
         by_home: dict[str, list[int]] = {}
         for scope in scopes:
             if can_hold(scope) and self.cipher.readable(scope.tenant, scope.user):
-                key = key_of(scope)
+                key = self.homes.key(scope)
                 by_home.setdefault(key.home, []).append(key.number)
         found: list[int] = []
         for home, numbers in by_home.items():
@@ -404,7 +440,7 @@ class PostgresReader:
     def _rows_of(
         self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, after: int, size: int
     ) -> Iterator[tuple[StoredRow, Scope]]:
-        key, opened = key_of(scope), self._row(scope)
+        key, opened = self.homes.key(scope), self._row(scope)
         position = after or (None if newest else -1)
         while True:
             conditions, parameters = ["home = %s", "collection = %s", "scope = %s", _LIVE], []
@@ -466,31 +502,38 @@ class PostgresReader:
         scopes = self.cipher.readable_of([scope for scope in sight.scopes if can_hold(scope)])
         if not scopes:
             return None
-        keys = [key_of(scope) for scope in scopes]
-        found = self.ask(
-            f"SELECT scope, seq, id, text, payload, {OF_DOCUMENT}, hash FROM sj_document d WHERE home = %s "
-            f"AND collection = %s AND id = %s AND scope = ANY(%s) AND {_LIVE}",
-            (keys[0].home, self.number, stored_id(id), [key.number for key in keys], now),
-            home=keys[0].home,
+        keys = dict(self.homes.by_home(scopes))
+        found = self.ask_each(
+            list(keys),
+            lambda home: (
+                f"SELECT scope, seq, id, text, payload, {OF_DOCUMENT}, hash FROM sj_document d WHERE home = %s "
+                f"AND collection = %s AND id = %s AND scope = ANY(%s) AND {_LIVE}",
+                (home, self.number, stored_id(id), [key.number for key in keys[home]], now),
+            ),
         )
         by_key = {row[0]: row[1:] for row in found}
-        for key, scope in zip(keys, scopes, strict=True):
-            if key.number in by_key:
-                return self.sound(by_key[key.number], scope)
+        for scope in scopes:
+            row = by_key.get(self.homes.key(scope).number)
+            if row is not None:
+                return self.sound(row, scope)
         return None
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
         if not can_hold(within) or not self.cipher.readable(within.tenant):
             return []
-        condition, names = agreeing(within, table="s")
-        found = self.ask(
-            "SELECT d.seq, d.id, d.text, d.payload, NULL::bytea, d.hash, s.tenant, s.usr, s.agent FROM sj_document d "
-            "JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection AND s.key = d.scope "
-            f"WHERE d.home = %s AND d.collection = %s AND d.id = %s AND {condition} AND {_LIVE}",
-            (home_of(within), self.number, stored_id(id), *names, now),
-            home=home_of(within),
-        )
+
+        def question(home: str) -> Statement:
+            condition, names = agreeing(within, home, table="s")
+            return (
+                "SELECT d.seq, d.id, d.text, d.payload, NULL::bytea, d.hash, s.tenant, s.usr, s.agent "
+                "FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
+                "AND s.key = d.scope "
+                f"WHERE d.home = %s AND d.collection = %s AND d.id = %s AND {condition} AND {_LIVE}",
+                (home, self.number, stored_id(id), *names, now),
+            )
+
+        found = self.ask_each(self.homes.within(within), question)
         rows = [(row[:6], scope_of(*row[6:])) for row in found]
         return [
             self.sound(row, scope)
@@ -548,7 +591,7 @@ class PostgresReader:
     def encrypted_tenants(self) -> list[str]:
         """Return the tenants that have a data key, in alphabetical order."""
         found = self.ask("SELECT home FROM sj_home WHERE key_id IS NOT NULL", home=EVERY_HOME)
-        return sorted(home for (home,) in found)
+        return sorted({self.homes.tenant(home) for (home,) in found})
 
     def tenants_without_key(self) -> set[str]:
         """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
@@ -630,7 +673,7 @@ class PostgresReader:
             )[0]
             return int(n)
         total = 0
-        for home, group in _by_home(scopes):
+        for home, group in self.homes.by_home(scopes):
             (n,) = self.ask(
                 "SELECT count(*) FROM sj_document WHERE home = %s AND collection = %s AND scope = ANY(%s) AND pending "
                 f"AND {_LIVE}",
@@ -663,17 +706,19 @@ class PostgresReader:
             yield page
 
 
-def agreeing(scope: Scope | None, *, exact: bool = False, table: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return the condition that a row's home and names agree with each component that `scope` names (None: any), and
-    its parameters; with `exact` that they are precisely the scope's.
+def agreeing(
+    scope: Scope | None, home: str | None, *, exact: bool = False, table: str = ""
+) -> tuple[str, tuple[str, ...]]:
+    """Return the condition that a row is in a home and that its names agree with each component that `scope` names
+    (None: any), and its parameters; with `exact` that they are precisely the scope's.
 
-    >>> agreeing(Scope("acme", agent="coder"), table="s")
+    >>> agreeing(Scope("acme", agent="coder"), "acme", table="s")
     ('s.home = %s AND s.tenant = %s AND s.agent = %s', ('acme', 'acme', 'coder'))
     """
-    if scope is None:
+    if scope is None or home is None:
         return "true", ()
     given = {"tenant": scope.tenant, "usr": scope.user, "agent": scope.agent}
-    named = {"home": home_of(scope)} | {
+    named = {"home": home} | {
         column: name or "" for column, name in given.items() if exact or name is not None
     }
     prefix = f"{table}." if table else ""
@@ -686,12 +731,6 @@ def _blocks_of(box: Box, row: Sequence[Any]) -> bytes:
     if not is_sealed(text):
         return b""
     return row_blocks(box, seq, expires_at, (text, payload, vector if in_place is None else in_place or None))
-
-
-def _by_home(scopes: Sequence[Scope]) -> Iterator[tuple[str, list[Key]]]:
-    keys = sorted(key_of(scope) for scope in scopes if can_hold(scope))
-    for home, group in groupby(keys, key=itemgetter(0)):
-        yield home, list(group)
 
 
 def _text(data: bytes) -> str | Undecodable:

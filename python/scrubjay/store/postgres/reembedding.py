@@ -16,7 +16,6 @@ from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.postgres.keys import key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
@@ -151,9 +150,9 @@ def _stage(
         if _goal(batch, store) != goal:
             raise StoreError("reembedding: another process began to change to another model, or was first")
         if store.cipher.ring is not None:
-            transaction.sealer.hold({scope.tenant for _, scope in documents})
+            transaction.lock_scopes(scope for _, scope in documents)
         for (row, scope), data in zip(documents, vectors, strict=True):
-            key = key_of(scope)
+            key = store.homes.key(scope)
             sealed = data
             if data is not None and store.cipher.ring is not None:
                 box = transaction.sealer.row_box(store.number, scope)

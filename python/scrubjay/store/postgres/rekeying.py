@@ -19,7 +19,7 @@ from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
-from scrubjay.store.postgres.keys import Unreadable, key_of
+from scrubjay.store.postgres.keys import Unreadable
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
@@ -51,16 +51,20 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
                     break
         with _encrypting(store, tenant) as (transaction, box):
             batch = transaction.batch
-            if batch.ask(f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1", (tenant,), home=tenant):
+            homes = transaction.lock_tenant(tenant)
+            clear = f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1"
+            if any(batch.ask(clear, (home,), home=home) for home in homes):
                 continue  # an index that was open before there were keys wrote meanwhile
             transaction.seal_notes(tenant, box)
-            transaction.drop_images(
-                "home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = sj_image.home AND p.collection = "
-                f"sj_image.collection AND p.scope = sj_image.scope AND NOT {is_sealed_sql('p.data')})",
-                tenant,
-            )
+            for home in homes:
+                transaction.drop_images(
+                    "home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = sj_image.home AND p.collection = "
+                    f"sj_image.collection AND p.scope = sj_image.scope AND NOT {is_sealed_sql('p.data')})",
+                    home,
+                )
             if accept:
-                _accept(transaction, tenant)
+                for home in homes:
+                    _accept(transaction, home)
                 transaction.count_anew(tenant, box)
             if not box.whole:
                 transaction.sealer.mark(tenant, WHOLE)
@@ -71,7 +75,7 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
 def _encrypting(store: PostgresStore, tenant: str) -> Iterator[tuple[PostgresTransaction, Box]]:
     store.cipher.ring_or_error(tenant)  # before the writer's turn
     with store.writing("encrypting", scopes=()) as transaction:
-        transaction.lock([tenant])
+        transaction.lock_tenant(tenant)
         transaction.sealer.encrypting = tenant
         box = transaction.sealer.current(tenant)
         if box is None:
@@ -80,12 +84,14 @@ def _encrypting(store: PostgresStore, tenant: str) -> Iterator[tuple[PostgresTra
 
 
 def _scopes_in_the_clear(store: PostgresStore, tenant: str) -> list[tuple[int, Scope]]:
-    found = store.ask(
-        "SELECT DISTINCT d.collection, s.tenant, s.usr, s.agent FROM sj_document d JOIN sj_scope s ON s.home = d.home "
-        "AND s.collection = d.collection AND s.key = d.scope WHERE d.home = %s "
-        f"AND NOT {is_sealed_sql('d.text')} ORDER BY d.collection",
-        (tenant,),
-        home=tenant,
+    found = store.ask_each(
+        store.homes.all(tenant) if store.homes.user_homes else [tenant],
+        lambda home: (
+            "SELECT DISTINCT d.collection, s.tenant, s.usr, s.agent FROM sj_document d JOIN sj_scope s "
+            "ON s.home = d.home AND s.collection = d.collection AND s.key = d.scope WHERE d.home = %s "
+            f"AND NOT {is_sealed_sql('d.text')} ORDER BY d.collection",
+            (home,),
+        ),
     )
     return [(collection, scope_of(*names)) for collection, *names in found]
 
@@ -94,7 +100,7 @@ def _seal_some(
     store: PostgresStore, transaction: PostgresTransaction, collection: int, scope: Scope, box: Box
 ) -> int:
     """Seal the next rows of a scope that are in the clear; how many."""
-    batch, key = transaction.batch, key_of(scope)
+    batch, key = transaction.batch, store.homes.key(scope)
     place = (key.home, collection, key.number)
     turns = transaction.in_collection(collection)
     state = turns.state(scope)  # staged vectors are in place now
@@ -155,10 +161,11 @@ def _seal_some(
 
 
 def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> None:
-    plain = plain_table(transaction.batch.ask, tenant)
+    homes = transaction.lock_tenant(tenant)
+    plain = next(filter(None, (plain_table(transaction.batch.ask, home) for home in homes)), None)
     problems = [] if plain is None else [f"rows of tenant {tenant!r} in {plain} are in the clear"]
     if not problems:
-        problems = _problems(transaction, tenant, box)
+        problems = [problem for home in homes for problem in _problems(transaction, tenant, home, box)]
     if problems:
         raise CorruptIndexError(
             f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
@@ -166,60 +173,61 @@ def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> 
         )
 
 
-def _problems(transaction: PostgresTransaction, tenant: str, box: Box) -> list[str]:
-    """Return what is wrong with the rows of a tenant's scopes and with its notes, in every collection."""
+def _problems(transaction: PostgresTransaction, tenant: str, home: str, box: Box) -> list[str]:
+    """Return what is wrong with the rows of the scopes in a home of a tenant, and with its notes, in every
+    collection."""
     ask, problems = transaction.batch.ask, []
     for collection, number, usr, agent, *state in ask(
         "SELECT collection, key, usr, agent, version, documents, vectors, digest FROM sj_scope WHERE home = %s",
-        (tenant,),
-        home=tenant,
+        (home,),
+        home=home,
     ):
         names = (tenant, usr, agent)
         try:
             digest = open_digest(box, table_of(collection), names, *state)
             rows = ask(
                 f"SELECT seq, expires_at, {BLOCKS} FROM sj_document d WHERE {PLACE}",
-                (tenant, collection, number),
-                home=tenant,
+                (home, collection, number),
+                home=home,
             )
             if digest.total != box.total(b"".join(blocks_of(box, *row) for row in rows)):
                 raise mismatch(names, "its rows are not those of its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
-    return problems + table_problems(ask, box, tenant)
+    return problems + table_problems(ask, box, home)
 
 
-def _accept(transaction: PostgresTransaction, tenant: str) -> None:
-    """Make the present rows the state of a tenant's scopes: their counts; images are made again."""
+def _accept(transaction: PostgresTransaction, home: str) -> None:
+    """Make the present rows the state of a home's scopes: their counts; images are made again."""
     batch = transaction.batch
     own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key"
     number = transaction.number()
-    transaction.drop_images("home = %s", tenant)
+    transaction.drop_images("home = %s", home)
     batch.add(
         "UPDATE sj_scope s SET version = %s, horizon = %s, "
         f"documents = (SELECT count(*) FROM sj_document d WHERE {own}), "
         f"vectors = (SELECT count(vector) FROM sj_document d WHERE {own}), digest = NULL, "
         "changed = statement_timestamp() WHERE home = %s",
-        (number, number, tenant),
-        home=tenant,
+        (number, number, home),
+        home=home,
     )
     batch.add(
         "DELETE FROM sj_feedback f WHERE home = %s AND NOT EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home "
         "AND d.collection = f.collection AND d.scope = f.scope AND d.id = f.id)",
-        (tenant,),
-        home=tenant,
+        (home,),
+        home=home,
     )
     rows: Sequence[Any] = batch.ask(
         "SELECT collection, scope, seq, text, payload, hash FROM sj_document WHERE home = %s",
-        (tenant,),
-        home=tenant,
+        (home,),
+        home=home,
     )
     for collection, scope, seq, text, payload, hash in rows:
         if (right := content_hash(text, payload)) != hash:
             batch.add(
                 f"UPDATE sj_document SET hash = %s WHERE {PLACE} AND seq = %s",
-                (right, tenant, collection, scope, seq),
-                home=tenant,
+                (right, home, collection, scope, seq),
+                home=home,
             )
 
 
@@ -231,7 +239,7 @@ def rotate_key(store: Any, tenant: str, old: bytes) -> None:
     """
     turn = rotated(store.cipher.ring, tenant, old)
     with store.writing("changing a key", scopes=()) as transaction:
-        transaction.lock([tenant])
+        transaction.lock_tenant(tenant)
         key = turn(transaction.sealer.stored(tenant))
         if key is not None:
             transaction.sealer.write(tenant, key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.store.postgres.keys import Key, home_of, key_of
+from scrubjay.store.postgres.keys import Key
 from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.rows.decoding import scope_of
@@ -37,25 +37,27 @@ def rename_scopes(turns: Turns, scope: Scope, words: Pseudonyms) -> int | None:
     """Rename every scope of a collection that agrees with `scope`, all of them empty; return the collection's new
     generation, None if there was none.
 
-    The turns are those of the scope's home, and of the home of the pseudonym if a tenant is renamed.
+    The turns are those of every home of the scope's tenant, and of the pseudonym's own home if a tenant is renamed.
     """
-    batch, home = turns.batch, home_of(scope)
+    batch, homes = turns.batch, turns.homes
     turns.leave_scopes()
-    condition, names = agreeing(scope)
-    found = batch.ask(
-        "SELECT tenant, usr, agent, horizon, (SELECT c.embedding FROM sj_collection c "
-        f"WHERE c.collection = s.collection) FROM sj_scope s WHERE {condition} AND collection = %s AND documents = 0",
-        (*names, turns.collection),
-        home=home,
-    )
-    for *own, horizon, embedding in found:
-        old = key_of(scope_of(*own))
-        new = key_of(scope_of(*words.of(*own)))
+    found: list[tuple[Any, ...]] = []
+    for home in homes.within(scope):
+        condition, names = agreeing(scope, home)
+        found += batch.ask(
+            "SELECT tenant, usr, agent, horizon, (SELECT c.embedding FROM sj_collection c WHERE c.collection = "
+            f"s.collection) FROM sj_scope s WHERE {condition} AND collection = %s AND documents = 0",
+            (*names, turns.collection),
+            home=home,
+        )
+    pairs = [(homes.key(scope_of(*row[:3])), homes.key(scope_of(*words.of(*row[:3]))), row) for row in found]
+    turns.lock(new.home for _, new, _ in pairs)
+    for old, new, (*_, horizon, embedding) in pairs:
         _move_events(turns, old, new)
         batch.add(
             "DELETE FROM sj_scope WHERE home = %s AND collection = %s AND key = %s",
-            (home, turns.collection, old.number),
-            home=home,
+            (old.home, turns.collection, old.number),
+            home=old.home,
         )
         turns.touched.pop(old, None)
         # Above what was there, also where the new home has seen nothing yet.

@@ -8,6 +8,7 @@ from scrubjay.errors import StoreError
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
+from scrubjay.store.postgres.keys import checked_user_homes
 
 __all__ = ["Roles", "make_roles"]
 
@@ -25,7 +26,7 @@ class Roles(NamedTuple):
     tables: list[str]
 
 
-def make_roles(url: str, *, migrate: str, serve: str) -> Roles:
+def make_roles(url: str, *, migrate: str, serve: str, user_homes: int | None = None) -> Roles:
     """Make two roles where they are missing, give the tables to one, and the right to use them to the other.
 
     Tables are made, or brought up to date, if need be. Calling it again changes nothing.
@@ -34,6 +35,7 @@ def make_roles(url: str, *, migrate: str, serve: str) -> Roles:
         url: of the database, as somebody who may make roles and change the tables' owner.
         migrate: the role that owns the tables and makes new ones.
         serve: the role of processes that serve: it reads and writes rows, and changes no table.
+        user_homes: in how many homes the users of each tenant are, if the tables are made; None: in none of their own.
 
     Raises:
         StoreError: a right is missing; or a role is one that row-level security does not bind.
@@ -43,6 +45,7 @@ def make_roles(url: str, *, migrate: str, serve: str) -> Roles:
         raise ValueError(
             f"migrate, serve: expected the names of two different roles, got {migrate!r}, {serve!r}"
         )
+    n_homes = checked_user_homes(user_homes)
     address, psycopg = Address(url), psycopg_module()
     with (
         translated(address.place, "making roles"),
@@ -57,7 +60,7 @@ def make_roles(url: str, *, migrate: str, serve: str) -> Roles:
             raise StoreError(f"serve: expected a role that is no member of {migrate!r}, got {serve!r}")
         _give_tables(connection, here, migrate)
         connection.execute(_put("SET LOCAL ROLE {}", migrate))
-        schema.prepare(connection, read_only=False, place=address.place)
+        schema.prepare(connection, read_only=False, place=address.place, user_homes=n_homes)
         _grant(connection, here, migrate, serve)
         tables = [table for (table,) in connection.execute(_OURS).fetchall()]
     return Roles(made, here, tables)

@@ -14,6 +14,7 @@ from typing import Any
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
+from scrubjay.store.postgres.keys import MOST_BUCKETS
 from scrubjay.store.postgres.walls import protect, show_to_everybody
 from scrubjay.store.rows.identity import is_collection_name, is_identity
 from scrubjay.store.rows.stored import Identity
@@ -32,7 +33,7 @@ __all__ = [
     "read_identity",
 ]
 
-VERSION = 6
+VERSION = 7
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
 _LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
@@ -149,21 +150,37 @@ CREATE INDEX sj_user_key_dying ON sj_user_key(home, id) WHERE dead = 1;
 CREATE INDEX sj_user_key_whose ON sj_user_key(home, whose) WHERE dead > 0;
 """
 
+_BUCKETS = """
+-- In how many homes the users of each tenant are: store/postgres/keys.py. Chosen when the tables are made.
+ALTER TABLE sj_schema ADD user_homes int NOT NULL DEFAULT 0;
+"""
+
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (),  # the walls
     3: (_STAGED,),
     4: (_SEALED,),
     5: (_OBJECTS,),
     6: (_USER_KEYS,),
+    7: (_BUCKETS,),
 }
 """Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
 
 
-def prepare(connection: Any, *, read_only: bool, place: str) -> str:
-    """Make the tables, or bring them up to date; return the random name of the index.
+def prepare(
+    connection: Any, *, read_only: bool, place: str, user_homes: int | None = None
+) -> tuple[str, int]:
+    """Make the tables, or bring them up to date; return the random name of the index, and in how many homes the users
+    of each tenant are.
+
+    Args:
+        connection: outside of any transaction.
+        read_only: nothing is made or changed.
+        place: of the database, for messages.
+        user_homes: in how many they are to be; None: as the tables were made, in new ones 0.
 
     Raises:
-        StoreFormatError: they are of a newer Scrubjay; or missing or older, and the index is opened for reading only.
+        StoreFormatError: they are of a newer Scrubjay; or missing or older, and the index is opened for reading only;
+            or they were made with another number of homes.
     """
     found = _version(connection)
     if found is None or found[0] < VERSION:
@@ -173,7 +190,7 @@ def prepare(connection: Any, *, read_only: bool, place: str) -> str:
                 f"path: expected tables of version {VERSION}, got {what}; open it once for writing: {place}"
             )
         try:
-            found = _bring_up_to_date(connection)
+            found = _bring_up_to_date(connection, user_homes or 0)
         except psycopg_module().errors.InsufficientPrivilege as error:
             if found is None:
                 raise
@@ -188,26 +205,35 @@ def prepare(connection: Any, *, read_only: bool, place: str) -> str:
         raise StoreFormatError(
             f"path: expected tables of version {VERSION} or older, got {version} of a newer Scrubjay: {place}"
         )
-    return name
+    (n_homes,) = connection.execute("SELECT user_homes FROM sj_schema").fetchone()
+    if user_homes is not None and user_homes != n_homes:
+        raise StoreFormatError(
+            f"user_homes: expected {n_homes}, with which the database was made, got {user_homes}; "
+            f"`scrubjay copy --user-homes {user_homes}` into a new database moves everything: {place}"
+        )
+    if not 0 <= n_homes <= MOST_BUCKETS:
+        raise CorruptIndexError(f"sj_schema.user_homes: expected 0 to {MOST_BUCKETS}, got {n_homes}")
+    return name, int(n_homes)
 
 
-def _bring_up_to_date(connection: Any) -> tuple[int, str] | None:
+def _bring_up_to_date(connection: Any, user_homes: int) -> tuple[int, str] | None:
     try:
-        return _make_or_migrate(connection)
+        return _make_or_migrate(connection, user_homes)
     except psycopg_module().errors.DuplicateTable:
         # Another process made them while this one waited: within its transaction the server goes on believing that
         # there are none. A new transaction sees them.
-        return _make_or_migrate(connection)
+        return _make_or_migrate(connection, user_homes)
 
 
-def _make_or_migrate(connection: Any) -> tuple[int, str] | None:
+def _make_or_migrate(connection: Any, user_homes: int) -> tuple[int, str] | None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _version(connection)  # another process may have been first
         if found is None:
-            connection.execute(_SCRIPT + _STAGED + _SEALED + _OBJECTS + _USER_KEYS)
+            connection.execute(_SCRIPT + _STAGED + _SEALED + _OBJECTS + _USER_KEYS + _BUCKETS)
             connection.execute(
-                "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
+                "INSERT INTO sj_schema(one, version, name, last_collection, user_homes) VALUES (1, %s, %s, 0, %s)",
+                (VERSION, secrets.token_hex(16), user_homes),
             )
         else:
             for version in range(found[0] + 1, VERSION + 1):

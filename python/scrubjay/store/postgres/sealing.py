@@ -1,7 +1,8 @@
 """What seals and opens in a database: the wrapped data key of a tenant stands in the row of its home.
 
 A write locks that row first, and reads the key along with it, so two processes that write a tenant for the first time
-agree on one key. What is sealed, and what is refused, is decided where a file decides it
+agree on one key. Where a tenant's users are in buckets, the row of each has a copy, and who changes the key has the
+turns of all of the tenant's homes. What is sealed, and what is refused, is decided where a file decides it
 (:mod:`scrubjay.store.keys.opening`); whether a tenant is encrypted is a property of the database, which every process
 sees.
 """
@@ -22,6 +23,7 @@ from scrubjay.store.keys.opening import DataKey, Opening, around_cell, erased_er
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.keys.user_keys import make_user_key, proofs_of, whose
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys, add_key, bury, bury_all, has_content
 from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
@@ -75,8 +77,10 @@ class Sealer:
     Args:
         opening: the store's keys.
         batch: of the transaction.
-        stored: home -> its data key, of each home whose row is locked.
+        homes: where rows are.
+        stored: home -> its copy of the tenant's data key, of each home whose row is locked.
         lock: locks homes, which then are in `stored`.
+        lock_tenant: locks every home of a tenant, and returns them.
         begin: seals what is beside the documents of a tenant that got its data key, and begins its digests.
     """
 
@@ -84,16 +88,20 @@ class Sealer:
         self,
         opening: Opening,
         batch: Batch,
+        homes: Homes,
         stored: dict[str, DataKey | None],
         lock: Callable[[Iterable[str]], None],
+        lock_tenant: Callable[[str], list[str]],
         begin: Callable[[str, Box], None],
     ) -> None:
         self.opening = opening
         self.encrypting: str | None = None
         """The tenant whose plain rows this transaction accepts: it is being encrypted."""
         self._batch = batch
+        self._homes = homes
         self._stored = stored
         self._lock = lock
+        self._lock_tenant = lock_tenant
         self._begin = begin
         self._current: dict[str, Box | None] = {}
         self._of_users: dict[tuple[str, str], Box] = {}
@@ -110,7 +118,7 @@ class Sealer:
         return self._of(tenant) is not None
 
     def stored(self, tenant: str) -> DataKey | None:
-        """Return the data key of a tenant, whose turn is taken if it is not yet; None: the tenant is in the clear."""
+        """Return the data key of a tenant, one of whose turns is taken if none is yet; None: it is in the clear."""
         return self._of(tenant)
 
     def mark(self, tenant: str, mark: int) -> None:
@@ -121,13 +129,12 @@ class Sealer:
             self.write(tenant, stored.rewrapped(tenant, master, master, mark=stored.mark | mark))
 
     def _of(self, tenant: str) -> DataKey | None:
-        if tenant not in self._stored:
-            self._lock([tenant])
-        return self._stored[tenant]
-
-    def hold(self, tenants: Iterable[str]) -> None:
-        """Take the turns of tenants, in one order for everybody."""
-        self._lock(tenants)
+        for home, key in self._stored.items():  # seldom more than one
+            if self._homes.tenant(home) == tenant:
+                return key
+        own = self._homes.own(tenant)
+        self._lock([own])
+        return self._stored[own]
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
         """Return what this transaction seals a tenant's bytes with; None: the tenant is in the clear.
@@ -158,13 +165,19 @@ class Sealer:
         elif not make:
             return None
         else:
-            if _has_records(self._batch.ask, tenant):
+            homes = self._lock_tenant(tenant)
+            stored = self._of(tenant)
+            if stored is not None:  # another process was first, while this one waited for the other homes
+                box = self.opening.unwrapped(tenant, access, stored)
+                self._current[tenant] = box
+                return box
+            if _has_records(self._batch.ask, homes[0]):
                 raise UnsupportedError(
                     f"encrypting tenant {tenant!r}, of whom a Memory without keys keeps records,",
                     "a database",
                     "export the tenant (Memory.files), forget it, and import it into a Memory with keys",
                 )
-            plain = plain_table(self._batch.ask, tenant)
+            plain = next(filter(None, (plain_table(self._batch.ask, home) for home in homes)), None)
             self.opening.allow(tenant, plain, encrypting=self.encrypting == tenant)
             mark = COUNTED if plain == "sj_document" else COUNTED | WHOLE
             box, wrapped = access.master.make(tenant, mark=mark)
@@ -176,15 +189,15 @@ class Sealer:
         return box
 
     def write(self, tenant: str, key: DataKey | None) -> None:
-        """Let a locked home have another data key, or none."""
-        self._of(tenant)
-        self._stored[tenant] = key
+        """Let a tenant have another data key, or none, in all of its homes."""
+        for home in self._lock_tenant(tenant):
+            self._stored[home] = key
+            self._batch.add(
+                f"UPDATE sj_home SET ({KEY}) = (%s, %s, %s, %s) WHERE home = %s",
+                ((None,) * 4 if key is None else key) + (home,),
+                home=home,
+            )
         self._current.pop(tenant, None)
-        self._batch.add(
-            f"UPDATE sj_home SET ({KEY}) = (%s, %s, %s, %s) WHERE home = %s",
-            ((None,) * 4 if key is None else key) + (tenant,),
-            home=tenant,
-        )
 
     def row_box(self, collection: int, scope: Scope) -> RowBox | None:
         """Return what seals the rows of a scope; None: they are in the clear."""
@@ -203,7 +216,7 @@ class Sealer:
         box = self.current(tenant, make=make)
         if box is None or not user:
             return box
-        self._of(tenant)
+        self._lock([self._homes.of_user(tenant, user)])  # where the user's key stands
         return self.opening.sealing_of_user(
             self._of_users, tenant, user, box, self._make_of_user if make else None
         )
@@ -211,8 +224,9 @@ class Sealer:
     def _make_of_user(self, tenant: str, user: str, box: Box) -> Box:
         assert self.ring is not None
         own, key = make_user_key(self.ring, box, tenant, user)
-        whole = not has_content(self._batch, tenant, user)
-        add_key(self._batch, tenant, key, whole=whole, now=time.time_ns() // 1000)
+        whole = not has_content(self._batch, self._homes, tenant, user)
+        home = self._homes.of_user(tenant, user)
+        add_key(self._batch, home, key, whole=whole, now=time.time_ns() // 1000)
         self.opening.know(tenant, own)
         return own
 
@@ -222,29 +236,34 @@ class Sealer:
 
     def release_user(self, tenant: str, user: str) -> bool:
         """Mark the key of a user of whom nothing is left as dead; whether there is one."""
-        if self.opening.user_keys.of(tenant, user) is None or has_content(self._batch, tenant, user):
+        if self.opening.user_keys.of(tenant, user) is None or has_content(
+            self._batch, self._homes, tenant, user
+        ):
             return False
         name: bytes | None = None
         with suppress(EncryptionError):  # the tenant's key is away: then nothing leads back to the name
             box = self.current(tenant, make=False)
             name = None if box is None else whose(box, tenant, user)
         self._of_users.pop((tenant, user), None)
-        bury(self._batch, tenant, user, name)
+        bury(self._batch, self._homes.of_user(tenant, user), user, name)
         return True
 
     def release_users(self, tenant: str) -> bool:
         """Mark the keys of all users of a tenant of whom nothing is left as dead; whether there are any."""
-        return bury_all(self._batch, tenant)
+        buried = [bury_all(self._batch, home) for home in self._lock_tenant(tenant)]
+        return any(buried)
 
     def release(self, tenant: str) -> bool:
         """Destroy the data key of a tenant whose erased rows are gone; False: something is left that needs it."""
         if self.ring is None and self._of(tenant) is None:
             return True
-        if _needs_key(self._batch, tenant):
+        homes = self._lock_tenant(tenant)
+        if any(_needs_key(self._batch, home) for home in homes):
             return False
         if self._of(tenant) is not None:
             self.write(tenant, None)
-            self._batch.add("DELETE FROM sj_digest WHERE home = %s", (tenant,), home=tenant)
+            for home in homes:
+                self._batch.add("DELETE FROM sj_digest WHERE home = %s", (home,), home=home)
         return True
 
 
@@ -369,18 +388,18 @@ def _is_sealed_text(column: str) -> str:
     return f"left({column}, {len(SEALED_TEXT)}) = U&'\\+10FFFF2'"
 
 
-def plain_table(ask: Callable[..., Any], tenant: str) -> str | None:
-    """Return the name of a table in which something of a tenant is in the clear, or None.
+def plain_table(ask: Callable[..., Any], home: str) -> str | None:
+    """Return the name of a table in which something of a home is in the clear, or None.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
-        tenant: whose.
+        home: whose rows.
     """
     for own, value in (("sj_document", "text"), ("sj_feedback", "query")):
         found = ask(
             f"SELECT 1 FROM {own} WHERE home = %s AND NOT {is_sealed_sql(value)} LIMIT 1",
-            (tenant,),
-            home=tenant,
+            (home,),
+            home=home,
         )
         if found:
             return own
@@ -388,26 +407,26 @@ def plain_table(ask: Callable[..., Any], tenant: str) -> str | None:
         column = LAYER_TABLES[table]
         if column is not None and ask(
             f"SELECT 1 FROM {table} WHERE home = %s AND {column} <> '' AND NOT {_is_sealed_text(column)} LIMIT 1",
-            (tenant,),
-            home=tenant,
+            (home,),
+            home=home,
         ):
             return table
     return None
 
 
-def _has_records(ask: Callable[..., Any], tenant: str) -> bool:
-    """Whether a layer above keeps rows of a tenant that is not encrypted, all of them in the clear."""
+def _has_records(ask: Callable[..., Any], home: str) -> bool:
+    """Whether a layer above keeps rows in the home of a tenant that is not encrypted, all of them in the clear."""
     return any(
-        ask(f"SELECT 1 FROM {table} WHERE home = %s LIMIT 1", (tenant,), home=tenant)
+        ask(f"SELECT 1 FROM {table} WHERE home = %s LIMIT 1", (home,), home=home)
         for table in layer_tables(ask)
     )
 
 
-def _needs_key(batch: Batch, tenant: str) -> bool:
+def _needs_key(batch: Batch, home: str) -> bool:
     found = batch.ask(
         "SELECT EXISTS(SELECT 1 FROM sj_document WHERE home = %s) OR EXISTS(SELECT 1 FROM sj_feedback WHERE home = %s)",
-        (tenant, tenant),
-        home=tenant,
+        (home, home),
+        home=home,
     )
     if found[0][0]:
         return True
@@ -415,8 +434,8 @@ def _needs_key(batch: Batch, tenant: str) -> bool:
         column = LAYER_TABLES[table]
         if column is not None and batch.ask(
             f"SELECT 1 FROM {table} WHERE home = %s AND {_is_sealed_text(column)} LIMIT 1",
-            (tenant,),
-            home=tenant,
+            (home,),
+            home=home,
         ):
             return True
     return False

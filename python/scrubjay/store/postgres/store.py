@@ -23,7 +23,7 @@ from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
-from scrubjay.store.postgres.keys import can_hold, id_of, key_of
+from scrubjay.store.postgres.keys import Homes, can_hold, id_of
 from scrubjay.store.postgres.notes import read_notes
 from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.reading import PostgresReader
@@ -57,6 +57,8 @@ class PostgresStore(PostgresReader):
         max_stale: seconds for which a search may rely on what the feed said last; 0: it asks each time.
         ring: the keys of encrypted tenants; None: nothing is sealed or opened.
         objects: the random name of the index -> where it keeps large images; None: in its rows.
+        user_homes: in how many homes the users of a tenant are to be, see :class:`scrubjay.store.postgres.keys.Homes`;
+            None: as the database was made, a new one without.
     """
 
     def __init__(
@@ -69,18 +71,21 @@ class PostgresStore(PostgresReader):
         max_stale: float = 1.0,
         ring: KeyRing | None = None,
         objects: Callable[[str], ObjectStore | None] = lambda name: None,
+        user_homes: int | None = None,
     ) -> None:
         connection = server.take()
         try:
             with translated(server.place, "opening"):
-                name = schema.prepare(connection, read_only=server.read_only, place=server.place)
+                name, n_homes = schema.prepare(
+                    connection, read_only=server.read_only, place=server.place, user_homes=user_homes
+                )
                 number = schema.find_or_create(
                     connection, collection, identity, read_only=server.read_only, place=server.place
                 )
                 stored = schema.read_identity(connection, number)
         finally:
             server.give(connection)
-        super().__init__(server, number, stored, ring)
+        super().__init__(server, number, stored, ring, homes=Homes(n_homes))
         self.objects = objects(name)
         self.collection = collection
         self.max_stale = max_stale
@@ -98,6 +103,7 @@ class PostgresStore(PostgresReader):
         server.use()
         server.listen(self._on_other_history)
         self._met: set[int] = set()
+        self._keyed: set[str] = set()  # tenants that have a data key, or had one
         self._holds = HoldTable()
         feed.add(self, name)
         if not server.read_only:
@@ -133,7 +139,7 @@ class PostgresStore(PostgresReader):
     def _meet(self, scopes: Sequence[Scope]) -> None:
         if len(self._met) < _MOST_MET:
             for scope in scopes:
-                key = key_of(scope)
+                key = self.homes.key(scope)
                 if key.number not in self._met:
                     self._met.add(key.number)
                     self._feed.hints.meet(key.home)
@@ -249,8 +255,12 @@ class PostgresStore(PostgresReader):
             raise StoreError(f"{doing}: the index was opened for reading only: {self.place}")
         if getattr(self._local, "batch", None) is not None:
             raise StoreError(f"{doing}: this thread is in the middle of another write: {self.place}")
+        scopes = list(scopes or ())
+        if self.homes.user_homes and scopes and self.cipher.ring is not None:
+            with suppress(Error):  # what is written says what is wrong
+                self._make_keys({scope.tenant for scope in scopes if scope.user is not None})
         with translated(self.place, doing):
-            connection, transaction = self._begin_writing(scopes or (), wait, ids)
+            connection, transaction = self._begin_writing(scopes, wait, ids)
             self._local.batch, self._local.is_begun = transaction.batch, True
             self._local.transaction = transaction
             try:
@@ -268,10 +278,27 @@ class PostgresStore(PostgresReader):
                 self.server.give(connection)
                 if transaction.committed and self.objects is not None:
                     self.objects.discard(transaction.dropped)
+        self._keyed.difference_update(transaction.released)
         if transaction.released and self.cipher.ring is not None:  # without a connection: it may take long
             self.cipher.ring.destroy(transaction.released)
         if transaction.buries:
             self._destroy_user_keys()
+
+    def _make_keys(self, tenants: set[str]) -> None:
+        """Have tenants get their data keys before a transaction has the turn of one of their buckets: who makes a key
+        needs those of all, its own home's first."""
+        ring = self.cipher.ring
+        if ring is None:
+            return
+        for tenant in tenants - self._keyed:
+            access = ring.access(tenant)
+            if access.erased or access.master is None:
+                continue
+            if self._data_key(tenant) is None:
+                with self.writing("making a key", scopes=()) as transaction:
+                    transaction.lock_tenant(tenant)
+                    transaction.sealer.current(tenant)
+            self._keyed.add(tenant)
 
     def _destroy_user_keys(self) -> None:
         """Destroy the halves of dead keys that are in the key store, and note that it was done.
@@ -287,9 +314,8 @@ class PostgresStore(PostgresReader):
             user_keys.settle(transaction.batch, keys)
 
     def _begin_writing(
-        self, scopes: Iterable[Scope], wait: bool, ids: Sequence[RowId]
+        self, scopes: Sequence[Scope], wait: bool, ids: Sequence[RowId]
     ) -> tuple[Any, PostgresTransaction]:
-        scopes = list(scopes)
         for fresh in (False, True):
             connection = self.server.take(fresh=fresh)
             transaction = PostgresTransaction(
@@ -300,6 +326,7 @@ class PostgresStore(PostgresReader):
                 self._stored_id,
                 self.cipher,
                 self._holds,
+                self.homes,
                 is_held=self.collection != OWNED,
             )
             transaction.images_belong = self._history == self.server.lineage

@@ -35,7 +35,7 @@ from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import write_image
-from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
+from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
 from scrubjay.store.postgres.notes import write_note
 from scrubjay.store.postgres.order import settling
@@ -68,6 +68,7 @@ class PostgresTransaction:
         id_of: stored bytes -> id.
         opening: the keys of the store.
         table: of legal holds, as far as it is known.
+        homes: where rows are.
         is_held: whether these hold the documents of the collection (:class:`Turns`).
     """
 
@@ -80,13 +81,15 @@ class PostgresTransaction:
         id_of: Callable[[bytes], Any],
         opening: Opening,
         table: HoldTable,
+        homes: Homes,
         is_held: bool,
     ) -> None:
         self.committed = False
         self.images_belong = True
         """Whether what this process has in memory is of the server's history."""
         self.batch = Batch(connection)
-        self._turns = Turns(self.batch, collection, lineage, opening, table, is_held)
+        self._homes = homes
+        self._turns = Turns(self.batch, collection, lineage, opening, table, homes, is_held)
         self._place = place
         self._lineage = lineage
         self._id_of = id_of
@@ -130,8 +133,9 @@ class PostgresTransaction:
 
     def seal_notes(self, tenant: str, box: Box) -> None:
         """Seal the questions of a tenant's feedback that are in the clear, in every collection."""
-        if seal_notes(self.batch, self.sealer.sealing, tenant):
-            count_tables_anew(self.batch, box, tenant)
+        for home in self._turns.lock_tenant(tenant):
+            if seal_notes(self.batch, self.sealer.sealing, home, tenant):
+                count_tables_anew(self.batch, box, home)
 
     def note_rows(self, sign: int, table: str, rows: Sequence[tuple[Any, ...]], home: str) -> None:
         """Note rows of a layer above that come (1) or go (-1), for their digest."""
@@ -155,7 +159,7 @@ class PostgresTransaction:
         return self.beside
 
     def lock(self, homes: Iterable[str]) -> None:
-        """Take the turns of homes, for rows of a layer above ("": of what belongs to all tenants).
+        """Take the turns of tenants' own homes, for rows of a layer above ("": of what belongs to all tenants).
 
         Until it ends, the transaction shows from which number on it may write (:meth:`PostgresStore.settled`).
 
@@ -170,16 +174,24 @@ class PostgresTransaction:
                 )
         for everybody in (False, *((True,) if "" in homes else ())):
             self.batch.add(settling(everybody))
-        self._turns.lock(homes)
+        self._turns.lock(map(self._homes.own, homes))
+
+    def lock_tenant(self, tenant: str) -> list[str]:
+        """Take the turns of all homes of a tenant, and return them, its own first."""
+        return self._turns.lock_tenant(tenant)
+
+    def lock_scopes(self, scopes: Iterable[Scope]) -> None:
+        """Take the turns of the homes of scopes, in one order for everybody."""
+        self._turns.lock(map(self._homes.of, scopes))
 
     @property
     def homes(self) -> list[str]:
-        """Whose turns the transaction has."""
-        return self._turns.homes
+        """The tenants' own homes whose turns the transaction has, which is where layers above have their rows."""
+        return [home for home in self._turns.locked if self._homes.is_own(home)]
 
     def number(self) -> int:
         """Return the number of a row of a layer above: greater than all before it in the homes that have their turn."""
-        if not self._turns.homes:
+        if not self._turns.locked:
             raise StoreError(f"writing: expected the turn of a home, got none: {self._place}")
         return self._turns.next_of_all()
 
@@ -188,7 +200,9 @@ class PostgresTransaction:
         self._changed_beside[tenant, user, agent] = None
 
     def _touch_scopes(self) -> None:
-        for tenant, user, agent in self._changed_beside:
+        for tenant, user, agent in sorted(
+            self._changed_beside, key=lambda names: self._homes.of_user(*names[:2])
+        ):
             if any(agrees((tenant, user, agent), scope) for scope in self._forgotten):
                 continue
             if not tenant:
@@ -196,7 +210,7 @@ class PostgresTransaction:
                 continue
             scope = scope_of(tenant, user, agent)
             if can_hold(scope) and not self._turns.state(scope).is_changed:
-                key = key_of(scope)
+                key = self._homes.key(scope)
                 self._turns.number(key, self._turns.next(key.home))
 
     def _touch_everybody(self) -> None:
@@ -222,7 +236,7 @@ class PostgresTransaction:
         scopes = [scope for scope in scopes if can_hold(scope)]  # the others have no documents
         if ids and len(scopes) == 1:
             wanted = [stored_id(id) for id in ids]
-            key = key_of(scopes[0])
+            key = self._homes.key(scopes[0])
             found = self._turns.begin_with(scopes[0], len(ids), self._question_of_old(key, wanted))
             if not self._turns.state(scopes[0]).is_changed:  # its staged vectors were put in place
                 self._known = key, wanted, found
@@ -328,7 +342,7 @@ class PostgresTransaction:
         for row in rows:
             if row.expected is not None:
                 seq, _, expires_at, _ = old.get(
-                    (key_of(row.scope), stored_id(row.id)), (0, False, None, None)
+                    (self._homes.key(row.scope), stored_id(row.id)), (0, False, None, None)
                 )
                 found = 0 if expires_at is not None and expires_at <= now else seq
                 if found != row.expected:
@@ -337,7 +351,7 @@ class PostgresTransaction:
         before = {scope: replace(self._turns.state(scope)) for scope in by_scope}
         new = self._numbered(rows, now)
         for scope, part in by_scope.items():
-            key, state = key_of(scope), self._turns.state(scope)
+            key, state = self._homes.key(scope), self._turns.state(scope)
             gone = [
                 found for found in (old.get((key, stored_id(row.id))) for row in part) if found is not None
             ]
@@ -354,14 +368,14 @@ class PostgresTransaction:
 
     def _numbered(self, rows: Sequence[NewRow], now: int) -> dict[str, list[Loaded]]:
         """Return rows as the table has them, by home, with numbers in their order, also where they are of several."""
-        number = self._turns.newest(home_of(row.scope) for row in rows)
+        number = self._turns.newest(self._homes.of(row.scope) for row in rows)
         known: dict[Scope, tuple[Key, Checksum, RowBox | None]] = {}
         numbered: dict[str, list[Loaded]] = {}
         for row in rows:
             of_scope = known.get(row.scope)
             if of_scope is None:
                 box = self.sealer.row_box(self._turns.collection, row.scope)
-                of_scope = known[row.scope] = key_of(row.scope), Checksum(row.scope), box
+                of_scope = known[row.scope] = self._homes.key(row.scope), Checksum(row.scope), box
             key, checksum, box = of_scope
             number += 1
             self._turns.number(key, number)
@@ -395,7 +409,7 @@ class PostgresTransaction:
         by_home: dict[str, list[tuple[Key, list[bytes]]]] = {}
         known, self._known = self._known, None  # true until anything is written
         for scope, part in by_scope.items():
-            key = key_of(scope)
+            key = self._homes.key(scope)
             if known is not None and known[:2] == (key, [stored_id(row.id) for row in part]):
                 found.update(((key, row[0]), row[1:]) for row in known[2])
             elif self._turns.state(scope).documents:
@@ -424,7 +438,7 @@ class PostgresTransaction:
         seqs = [row[0] for row in rows]
         if any(blocks is not None for _, _, blocks in rows):
             with suppress(KeyErasedError):  # then it is never read again
-                box = self.sealer.current(key.home, make=False)
+                box = self.sealer.current(key.scope.tenant, make=False)
                 if box is not None:
                     for row in rows:
                         state.counted.remove(box, *row)
@@ -443,7 +457,7 @@ class PostgresTransaction:
         if not can_hold(scope):
             return None
         wanted = {stored_id(id): id for id in ids}
-        key, state = key_of(scope), self._turns.state(scope)
+        key, state = self._homes.key(scope), self._turns.state(scope)
         if not state.documents or not wanted:
             return None
         found = self.batch.ask(
@@ -468,7 +482,7 @@ class PostgresTransaction:
     ) -> Written:
         """Delete rows (id, number, whether it has a vector, expiry, blocks) of a locked scope; leave tombstones and an
         event."""
-        key, state = key_of(scope), self._turns.state(scope)
+        key, state = self._homes.key(scope), self._turns.state(scope)
         before = replace(state)
         self._remove(key, state, [(seq, expires_at, blocks) for _, seq, _, expires_at, blocks in gone])
         place = (key.home, self._turns.collection, key.number)
@@ -502,7 +516,7 @@ class PostgresTransaction:
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
         """Write that documents of a scope were deleted."""
-        key, state = key_of(scope), self._turns.state(scope)
+        key, state = self._homes.key(scope), self._turns.state(scope)
         state.version, state.is_changed = self._turns.next(key.home), True
         self._event(key, state.version, reason, n_documents, now)
 
@@ -515,19 +529,28 @@ class PostgresTransaction:
         a legal hold."""
         if within is not None and not can_hold(within):
             return []
-        condition, names = agreeing(within, table="s")
-        found = self.batch.ask(
-            "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
-            f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
-            "d.collection = s.collection AND d.scope = s.key AND d.expires_at <= %s)",
-            (self._turns.collection, *names, now),
-            home=EVERY_HOME if within is None else home_of(within),
-        )
+
+        def question(home: str | None) -> Statement:
+            condition, names = agreeing(within, home, table="s")
+            return (
+                "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
+                f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
+                "d.collection = s.collection AND d.scope = s.key AND d.expires_at <= %s)",
+                (self._turns.collection, *names, now),
+            )
+
+        found: list[tuple[Any, ...]]
+        if within is None:
+            found = self.batch.ask(*question(None), home=EVERY_HOME)
+        else:
+            homes = self._homes.within(within)
+            answers = self.batch.ask_each([(home, question(home)) for home in homes])
+            found = [row for rows in answers for row in rows]
         scopes = [scope for scope in (scope_of(*row) for row in found) if scope.tenant not in leaving]
         self._turns.begin(scopes)
         written = []
         for scope in scopes:
-            key = key_of(scope)
+            key = self._homes.key(scope)
             if self._turns.is_held and self._turns.holds.holds(*names_of(scope)):
                 continue
             gone = self.batch.ask(
@@ -549,11 +572,28 @@ class PostgresTransaction:
         """
         if not can_hold(scope):
             return []
-        home = home_of(scope)
-        self._turns.lock([home])
+        homes = self._lock_asked(scope, exact=exact)
         if self._turns.is_held:
-            check_held(self._turns.holds.of(self.batch, home), scope, within=not exact)
-        condition, names = agreeing(scope, exact=exact, table="s")
+            check_held(self._turns.holds.of(self.batch, scope.tenant), scope, within=not exact)
+        scopes = [one for home in homes for one in self._erase_in(home, scope, exact=exact)]
+        if scope.user is None and scope.agent is None:
+            self._erased[scope.tenant] = None
+        elif scope.user is not None:
+            self._erased_users[scope.tenant, scope.user] = None
+        return [self._erase_one(one, reason, now) for one in scopes]
+
+    def _lock_asked(self, scope: Scope, *, exact: bool) -> list[str]:
+        """Lock the homes in which scopes are that agree with a scope, or notes of who asked from them; return them."""
+        if scope.user is None and not exact:
+            return self._turns.lock_tenant(scope.tenant)
+        homes = self._homes.asked_within(scope) if scope.user is not None else [self._homes.of(scope)]
+        self._turns.lock(homes)
+        return homes
+
+    def _erase_in(self, home: str, scope: Scope, *, exact: bool) -> list[Scope]:
+        """Delete the images of a locked home's scopes that agree with `scope`, and notes of who asked from them; return
+        these scopes."""
+        condition, names = agreeing(scope, home, exact=exact, table="s")
         rows = "home = s.home AND {table}.collection = s.collection AND {table}.scope = s.key"
         found = self.batch.ask(
             f"SELECT tenant, usr, agent FROM sj_scope s WHERE {condition} AND collection = %s AND (documents > 0 "
@@ -568,22 +608,18 @@ class PostgresTransaction:
         scopes = [scope_of(*row) for row in found]
         self._turns.begin(scopes)
         if scopes:
-            numbers = [key_of(one).number for one in scopes]
+            numbers = [self._homes.key(one).number for one in scopes]
             self._turns.drop_images(
                 "home = %s AND collection = %s AND scope = ANY(%s)",
                 (home, self._turns.collection, numbers),
                 home=home,
             )
-        asked, asked_names = agreeing(scope, exact=exact)
+        asked, asked_names = agreeing(scope, home, exact=exact)
         self._delete_notes(f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home)
-        if scope.user is None and scope.agent is None:
-            self._erased[home] = None
-        elif scope.user is not None:
-            self._erased_users[home, scope.user] = None
-        return [self._erase_one(one, reason, now) for one in scopes]
+        return scopes
 
     def _erase_one(self, scope: Scope, reason: str, now: int) -> Written:
-        key, state = key_of(scope), self._turns.state(scope)
+        key, state = self._homes.key(scope), self._turns.state(scope)
         before = replace(state)
         place = (key.home, self._turns.collection, key.number)
         for table in ("sj_document", "sj_tombstone", "sj_staged"):
@@ -631,10 +667,11 @@ class PostgresTransaction:
         :mod:`scrubjay.store.postgres.renaming`."""
         if not can_hold(scope):
             return
-        self._turns.lock([home_of(scope)])
+        homes = self._turns.lock_tenant(scope.tenant)
         if is_whole_tenant(scope):
-            self._turns.lock([words.of(*names_of(scope))[0]])
-            self._turns.drop_home(home_of(scope))
+            self._turns.lock([self._homes.own(words.of(*names_of(scope))[0])])
+            for home in homes:
+                self._turns.drop_home(home)
         self._forgotten.append(scope)
         self.hints += [
             Hint(self._turns.collection, key.number, bucket_of(key.home)) for key, _ in self._turns.changed()
@@ -660,9 +697,9 @@ class PostgresTransaction:
         place = (key.home, self._turns.collection, key.number)
         self._turns.drop_images(PLACE, place, home=key.home)
 
-    def drop_images(self, condition: str, tenant: str) -> None:
-        """Delete the images of a locked tenant, of all collections, that a condition with its name admits."""
-        self._turns.drop_images(condition, (tenant,), home=tenant)
+    def drop_images(self, condition: str, home: str) -> None:
+        """Delete the images of a locked home, of all collections, that a condition with its name admits."""
+        self._turns.drop_images(condition, (home,), home=home)
 
     def forget_deleted(self) -> None:
         """Drop the ids of deleted documents of all collections, and every image that needs them."""

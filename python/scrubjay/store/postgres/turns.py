@@ -26,9 +26,10 @@ from scrubjay.store.postgres.digests import (
     seal_notes,
 )
 from scrubjay.store.postgres.holds import Holds, HoldTable
-from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of
+from scrubjay.store.postgres.keys import Homes, Key, can_hold
 from scrubjay.store.postgres.sealing import KEY, Sealer, data_key_of
 from scrubjay.store.postgres.staging import ends_of, holding_model, put_in_place, vectors_of
+from scrubjay.store.postgres.walls import EVERY_HOME, Home
 from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["PLACE", "Touched", "Turns"]
@@ -62,6 +63,7 @@ class Turns:
         lineage: the history that the server shows now.
         opening: the keys of the store.
         table: of legal holds, as far as it is known.
+        homes: where rows are.
         is_held: whether these hold the documents of the collection, not the layer whose records they mirror.
     """
 
@@ -72,10 +74,12 @@ class Turns:
         lineage: str,
         opening: Opening,
         table: HoldTable,
+        homes: Homes,
         is_held: bool = True,
     ) -> None:
         self.batch = batch
-        self.holds = Holds(table)
+        self.homes = homes
+        self.holds = Holds(table, homes)
         self.is_held = is_held
         self._table = table
         self.collection = collection
@@ -86,18 +90,22 @@ class Turns:
         self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
         self._taken: dict[str, int] = {}  # home -> the last number that its row has already
         self._dropped: set[str] = set()
-        self._keys: dict[str, DataKey | None] = {}  # home -> its data key; its row is locked
-        self.sealer = Sealer(opening, batch, self._keys, self.lock, self._begin)
+        self._whole: set[str] = set()  # tenants of whom all homes are locked
+        self._keys: dict[
+            str, DataKey | None
+        ] = {}  # home -> its copy of the tenant's data key; its row is locked
+        self.sealer = Sealer(opening, batch, homes, self._keys, self.lock, self.lock_tenant, self._begin)
         self._all = [self]  # of all collections that the transaction writes to
         self.dropped: list[bytes] = []
         """The hashes of objects that no image is any more once the transaction is committed."""
-        self.notes = Notes(batch, self.sealer)
+        self.notes = Notes(batch, self.sealer, homes)
 
     def beside(self, collection: int) -> Turns:
         """Return the same turns, as the transaction writes to another collection."""
-        other = Turns(self.batch, collection, self._lineage, self.sealer.opening, self._table)
+        other = Turns(self.batch, collection, self._lineage, self.sealer.opening, self._table, self.homes)
         other.holds = self.holds
         other._last, other._taken, other._dropped = self._last, self._taken, self._dropped
+        other._whole = self._whole
         other._keys, other.sealer, other.notes = self._keys, self.sealer, self.notes
         other._all, other.dropped = self._all, self.dropped
         self._all.append(other)
@@ -111,8 +119,8 @@ class Turns:
         """Lock the homes of scopes, in one order for everybody, and read the states of the scopes."""
         by_home: dict[str, list[Scope]] = {}
         for scope in dict.fromkeys(scopes):
-            if key_of(scope) not in self.touched:
-                by_home.setdefault(home_of(_holdable(scope)), []).append(scope)
+            if self.homes.key(scope) not in self.touched:
+                by_home.setdefault(self.homes.of(_holdable(scope)), []).append(scope)
         for home in sorted(by_home):
             self._read(home, by_home[home])
 
@@ -122,7 +130,7 @@ class Turns:
 
         The first step of a transaction.
         """
-        home = home_of(_holdable(scope))
+        home = self.homes.of(_holdable(scope))
         take: Statement = (
             # No time of a server that shards may be newer than the statement; numbers ascend in any case.
             "UPDATE sj_home SET last = greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint) "
@@ -130,13 +138,15 @@ class Turns:
             (n_numbers, home),
         )
         self.batch.add_seeing(home, *holding_model(self.collection))
-        taken, state, found = self.batch.ask_all([take, self._question(scope), question], home=home)
+        (taken, state, found), held = self._asked(home, [take, self._question(scope), question])
         if not taken:
             self._read(home, [scope])
             return self.batch.ask(*question, home=home)
         self._taken[home] = taken[0][0]
         self._last[home] = taken[0][0] - n_numbers
-        self._keys[home] = data_key_of(home, taken[0][1:])
+        self._keys[home] = data_key_of(self.homes.tenant(home), taken[0][1:])
+        if held is not None:
+            self.holds.answer(home, held)
         self._enter(home, scope, state)
         return found
 
@@ -145,11 +155,40 @@ class Turns:
         for home in sorted(set(homes) - self._last.keys()):
             self._read(home, [])
 
+    def lock_tenant(self, tenant: str) -> list[str]:
+        """Lock every home of a tenant; return those that there are, its own first.
+
+        No bucket comes meanwhile: the row of one is made in the turn of the tenant's own home.
+        """
+        own = self.homes.own(tenant)
+        self.lock([own])
+        if self.homes.user_homes and tenant not in self._whole:
+            found = self.batch.ask(
+                "SELECT home FROM sj_home WHERE home = ANY(%s)", (self.homes.all(tenant),), home=EVERY_HOME
+            )
+            self.lock(home for (home,) in found)
+            self._whole.add(tenant)
+        return self.locked_of(tenant)
+
+    def locked_of(self, tenant: str) -> list[str]:
+        """Return the locked homes of a tenant, its own first."""
+        return sorted(home for home in self._last if self.homes.tenant(home) == tenant)
+
+    def _asked(
+        self, home: str, statements: Sequence[Statement]
+    ) -> tuple[list[list[tuple[Any, ...]]], list[tuple[Any, ...]] | None]:
+        """Return the answers to statements about a home that the first one locks, and, if it is a bucket, which of its
+        tenant is held (None: that is known)."""
+        about: list[tuple[Home, Statement]] = [(home, statement) for statement in statements]
+        held = self.holds.question(home) if self.is_held else None
+        answers = self.batch.ask_each(about if held is None else [*about, held])
+        return (answers, None) if held is None else (answers[:-1], answers[-1])
+
     def _read(self, home: str, scopes: Sequence[Scope]) -> None:
         """Read the states of scopes of a home, which is locked before if it is not yet."""
-        questions = [self._question(scope) for scope in scopes]
         if home in self._last:
-            states = self.batch.ask_all(questions, home=home)
+            questions = [self._question(scope) for scope in scopes]
+            states, held = self._asked(home, questions) if questions else ([], None)
         else:
             # Each statement sees what was committed before it began, so the states are those after the wait.
             lock: Statement = (
@@ -159,22 +198,36 @@ class Turns:
             )
             if not self._last:
                 self.batch.add_seeing(home, *holding_model(self.collection))
-            found, *states = self.batch.ask_all([lock, *questions], home=home)
+            questions = [self._question(scope) for scope in scopes]
+            (found, *states), held = self._asked(home, [lock, *questions])
             while not found:  # it is new; or another process erases its name just now, and perhaps again
-                self.batch.add(
-                    "INSERT INTO sj_home(home, last) VALUES (%s, 0) ON CONFLICT DO NOTHING",
-                    (home,),
-                    home=home,
-                )
-                found, *states = self.batch.ask_all([lock, *questions], home=home)
+                self._make_home(home)
+                questions = [self._question(scope) for scope in scopes]
+                (found, *states), held = self._asked(home, [lock, *questions])
             self._last[home] = max(found[0][:2])
-            self._keys[home] = data_key_of(home, found[0][2:])
+            self._keys[home] = data_key_of(self.homes.tenant(home), found[0][2:])
+        if held is not None:
+            self.holds.answer(home, held)
         for scope, state in zip(scopes, states, strict=True):
             self._enter(home, scope, state)
 
+    def _make_home(self, home: str) -> None:
+        """Collect the row of a home. That of a bucket is made in the turn of the tenant's own home, with a copy of the
+        tenant's data key."""
+        key: Sequence[Any] = (None,) * 4
+        own = self.homes.own(self.homes.tenant(home))
+        if home != own:
+            self.lock([own])
+            key = self._keys[own] or key
+        self.batch.add(
+            f"INSERT INTO sj_home(home, last, {KEY}) VALUES (%s, 0, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (home, *key),
+            home=home,
+        )
+
     def _question(self, scope: Scope) -> Statement:
-        key = key_of(scope)
-        holds, needs_home = self.holds.column if self.is_held else ("false", False)
+        key = self.homes.key(scope)
+        holds, needs_home = self.holds.column(key.home) if self.is_held else ("false", False)
         return (
             "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation, "
             f"s.digest, {holds} "
@@ -200,22 +253,24 @@ class Turns:
             embedding=embedding,
             counted=Counted(version or 0, documents or 0, vectors or 0, digest),
         )
-        self.touched[key_of(scope)] = touched
+        key = self.homes.key(scope)
+        self.touched[key] = touched
         if in_place is not None and in_place < embedding:
-            if self.sealer.is_encrypted(home):
-                for row in self.batch.ask(*ends_of(self.collection, key_of(scope)), home=home):
+            if self.sealer.is_encrypted(scope.tenant):
+                for row in self.batch.ask(*ends_of(self.collection, key), home=home):
                     touched.counted.exchange(*row)
-            put_in_place(self.batch, self.collection, key_of(scope))
-            self.drop_images(PLACE, (home, self.collection, key_of(scope).number), home=home)
-            ((touched.vectors,),) = self.batch.ask(*vectors_of(self.collection, key_of(scope)), home=home)
+            put_in_place(self.batch, self.collection, key)
+            self.drop_images(PLACE, (home, self.collection, key.number), home=home)
+            ((touched.vectors,),) = self.batch.ask(*vectors_of(self.collection, key), home=home)
             touched.version = touched.horizon = self.next(home)
             touched.is_changed = True
 
     def state(self, scope: Scope) -> Touched:
         """Return the state of a scope, whose home is locked now."""
-        if key_of(scope) not in self.touched:
+        key = self.homes.key(scope)
+        if key not in self.touched:
             self.begin([scope])
-        return self.touched[key_of(scope)]
+        return self.touched[key]
 
     # ------------------------------------------------------------------ numbers
 
@@ -225,7 +280,7 @@ class Turns:
         return self._last[home]
 
     @property
-    def homes(self) -> list[str]:
+    def locked(self) -> list[str]:
         """The locked homes, in alphabetical order."""
         return sorted(self._last)
 
@@ -302,17 +357,19 @@ class Turns:
 
     def _begin(self, tenant: str, box: Box) -> None:
         """A tenant that has rows in the clear got its data key: everything has a digest from now on."""
-        seal_notes(self.batch, self.sealer.sealing, tenant)
+        for home in self.lock_tenant(tenant):
+            seal_notes(self.batch, self.sealer.sealing, home, tenant)
         self.count_anew(tenant, box)
 
     def count_anew(self, tenant: str, box: Box) -> None:
         """Let all digests of a locked tenant be those of what is there now, in every collection."""
-        sealed = count_scopes_anew(self.batch, box, tenant)
-        for turns in self._all:
-            for key, state in turns.touched.items():
-                if key.home == tenant:
-                    state.counted.digest = sealed.get((turns.collection, key.number))
-        count_tables_anew(self.batch, box, tenant)
+        for home in self.lock_tenant(tenant):
+            sealed = count_scopes_anew(self.batch, box, home)
+            for turns in self._all:
+                for key, state in turns.touched.items():
+                    if key.home == home:
+                        state.counted.digest = sealed.get((turns.collection, key.number))
+            count_tables_anew(self.batch, box, home)
 
     def _digest(self, key: Key, state: Touched) -> bytes | None:
         """Return the digest of a scope as it is left; None: it needs none.
@@ -321,10 +378,10 @@ class Turns:
             EncryptionError: the tenant's key is not available.
             CorruptIndexError: something else changed the scope before.
         """
-        if not state.documents or not self.sealer.is_encrypted(key.home):
+        if not state.documents or not self.sealer.is_encrypted(key.scope.tenant):
             return None
         try:
-            box = self.sealer.current(key.home, make=False)
+            box = self.sealer.current(key.scope.tenant, make=False)
         except KeyErasedError:
             return state.counted.digest  # never read again
         if box is None:

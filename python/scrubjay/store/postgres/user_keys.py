@@ -13,6 +13,7 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.walls import EVERY_HOME
 
 __all__ = ["DYING", "DatabaseUserKeys", "add_key", "bury", "bury_all", "dying", "has_content", "settle"]
@@ -28,33 +29,47 @@ class DatabaseUserKeys:
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
+        homes: where a user's rows are.
     """
 
-    def __init__(self, ask: Callable[..., list[tuple[Any, ...]]]) -> None:
+    def __init__(self, ask: Callable[..., list[tuple[Any, ...]]], homes: Homes) -> None:
         self._ask = ask
+        self._homes = homes
 
     def of(self, tenant: str, user: str) -> StoredUserKey | None:
         """Return the key of a user."""
-        return self._one("usr = %s AND dead = 0", tenant, user)
+        return self._one("usr = %s AND dead = 0", tenant, user, self._homes.of_user(tenant, user))
 
     def by_id(self, tenant: str, id: bytes) -> StoredUserKey | None:
         """Return the key with this id."""
-        return self._one("id = %s AND dead = 0", tenant, id)
+        return self._one("id = %s AND dead = 0", tenant, id, None)
 
     def any(self, tenant: str) -> bool:
         """Whether any user of a tenant has or had a key."""
-        return "\0" not in tenant and bool(
-            self._ask("SELECT 1 FROM sj_user_key WHERE home = %s LIMIT 1", (tenant,), home=tenant)
-        )
+        return "\0" not in tenant and bool(self._asked("SELECT 1", "true", tenant, (), None, " LIMIT 1"))
 
-    def _one(self, condition: str, tenant: str, value: str | bytes) -> StoredUserKey | None:
+    def _asked(
+        self,
+        select: str,
+        condition: str,
+        tenant: str,
+        values: tuple[Any, ...],
+        home: str | None,
+        rest: str = "",
+    ) -> list[tuple[Any, ...]]:
+        """Ask about a home; None: about every home of a tenant, since it is not known whose key it is."""
+        if home is None and not self._homes.user_homes:
+            home = tenant
+        if home is not None:
+            query = f"{select} FROM sj_user_key WHERE home = %s AND {condition}{rest}"
+            return self._ask(query, (home, *values), home=home)
+        query = f"{select} FROM sj_user_key WHERE home = ANY(%s) AND {condition}{rest}"
+        return self._ask(query, (self._homes.all(tenant), *values), home=EVERY_HOME)
+
+    def _one(self, condition: str, tenant: str, value: str | bytes, home: str | None) -> StoredUserKey | None:
         if "\0" in tenant or (isinstance(value, str) and "\0" in value):
             return None
-        found = self._ask(
-            f"SELECT id, usr, half FROM sj_user_key WHERE home = %s AND {condition}",
-            (tenant, value),
-            home=tenant,
-        )
+        found = self._asked("SELECT id, usr, half", condition, tenant, (value,), home)
         if not found:
             return None
         id, user, half = found[0]
@@ -64,17 +79,18 @@ class DatabaseUserKeys:
 
     def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
         """Return (id, when it was made, whole) of the dead keys of a user."""
-        return self._told("whose = %s AND dead > 0", tenant, whose)
+        return self._told("whose = %s AND dead > 0", tenant, whose, None)
 
     def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
         """Return the same of the key that a user has."""
-        return [] if "\0" in user else self._told("usr = %s AND dead = 0", tenant, user)
+        home = self._homes.of_user(tenant, user)
+        return [] if "\0" in user else self._told("usr = %s AND dead = 0", tenant, user, home)
 
-    def _told(self, condition: str, tenant: str, value: str | bytes) -> list[tuple[bytes, int, bool]]:
-        found = self._ask(
-            f"SELECT id, made_at, whole FROM sj_user_key WHERE home = %s AND {condition} ORDER BY made_at, id",
-            (tenant, value),
-            home=tenant,
+    def _told(
+        self, condition: str, tenant: str, value: str | bytes, home: str | None
+    ) -> list[tuple[bytes, int, bool]]:
+        found = self._asked(
+            "SELECT id, made_at, whole", condition, tenant, (value,), home, " ORDER BY made_at, id"
         )
         return [(bytes(id), at, whole) for id, at, whole in found]
 
@@ -139,23 +155,29 @@ _CONTENT = {
     "sj_memory_fact": "usr = %(user)s",
     "sj_memory_episode": "usr = %(user)s",
     "sj_memory_rejection": "usr = %(user)s",
-    "sj_memory_log": "tenant = %(home)s AND usr = %(user)s AND detail IS NOT NULL",
+    "sj_memory_log": "tenant = %(tenant)s AND usr = %(user)s AND detail IS NOT NULL",
     "sj_memory_event": "(home, run) IN (SELECT home, key FROM sj_memory_run WHERE home = %(home)s "
-    "AND tenant = %(home)s AND usr = %(user)s)",
+    "AND tenant = %(tenant)s AND usr = %(user)s)",
 }
 """Table -> the condition for a user's rows that hold what a key seals."""
 
 
-def has_content(batch: Batch, home: str, user: str) -> bool:
-    """Whether a locked home has anything of a user that a key seals, or will: documents, questions, rows of layers
-    above."""
-    if "\0" in user:
-        return False
-    asked = {"home": home, "user": user}
+def has_content(batch: Batch, homes: Homes, tenant: str, user: str) -> bool:
+    """Whether a tenant has anything of a user that a key seals, or will: documents, questions, rows of layers above;
+    the user's home is locked."""
+    return "\0" not in user and any(
+        _has_content(batch, home, tenant, user)
+        for home in dict.fromkeys((homes.of_user(tenant, user), homes.own(tenant)))
+    )
+
+
+def _has_content(batch: Batch, home: str, tenant: str, user: str) -> bool:
+    asked = {"home": home, "tenant": tenant, "user": user}
     documents = (
         "SELECT 1 FROM sj_collection c JOIN sj_scope s ON s.home = %(home)s AND s.collection = c.collection "
-        "AND s.tenant = %(home)s AND s.usr = %(user)s WHERE EXISTS(SELECT 1 FROM sj_document d WHERE d.home = %(home)s "
-        "AND d.home = s.home AND d.collection = s.collection AND d.scope = s.key) LIMIT 1"
+        "AND s.tenant = %(tenant)s AND s.usr = %(user)s WHERE EXISTS("
+        "SELECT 1 FROM sj_document d WHERE d.home = %(home)s AND d.home = s.home AND d.collection = s.collection "
+        "AND d.scope = s.key) LIMIT 1"
     )
     if batch.ask(documents, asked, home=home):
         return True

@@ -1,0 +1,167 @@
+"""Three databases behind one store, each with the homes that a hash gives it, as a server that shards has them.
+
+A statement goes where the rows of the home are that it was told to see. One that needs the rows of two homes finds
+those of one: then the index answers differently from a file. What is about every home is asked of all three; what has
+no home (the schema, the collections) all three have.
+"""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from scrubjay.store.postgres.server import Server
+from tests.data.postgres import cluster, new_url
+
+__all__ = ["N_DATABASES", "route", "server_of"]
+
+N_DATABASES = 3
+_EVERYWHERE = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SET ")
+
+
+def server_of(home: str) -> int:
+    """Return which of the databases has a home."""
+    return zlib.crc32(home.encode()) % N_DATABASES
+
+
+class RoutedCursor:
+    """The answers of one statement, merged if several were asked."""
+
+    def __init__(self, query: str, cursors: Sequence[Any], *, merges: bool) -> None:
+        self._query = query
+        self._cursors = cursors if merges else cursors[:1]
+
+    @property
+    def description(self) -> Any:
+        """What the columns are; None: there are no rows."""
+        return self._cursors[0].description
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were written or found."""
+        return sum(int(cursor.rowcount) for cursor in self._cursors)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows: sums, if each database answered with numbers; else in the order that was asked for."""
+        answers = [cursor.fetchall() for cursor in self._cursors]
+        if len(answers) > 1 and all(len(rows) == 1 and _are_numbers(rows[0]) for rows in answers):
+            return [tuple(sum(column) for column in zip(*(rows[0] for rows in answers), strict=True))]
+        rows = [row for rows in answers for row in rows]
+        return sorted(rows, key=lambda row: row[:3]) if "ORDER BY d.seq, d.home" in self._query else rows
+
+    def fetchone(self) -> Any:
+        """Return the first row, or None."""
+        found = self.fetchall()
+        return found[0] if found else None
+
+
+def _are_numbers(row: tuple[Any, ...]) -> bool:
+    return all(type(value) is int for value in row)
+
+
+class RoutedConnection:
+    """As much of a connection as the store uses."""
+
+    def __init__(self, connections: Sequence[Any]) -> None:
+        self._connections = connections
+        self._home, self._across = "", False
+        self._is_piped = False
+
+    def __getattr__(self, name: str) -> Any:  # info, pgconn, what listens
+        return getattr(self._connections[0], name)
+
+    @property
+    def adapters(self) -> RoutedConnection:
+        """What registers how values are sent."""
+        return self
+
+    def register_dumper(self, *dumper: Any) -> None:
+        """Register it with each."""
+        for one in self._connections:
+            one.adapters.register_dumper(*dumper)
+
+    @property
+    def closed(self) -> bool:
+        """Whether any of them is."""
+        return any(one.closed for one in self._connections)
+
+    def close(self) -> None:
+        """Close all."""
+        for one in self._connections:
+            one.close()
+
+    def execute(self, query: str, parameters: Any = None, **options: Any) -> RoutedCursor:
+        """Send a statement where the home is that was named last."""
+        self._forget_settings()
+        asked = self._connections
+        if query.startswith("SELECT set_config('scrubjay.home'"):
+            self._home, self._across = parameters[0], parameters[1] == "on"
+        elif self._home and not self._across and not query.startswith(_EVERYWHERE):
+            asked = [self._connections[server_of(self._home)]]
+        merges = self._across or len(asked) == 1
+        return RoutedCursor(
+            query, [one.execute(query, parameters, **options) for one in asked], merges=merges
+        )
+
+    def _forget_settings(self) -> None:
+        """A setting goes with its transaction."""
+        if not self._is_piped and self._connections[0].info.transaction_status == 0:
+            self._home, self._across = "", False
+
+    @contextmanager
+    def pipeline(self) -> Iterator[None]:
+        """Send several statements at once."""
+        self._forget_settings()
+        with ExitStack() as until:
+            for one in self._connections:
+                until.enter_context(one.pipeline())
+            self._is_piped = True
+            try:
+                yield
+            finally:
+                self._is_piped = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin and end one on each."""
+        with ExitStack() as until:
+            for one in self._connections:
+                until.enter_context(one.transaction())
+            yield
+
+
+def _new_database() -> str:
+    import psycopg
+
+    server = cluster()
+    if isinstance(server, str):
+        pytest.skip(server)
+    name = f"d{secrets.token_hex(6)}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return new_url(server.url.replace("/postgres?", f"/{name}?"))
+
+
+def route(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have every index that is opened from now on keep its rows in three databases; return their addresses, the first
+    one to be opened."""
+    import psycopg
+
+    urls = [_new_database() for _ in range(N_DATABASES)]
+
+    def connect(server: Server) -> RoutedConnection:
+        connections = [psycopg.connect(url, autocommit=True, client_encoding="UTF8") for url in urls]
+        for one in connections:
+            server._prepare(one)
+        routed = RoutedConnection(connections)
+        with server._lock:
+            server._all.add(routed)
+        return routed
+
+    monkeypatch.setattr(Server, "_connect", connect)
+    return urls
