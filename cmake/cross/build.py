@@ -118,7 +118,18 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
     if not tools.exists():
         run(python, "-m", "pip", "install", "-q", "--target", tools, *BUILD_REQUIREMENTS)
     run(
-        *(python, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "--wheel-dir", raw, *settings),
+        *(
+            python,
+            "-m",
+            "pip",
+            "wheel",
+            ROOT,
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            raw,
+            *settings,
+        ),
         PYTHONPATH=str(tools),
         _PYTHON_HOST_PLATFORM=f"linux-{platform.machine}",
         SETUPTOOLS_EXT_SUFFIX=f".cpython-{version}-{platform.abi}.so",
