@@ -52,7 +52,7 @@ memory.list(jane, kinds=("policy", "episode"))
 memory.assemble("Oslo?", jane, 500, floor="none", kinds=["fact"]).text
 memory.session(jane, "r1", retention="long")
 fact = FactCandidate("x", relation="ends", valid_from="2026-01-01")
-memory.propose(fact, scope=jane, source="r").raise_if_rejected()
+memory.propose(fact, scope=jane, source="r", raise_if_rejected=True)
 """
 MISTAKES = (
     'Query(mode="keywordz")',
