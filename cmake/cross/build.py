@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRATCH = ROOT / "build" / "cross"
+BUILD_REQUIREMENTS = ["scikit-build-core>=0.11", "pybind11==3.1.0"]  # cmake and ninja are in PATH
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,24 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
     raw = SCRATCH / "wheels" / f"{name}-{version}"
     for old in raw.rglob("*.whl"):
         old.unlink()
+    # Our own folder of build tools: in the environment below pip would install those of the other platform.
+    tools = SCRATCH / "tools" / version
+    if not tools.exists():
+        run(python, "-m", "pip", "install", "-q", "--target", tools, *BUILD_REQUIREMENTS)
     run(
-        *(python, "-m", "pip", "wheel", ROOT, "--no-deps", "--wheel-dir", raw, *settings),
+        *(
+            python,
+            "-m",
+            "pip",
+            "wheel",
+            ROOT,
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            raw,
+            *settings,
+        ),
+        PYTHONPATH=str(tools),
         _PYTHON_HOST_PLATFORM=f"linux-{platform.machine}",
         SETUPTOOLS_EXT_SUFFIX=f".cpython-{version}-{platform.abi}.so",
     )

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["beside", "log_of", "make_private", "put_in_place", "whole_file"]
+__all__ = ["beside", "log_of", "make_private", "mode_of", "put_in_place", "whole_file"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
@@ -24,6 +24,20 @@ def log_of(path: Path) -> Path:
     """Return the name of SQLite's log of a file, which lies beside what a link leads to."""
     real = path.resolve()
     return real.with_name(real.name + "-wal")
+
+
+def mode_of(path: Path) -> int:
+    """Return the kind and mode of what a path names; 0 where nothing is.
+
+    Path.is_file() of Python 3.14 and later says no to a path that the system refuses, too.
+
+    Raises:
+        OSError: the system takes no such path, such as one that is too long.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 @contextmanager

@@ -241,6 +241,15 @@ def test_a_link_shows_the_same_to_a_colleague(page: Any, running: Any, service: 
         assert texts(other, "fused") == shown
 
 
+def test_a_dialog_goes_with_what_it_asked_about(page: Any, service: Serving) -> None:
+    page.goto(service.url + JANE)
+    page.click("text=What would another see?")
+    expect(page.locator("dialog")).to_be_visible()
+    page.goto(service.url + "#/map?tenant=acme&user=jane")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.get_by_role("link", name="Memory").click()  # nothing lies over it
+
+
 def test_code_that_is_copied_finds_the_same(page: Any, service: Serving, tmp_path: Any) -> None:
     awkward = 'the "staging" key\'s prefix \\ $HOME `id`'
     page.goto(service.url + JANE)

@@ -167,7 +167,23 @@ def test_every_guide_is_reached_from_the_readme() -> None:
 def test_readme_is_short() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) < 800
-    assert len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE)) == 1  # tables
+    assert len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE)) == 2  # tables
+
+
+def test_readme_and_the_guide_agree_where_it_has_run() -> None:
+    """The README's matrix is a short form of the one in docs/installing.md."""
+    short = re.search(r"^## Where it has run$(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S)
+    whole = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
+    assert short is not None
+    claimed = re.findall(r"^\| (?!wheel|---)(.*?) \| (.*?) \|$", short[1], re.MULTILINE)
+    tried = re.findall(r"^\| (?!platform|---)(.*?) \| .*? \| (.*) \|$", whole, re.MULTILINE)
+    assert len(claimed) == 5 and len(tried) > 8
+    for system in ("macOS", "Windows", "aarch64", "musl", "free-threaded", "x86-64"):
+        said = [what for name, what in claimed if system in name]
+        found = [what for name, what in tried if system in name]
+        assert said and found, system
+        did_run = any(not re.match(r"no\b|\*\*not sound", what) for what in found)
+        assert did_run == any(not what.startswith("nothing") for what in said), system
 
 
 README_BLOCKS = markdown.python_groups((ROOT / "README.md").read_text(encoding="utf-8"))[""]

@@ -51,6 +51,8 @@ memory.recall("Oslo?", jane, kinds=["fact", "note"], k=3).texts
 memory.list(jane, kinds=("policy", "episode"))
 memory.assemble("Oslo?", jane, 500, floor="none", kinds=["fact"]).text
 memory.session(jane, "r1", retention="long")
+fact = FactCandidate("x", relation="ends", valid_from="2026-01-01")
+memory.propose(fact, scope=jane, source="r", raise_if_rejected=True)
 """
 MISTAKES = (
     'Query(mode="keywordz")',
@@ -84,6 +86,7 @@ MISTAKES = (
     'memory.list(jane, kinds=["note"])',
     'memory.assemble("Oslo?", jane, floor="medium")',
     'memory.session(jane, "r1", retention="forever")',
+    'FactCandidate("x", relation="end")',
     'memory.propose(FactCandidate("x", valid_form="2026-01-01"), scope=jane, source="r")',
 )
 

@@ -67,6 +67,33 @@ def test_a_copy_into_a_database_and_back(
             assert one.collection("notes").count(JANE) == 1 and one.admin.check().clean
 
 
+def test_files_are_added_to_a_database(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    notes, table = tmp_path / "notes", tmp_path / "x.csv"
+    notes.mkdir()
+    (notes / "keys.md").write_text("# Keys\n\nThe staging key is sk-stg-0041.\n")
+    table.write_text("text,owner\nRefunds need two signatures,ann\n,bob\n")
+    add = ("add", url, "notes", "x.csv", "--user", "jane", "--embedder", "none", "--json", "--no-progress")
+    first = json.loads(said(capsys, *add))
+    assert (first["added"], first["files"], len(first["skipped"])) == (2, 2, 1)
+    assert "app@" not in first["to"]
+    again = json.loads(said(capsys, *add))
+    assert (again["added"], again["updated"], again["unchanged"], again["deleted"]) == (0, 0, 2, 0)
+    table.write_text("text,owner\nRefunds need three signatures,ann\nInvoices on Monday,bob\n")
+    changed = json.loads(said(capsys, *add))
+    assert (changed["added"], changed["updated"], changed["unchanged"]) == (1, 1, 1)
+    table.unlink()
+    pruned = json.loads(said(capsys, *add, "--prune"))
+    assert (pruned["deleted"], pruned["unchanged"]) == (2, 1)
+    with Index.open(url) as index:
+        (hit,) = index.search("staging key", scope=Scope("local", user="jane"))
+        assert hit.id == "notes/keys.md#1" and hit.metadata["file"] == "notes/keys.md"
+    missing = said(capsys, "add", url, "nowhere.md", code=2)
+    assert "nowhere.md: No such file" in missing and "app@" not in missing
+
+
 def test_encrypted_tenants_are_copied_both_ways_with_their_keys(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

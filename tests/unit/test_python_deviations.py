@@ -31,6 +31,11 @@ def test_a_name_without_its_kind_is_told_the_kinds(name: str) -> None:
         Index(name)
 
 
+def test_a_number_given_for_an_embedder_is_told_of_dim() -> None:
+    with pytest.raises(TypeError, match=r"embedder: .* got int; for vectors of your own give dim=256"):
+        Index(256)  # type: ignore[arg-type]
+
+
 def test_a_memory_is_made_by_open(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"got str; Memory\.open\(path\)"):
         Memory(str(tmp_path / "m.scrubjay"))  # type: ignore[arg-type]

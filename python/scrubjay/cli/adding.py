@@ -23,8 +23,9 @@ import numpy as np
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.outputs import is_index, new_index, open_index, say_skipped
+from scrubjay.cli.outputs import is_index, new_index, open_index, say_skipped, shown_place
 from scrubjay.cli.readers import InputError, Reading, read_sources
 from scrubjay.cli.readers.sources import is_within, name_of
 from scrubjay.cli.reading import of_record
@@ -32,6 +33,7 @@ from scrubjay.index import Index
 from scrubjay.passage_vectors import PassageVectors
 from scrubjay.progress import open_progress
 from scrubjay.records import Record
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_add"]
 
@@ -68,15 +70,16 @@ def run_add(arguments: argparse.Namespace) -> int:
         done = _Filling(index, reading, target, arguments).run(sources)
     took_s = time.perf_counter() - start
     if arguments.json:
-        facts = {**dataclasses.asdict(done), "to": arguments.index, "seconds": round(took_s, 3)}
+        facts = {**dataclasses.asdict(done), "to": shown_place(arguments.index), "seconds": round(took_s, 3)}
         skips = reading.skips
         facts |= {"skipped": skips.to_dicts(), "notes": skips.notes_to_dicts()}
         print(json.dumps(facts, ensure_ascii=False, indent=2))
     else:
         say_skipped(reading.skips, arguments)
+        files = f"{done.files:,} {'file' if done.files == 1 else 'files'}"
         print(
-            f"{arguments.index}: {done.added:,} added, {done.updated:,} updated, {done.unchanged:,} unchanged, "
-            f"{done.deleted:,} deleted, of {done.files:,} {'file' if done.files == 1 else 'files'} in {took_s:.2f} s"
+            f"{shown_place(arguments.index)}: {done.added:,} added, {done.updated:,} updated, "
+            f"{done.unchanged:,} unchanged, {done.deleted:,} deleted, of {files} in {took_s:.2f} s"
         )
     return 0 if done.added + done.updated + done.unchanged + done.deleted else 1
 
@@ -109,6 +112,11 @@ def _sources(arguments: argparse.Namespace, target: Path) -> list[str]:
 @contextlib.contextmanager
 def _opened(target: Path, arguments: argparse.Namespace) -> Iterator[Index]:
     """The index that is filled; a new one takes its name when it is complete."""
+    if is_address(arguments.index):
+        name, objects = arguments.index, objects_of(arguments.index)
+        with Index.open(name, arguments.embedder, collection=arguments.collection, objects=objects) as index:
+            yield index
+        return
     if target.exists():
         with open_index(
             arguments.index, arguments.embedder, collection=arguments.collection, writes=True
@@ -127,7 +135,8 @@ class _Filling:
     def __init__(self, index: Index, reading: Reading, target: Path, arguments: argparse.Namespace) -> None:
         self._index = index
         self._reading = reading
-        self._base = Path(os.path.realpath(target)).parent
+        # What names of files are relative to: a database lies in no folder.
+        self._base = Path.cwd() if is_address(arguments.index) else Path(os.path.realpath(target)).parent
         self._arguments = arguments
         self._model = index.admin.stats()["embedder"]
         self._done = _Added()
@@ -207,7 +216,7 @@ class _Filling:
         try:
             return self._index.get_many(ids, scope=scope)
         except TypeError as error:  # an index whose ids are numbers
-            raise InputError(f"{self._arguments.index}: {error}") from None
+            raise InputError(f"{shown_place(self._arguments.index)}: {error}") from None
 
     def _note_place(self, file: str, before: object) -> None:
         """Say that a memory takes the place of one from another file, which has the same id."""

@@ -21,7 +21,7 @@ INDEX is made if there is none. FILE is a folder, a zip archive, or a file of on
 
 What is passed over is said with its reason. Added again, what is unchanged is neither embedded nor written, and what a
 file does not hold any more is deleted. Each memory has its file's name in its metadata (file), relative to the folder
-of INDEX."""
+of INDEX, or to the current one where INDEX is the address of a database."""
 
 
 def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

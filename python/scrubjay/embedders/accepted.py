@@ -116,8 +116,13 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
         return _of_callable(given)
     raise TypeError(
         "embedder: expected an object with name, dim, embed_documents and embed_query, a name such as 'default', a "
-        f"function, or a model of a library that scrubjay knows, got {type(given).__name__}"
+        f"function, or a model of a library that scrubjay knows, got {type(given).__name__}{_hint_of(given)}"
     )
+
+
+def _hint_of(given: object) -> str:
+    """Return what was meant by Index(256)."""
+    return f"; for vectors of your own give dim={given}" if isinstance(given, int) else ""
 
 
 def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True) -> Embedder | None:

@@ -29,7 +29,7 @@ from scrubjay.memory.model.candidates import (
 )
 from scrubjay.memory.model.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
 from scrubjay.memory.model.decoding import moment_of
-from scrubjay.memory.model.projection import RELATIONS
+from scrubjay.memory.model.names import RELATIONS
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import MAX_VALUE_BYTES, kept_detail
 

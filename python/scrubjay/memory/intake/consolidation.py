@@ -18,6 +18,7 @@ from scrubjay.memory.ledger.context import checked_scope
 from scrubjay.memory.ledger.making import as_moment
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.names import Relation
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.wording import changes_meaning
 from scrubjay.memory.read.lookup import Lookup
@@ -113,7 +114,7 @@ def consolidate(
         if isinstance(candidate, FactCandidate):
             has_slot = bool(candidate.subject and candidate.predicate)
             begin = min(one.holds[0][0] for one in group) if has_slot else now
-            relation = "corrects" if has_slot else "asserts"
+            relation: Relation = "corrects" if has_slot else "asserts"
             fresh = replace(candidate, relation=relation, valid_from=begin, replaces=ids)
             proposals.append(("merged", fresh, ids))
         elif candidate is not None:

@@ -19,7 +19,7 @@ from scrubjay.errors import RetrievalError
 from scrubjay.memory.gate.checking import classify
 from scrubjay.memory.intake.stabilise import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
-from scrubjay.memory.model.projection import RELATIONS
+from scrubjay.memory.model.names import RELATIONS, Relation
 from scrubjay.retrieval.rewriting import json_of_answer
 
 __all__ = [
@@ -361,11 +361,12 @@ def _value(item: Mapping[str, Any]) -> str | float | bool | None:
     return value if isinstance(value, (int, float)) else None
 
 
-def _relation(item: Mapping[str, Any]) -> str:
-    relation = item.get("relation") or "asserts"
-    if relation not in RELATIONS:
-        raise ValueError("relation")
-    return str(relation)
+def _relation(item: Mapping[str, Any]) -> Relation:
+    said = item.get("relation") or "asserts"
+    for relation in RELATIONS:
+        if relation == said:
+            return relation
+    raise ValueError("relation")
 
 
 def _day(item: Mapping[str, Any], name: str) -> datetime | None:

@@ -26,6 +26,7 @@ from scrubjay.memory.ledger.sealing import (
 )
 from scrubjay.memory.model.content import digest, topic, value_digest
 from scrubjay.memory.model.decoding import RowTypes, checked, decoded
+from scrubjay.memory.model.names import Relation
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import is_sealed
@@ -154,7 +155,7 @@ class FactRow(NamedTuple):
     slot: str
     hash: bytes
     topic: bytes
-    relation: str | None = None  # from here on: None in rows of format 1
+    relation: Relation | None = None  # from here on: None in rows of format 1
     single: int | None = None
     said_at: int | None = None
     recorded_at: int | None = None

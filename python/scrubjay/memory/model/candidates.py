@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from scrubjay.memory.model.names import Relation
 from scrubjay.payload import CreatedAt
 
 __all__ = [
@@ -88,7 +89,7 @@ class FactCandidate:
     metadata: Mapping[str, Any] | None = None
     single: bool | None = None
     value: Any = None
-    relation: str = "asserts"
+    relation: Relation = "asserts"
     valid_from: CreatedAt | None = None
     valid_until: CreatedAt | None = None
     said_at: CreatedAt | None = None

@@ -33,6 +33,7 @@ _STATUSES = frozenset({"provisional", "active", "superseded", "revoked"})
 _CLASSES = {
     "str": (str,),
     "str | None": (str, type(None)),
+    "Relation | None": (str, type(None)),  # the table itself checks which
     "int": (int,),
     "int | None": (int, type(None)),
     "float": (float, int),

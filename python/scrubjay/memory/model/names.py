@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ["RECORD_KINDS", "Floor", "RecalledKind", "RecordKind", "Retention"]
+__all__ = ["RECORD_KINDS", "RELATIONS", "Floor", "RecalledKind", "RecordKind", "Relation", "Retention"]
 
 RecordKind: TypeAlias = Literal["policy", "preference", "fact", "episode"]
 """A kind of record."""
@@ -13,6 +13,11 @@ RECORD_KINDS: tuple[RecordKind, ...] = ("policy", "preference", "fact", "episode
 
 RecalledKind: TypeAlias = Literal["fact", "episode", "note"]
 """What is searched; policies and preferences are looked up by key."""
+
+Relation: TypeAlias = Literal["asserts", "ends", "corrects", "plans"]
+"""What a statement does: says that something holds, that it ends, that it was never so, that it will be so."""
+
+RELATIONS: tuple[Relation, ...] = ("asserts", "ends", "corrects", "plans")
 
 Retention: TypeAlias = Literal["short", "standard", "long", "permanent"]
 """How long an event of a run is kept: 7, 90 or 365 days, or until it is erased."""

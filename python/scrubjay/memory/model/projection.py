@@ -28,12 +28,10 @@ from typing import NamedTuple
 
 from scrubjay.memory.model.kinds import replaced
 from scrubjay.memory.model.named import Named, corrected, ended
+from scrubjay.memory.model.names import Relation
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
-__all__ = ["RELATIONS", "Held", "Interval", "Statement", "in_force", "project"]
-
-RELATIONS = ("asserts", "ends", "corrects", "plans")
-"""What a statement does: says that something holds, that it ends, that it was never so, that it will be so."""
+__all__ = ["Held", "Interval", "Statement", "in_force", "project"]
 
 Interval = tuple[int, int | None]
 """From (included) until (excluded; None: for good), in microseconds since 1970."""
@@ -44,7 +42,7 @@ class Statement(NamedTuple):
 
     id: str
     text: str
-    relation: str = "asserts"
+    relation: Relation = "asserts"
     value: str = ""
     """What it says of the slot, normalised: statements with the same value say the same."""
     single: bool | None = False

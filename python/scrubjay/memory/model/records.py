@@ -11,6 +11,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.model.candidates import Provenance
+from scrubjay.memory.model.names import Relation
 
 __all__ = ["Episode", "Fact", "Known", "Policy", "Preference", "Record"]
 
@@ -157,7 +158,7 @@ class Fact:
     provenance: Provenance
     metadata: Mapping[str, Any] = field(default_factory=dict)
     value: Any = None
-    relation: str = "asserts"
+    relation: Relation = "asserts"
     single: bool | None = None
     said_at: datetime | None = None
     recorded_at: datetime | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -24,7 +25,7 @@ from scrubjay.store.rows.stored import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.whole_files import log_of
+from scrubjay.whole_files import log_of, mode_of
 
 __all__ = ["RepairReport", "SalvageReport", "repair_file", "salvage_file", "set_aside_forged"]
 
@@ -84,7 +85,7 @@ def repair_file(
     """
     report = RepairReport()
     with translated(path, "repairing"):
-        if not path.is_file():
+        if not stat.S_ISREG(mode_of(path)):
             raise StoreError(f"repair: no such file: {path}")
     path = path.resolve()  # the log lies beside what a link leads to, and that is what is replaced
     with translated(path, "repairing"), _working_folder(path) as folder, _alone_with(path) as held:
@@ -183,7 +184,7 @@ def _forgery(opened: Callable[[Sequence[Any]], StoredRow], row: Sequence[Any]) -
 def salvage_file(path: Path, write: Callable[[Path, Rebuilt], None]) -> Rebuilt:
     """Build a sound file of what can be read in `path`, which stays as it is, and let `write` read it."""
     with translated(path, "salvaging"):
-        if not path.is_file():
+        if not stat.S_ISREG(mode_of(path)):
             raise StoreError(f"salvage: no such file: {path}")
     hold_to_size(path)
     # A thread that is cut off by the interpreter's end leaves its files; then there is nothing to report.

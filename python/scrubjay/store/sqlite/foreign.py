@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from scrubjay.errors import CorruptIndexError, StoreError, StoreFormatError
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.schema import APPLICATION_ID
-from scrubjay.whole_files import log_of
+from scrubjay.whole_files import log_of, mode_of
 
 __all__ = ["check_place", "is_foreign", "recognised"]
 
@@ -27,9 +28,9 @@ def check_place(path: Path) -> None:
         StoreError: its folder does not exist, or the system takes no such path (a name that is too long).
     """
     try:
-        if path.is_dir():
+        if stat.S_ISDIR(mode_of(path)):
             raise StoreFormatError(f"path: expected a file, got a folder: {path}")
-        if not path.parent.is_dir():
+        if not stat.S_ISDIR(mode_of(path.parent)):
             raise StoreError(f"opening: the folder {path.parent} does not exist; make it first: {path}")
     except OSError as error:
         raise StoreError(f"opening: {error.strerror}: {path!s:.200}") from error

@@ -172,5 +172,7 @@ async function start() {
 
 show(document.getElementById("tools"), scopeButton, themeButton());
 state.subscribe(route);
+// A dialog asks about what was shown: Back, or a link that is followed, takes its question back.
+addEventListener("hashchange", () => document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close()));
 tabs();
 start();
