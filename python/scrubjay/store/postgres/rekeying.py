@@ -18,6 +18,7 @@ from scrubjay.store.keys.digest import mismatch, open_digest
 from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
+from scrubjay.store.postgres.cold import thaw_all
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
 from scrubjay.store.postgres.keys import Unreadable, key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
@@ -37,10 +38,15 @@ _CLEAR = f"home = %s AND NOT {is_sealed_sql('text')}"
 def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool) -> int:
     """Seal whatever of a tenant is in the clear; see :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant`."""
     n_sealed = 0
-    with _encrypting(store, tenant) as (transaction, box):
-        if box.whole and not accept:
-            _refuse_changes(transaction, tenant, box)
+    is_begun = False
     while True:
+        thaw_all(store, "k.home = %s", (tenant,), home=tenant)
+        with _encrypting(store, tenant) as (transaction, box):
+            if _is_any_frozen(transaction, tenant):
+                continue
+            if not is_begun and box.whole and not accept:
+                _refuse_changes(transaction, tenant, box)
+            is_begun = True
         for collection, scope in _scopes_in_the_clear(store, tenant):
             while True:
                 with _encrypting(store, tenant) as (transaction, box):
@@ -53,6 +59,9 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
             batch = transaction.batch
             if batch.ask(f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1", (tenant,), home=tenant):
                 continue  # an index that was open before there were keys wrote meanwhile
+            if _is_any_frozen(transaction, tenant):
+                continue
+            transaction.in_collection(store.number).drop_cold("home = %s AND plain", (tenant,), home=tenant)
             transaction.seal_notes(tenant, box)
             transaction.drop_images(
                 "home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = sj_image.home AND p.collection = "
@@ -77,6 +86,14 @@ def _encrypting(store: PostgresStore, tenant: str) -> Iterator[tuple[PostgresTra
         if box is None:
             raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
         yield transaction, box
+
+
+def _is_any_frozen(transaction: PostgresTransaction, tenant: str) -> bool:
+    return bool(
+        transaction.batch.ask(
+            "SELECT 1 FROM sj_cold WHERE home = %s AND thawed_at IS NULL LIMIT 1", (tenant,), home=tenant
+        )
+    )
 
 
 def _scopes_in_the_clear(store: PostgresStore, tenant: str) -> list[tuple[int, Scope]]:

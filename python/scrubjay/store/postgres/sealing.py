@@ -384,6 +384,12 @@ def plain_table(ask: Callable[..., Any], tenant: str) -> str | None:
         )
         if found:
             return own
+    if ask(
+        "SELECT 1 FROM sj_cold WHERE home = %s AND plain AND thawed_at IS NULL LIMIT 1",
+        (tenant,),
+        home=tenant,
+    ):
+        return "sj_document"
     for table in layer_tables(ask):
         column = LAYER_TABLES[table]
         if column is not None and ask(
@@ -405,8 +411,9 @@ def _has_records(ask: Callable[..., Any], tenant: str) -> bool:
 
 def _needs_key(batch: Batch, tenant: str) -> bool:
     found = batch.ask(
-        "SELECT EXISTS(SELECT 1 FROM sj_document WHERE home = %s) OR EXISTS(SELECT 1 FROM sj_feedback WHERE home = %s)",
-        (tenant, tenant),
+        "SELECT EXISTS(SELECT 1 FROM sj_document WHERE home = %s) OR EXISTS(SELECT 1 FROM sj_feedback WHERE home = %s) "
+        "OR EXISTS(SELECT 1 FROM sj_scope WHERE home = %s AND cold IS NOT NULL)",
+        (tenant, tenant, tenant),
         home=tenant,
     )
     if found[0][0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
@@ -11,27 +12,30 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, EncryptionError, Error, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
+from scrubjay.progress import Progress
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema, user_keys
 from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.care import vacuum
+from scrubjay.store.postgres.cold import FrozenScope, fetched, freeze_scope, purge, to_freeze
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
-from scrubjay.store.postgres.keys import can_hold, id_of, key_of
+from scrubjay.store.postgres.keys import Key, can_hold, home_of, id_of, key_of
 from scrubjay.store.postgres.notes import read_notes
 from scrubjay.store.postgres.order import SETTLED
-from scrubjay.store.postgres.reading import PostgresReader
+from scrubjay.store.postgres.reading import PostgresReader, agreeing
 from scrubjay.store.postgres.sealing import Sealer
 from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import behind
 from scrubjay.store.postgres.transaction import PostgresTransaction
+from scrubjay.store.postgres.used import Uses, today
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.erased import ErasureReport
@@ -43,6 +47,8 @@ from scrubjay.store.rows.stored import Identity, Look, Noticed, RowId, ScopeStat
 __all__ = ["PostgresStore"]
 
 _MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
+_WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
+"""What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
 _PATIENCE_SECONDS = 0.05  # for another thread's look at the feed, before a search answers from what is there
 
 
@@ -99,6 +105,9 @@ class PostgresStore(PostgresReader):
         server.listen(self._on_other_history)
         self._met: set[int] = set()
         self._holds = HoldTable()
+        self._uses = Uses()
+        self._to_thaw: dict[Scope, None] = {}  # since their rows were read from an object
+        self._is_caring = False
         feed.add(self, name)
         if not server.read_only:
             # Of erasures that a crash cut short; what cannot be done now the next opening does.
@@ -224,6 +233,64 @@ class PostgresStore(PostgresReader):
         """Return what is equal in all processes that see this history of this collection."""
         return f"{self._name}_{self.number}:{self._history}"
 
+    # ------------------------------------------------------------------ the cold tier
+
+    def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
+        """Ask this method now and then which scopes were searched since it was asked last."""
+        self._uses.watch(weakref.WeakMethod(used))
+
+    def _used(self, scope: Scope) -> None:
+        self._uses.note(scope)
+
+    def _wanted(self, scope: Scope) -> None:
+        if not self.server.read_only:
+            self._to_thaw[scope] = None
+
+    def note_uses(self) -> None:
+        """Let the rows of scopes that this process used say so: a day each, once a day."""
+        if self.server.read_only:
+            return
+        by_home: dict[str, list[int]] = {}
+        for scope in self._uses.take():
+            by_home.setdefault(key_of(scope).home, []).append(key_of(scope).number)
+        for home, numbers in by_home.items():
+            with self.writing("noting what was used", scopes=()) as transaction:
+                transaction.lock([home])
+                transaction.batch.add(
+                    "UPDATE sj_scope SET used = %s WHERE home = %s AND collection = %s AND key = ANY(%s) AND used < %s",
+                    (today(), home, self.number, numbers, today()),
+                    home=home,
+                )
+
+    def thaw(self, scopes: Iterable[Scope]) -> None:
+        """Bring the rows of scopes back that are frozen."""
+        for scope in scopes:
+            with self.writing("bringing back", scopes=[scope]) as transaction:
+                transaction.in_collection(self.number).thawed(scope)
+
+    def freeze(self, within: Scope | None, days: int, progress: Progress) -> list[FrozenScope]:
+        """Freeze the scopes that agree with `within` (None: all) and were not used for so many days.
+
+        Raises:
+            StoreError: the index was opened without an object store.
+            StoreUnavailableError: the object store does not answer; what was frozen before stays so.
+        """
+        if self.objects is None:
+            raise StoreError(f"freeze: expected an index that was opened with objects=...: {self.place}")
+        self.note_uses()
+        frozen: list[FrozenScope] = []
+        if within is not None and not can_hold(within):
+            return frozen
+        after = None
+        home = EVERY_HOME if within is None else home_of(within)
+        while found := to_freeze(self, agreeing(within, table="s"), home, days=days, after=after):
+            after = found[-1][0]
+            for _, scope in found:
+                done = freeze_scope(self, scope, self.objects)
+                frozen += [] if done is None else [done]
+                progress.update(1)
+        return frozen
+
     # ------------------------------------------------------------------ writing
 
     @contextmanager
@@ -250,7 +317,7 @@ class PostgresStore(PostgresReader):
         if getattr(self._local, "batch", None) is not None:
             raise StoreError(f"{doing}: this thread is in the middle of another write: {self.place}")
         with translated(self.place, doing):
-            connection, transaction = self._begin_writing(scopes or (), wait, ids)
+            connection, transaction = self._begin_writing(doing, scopes or (), wait, ids)
             self._local.batch, self._local.is_begun = transaction.batch, True
             self._local.transaction = transaction
             try:
@@ -287,10 +354,12 @@ class PostgresStore(PostgresReader):
             user_keys.settle(transaction.batch, keys)
 
     def _begin_writing(
-        self, scopes: Iterable[Scope], wait: bool, ids: Sequence[RowId]
+        self, doing: str, scopes: Iterable[Scope], wait: bool, ids: Sequence[RowId]
     ) -> tuple[Any, PostgresTransaction]:
         scopes = list(scopes)
-        for fresh in (False, True):
+        ahead: dict[bytes, bytes] = {}
+        fresh = False
+        while True:
             connection = self.server.take(fresh=fresh)
             transaction = PostgresTransaction(
                 connection,
@@ -304,16 +373,31 @@ class PostgresStore(PostgresReader):
             )
             transaction.images_belong = self._history == self.server.lineage
             transaction.beside, transaction.objects = self._beside, self.objects
+            transaction.ahead.update(ahead)
             try:
                 transaction.start(scopes, wait=wait, ids=ids)
-                return connection, transaction
+                frozen = transaction.cold if doing in _WITH_ROWS else []
+                if not frozen or ahead or self.objects is None:
+                    return connection, transaction
+                transaction.roll_back()  # others need not wait for the object store
+                self.server.give(connection)
             except BaseException as error:
                 transaction.roll_back()
                 self.server.give(connection)
                 if fresh or not is_away(error):
                     raise
                 self.server.forget_resting()  # it may have rested since before a restart: nothing was sent yet
-        raise AssertionError("unreachable")
+                fresh = True
+                continue
+            ahead = {digest: self._ahead(key) for key, digest in frozen}
+
+    def _ahead(self, key: Key) -> bytes:
+        """Return the object of a frozen scope; nothing if that fails, which the transaction finds, too."""
+        with suppress(Error):
+            cold = self.cold.of(key.home, [key.number]).get(key.number)
+            if cold is not None:
+                return fetched(self.objects, key.scope, cold, self.place)
+        return b""
 
     def _sealer(self) -> Sealer | None:
         found = self.transaction
@@ -466,6 +550,8 @@ class PostgresStore(PostgresReader):
             StoreUnavailableError: the object store does not answer; the rest is done.
         """
         self.settle()
+        if self.objects is not None and not self.server.read_only:
+            purge(self, self.objects.keep_seconds)
         connection = self.server.take()
         try:
             with translated(self.place, "compacting"):
@@ -476,9 +562,24 @@ class PostgresStore(PostgresReader):
             self.objects.sweep(named_of(self.ask))
 
     def tidy(self) -> None:
-        """Begin what is due: copies on this machine of images that are gone, whoever erased them, go as well."""
+        """Begin what is due: copies on this machine of images that are gone, whoever erased them, go as well; rows
+        of frozen scopes that were read come back; rows of scopes that were used say so."""
+        if not self._closed and not self._is_caring and (self._to_thaw or self._uses.is_due()):
+            self._is_caring = True
+            threading.Thread(target=self._care, name="scrubjay-cold", daemon=True).start()
         if self.objects is not None and not self._closed and self.objects.is_due():
             threading.Thread(target=self._tidy, name="scrubjay-objects", daemon=True).start()
+
+    def _care(self) -> None:
+        try:
+            while self._to_thaw:
+                scope, _ = self._to_thaw.popitem()
+                with suppress(Error):  # it stays readable where it is, and is asked for again
+                    self.thaw([scope])
+            with suppress(Error):
+                self.note_uses()
+        finally:
+            self._is_caring = False
 
     def _tidy(self) -> None:
         if self.objects is not None:
