@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrubjay import Index, Objects
+from scrubjay import Error, Index, Objects
 from tests.data.postgres import as_superuser, new_url
 
 __all__ = ["asked", "database_of", "use_postgres"]
@@ -17,8 +19,11 @@ __all__ = ["asked", "database_of", "use_postgres"]
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file.
 
-    With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder.
+    With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder; with SCRUBJAY_TEST_COLD=1 as well every
+    scope is frozen there after each write to it.
     """
+    if os.environ.get("SCRUBJAY_TEST_COLD"):
+        _freeze_after_writes(monkeypatch)
     databases: dict[str, str] = {}
     opened: Any = Index.open.__func__  # type: ignore[attr-defined]
 
@@ -35,6 +40,25 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
         return index
 
     monkeypatch.setattr(Index, "open", classmethod(open_database))
+
+
+def _freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scrubjay.store.postgres.cold import freeze_scope
+    from scrubjay.store.postgres.store import PostgresStore
+
+    writing = PostgresStore.writing
+
+    @contextmanager
+    def frozen_afterwards(self: PostgresStore, doing: str, **options: Any) -> Iterator[Any]:
+        with writing(self, doing, **options) as transaction:
+            yield transaction
+        written = [state.scope for _, state in transaction._turns.changed()]
+        if doing != "freezing" and self.objects is not None:
+            for scope in written:
+                with suppress(Error):
+                    freeze_scope(self, scope, self.objects)
+
+    monkeypatch.setattr(PostgresStore, "writing", frozen_afterwards)
 
 
 def database_of(path: object) -> str | None:
