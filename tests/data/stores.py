@@ -13,7 +13,7 @@ import pytest
 from scrubjay import Error, Index, Objects
 from tests.data.postgres import as_superuser, new_url
 
-__all__ = ["asked", "database_of", "use_postgres"]
+__all__ = ["asked", "database_of", "freeze_after_writes", "use_postgres"]
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +23,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     scope is frozen there after each write to it.
     """
     if os.environ.get("SCRUBJAY_TEST_COLD"):
-        _freeze_after_writes(monkeypatch)
+        freeze_after_writes(monkeypatch)
     databases: dict[str, str] = {}
     opened: Any = Index.open.__func__  # type: ignore[attr-defined]
 
@@ -42,7 +42,8 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Index, "open", classmethod(open_database))
 
 
-def _freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every scope be frozen after each write to it, if its index has an object store."""
     from scrubjay.store.postgres.cold import freeze_scope
     from scrubjay.store.postgres.store import PostgresStore
 
@@ -58,7 +59,8 @@ def _freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
                 with suppress(Error):
                     freeze_scope(self, scope, self.objects)
 
-    monkeypatch.setattr(PostgresStore, "writing", frozen_afterwards)
+    if writing.__name__ != "frozen_afterwards":
+        monkeypatch.setattr(PostgresStore, "writing", frozen_afterwards)
 
 
 def database_of(path: object) -> str | None:
