@@ -34,7 +34,8 @@ NOT_COVERED_OF_OBJECTS = (
 )
 """Where more may be with an object store."""
 
-# Numbers, arrays of them, booleans and times cannot hold a text. A role behind the walls needs the policy that shows all tenants' rows.
+# Numbers, arrays of them, booleans and times cannot hold a text. A role behind the walls needs the policy that shows
+# all tenants' rows.
 _TABLES = f"""
 SELECT c.relname, array_agg(a.attname ORDER BY a.attnum), array_agg(t.typname = 'bytea' ORDER BY a.attnum),
   NOT row_security_active(c.oid) OR EXISTS (
