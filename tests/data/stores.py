@@ -44,7 +44,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every scope be frozen after each write to it, if its index has an object store."""
-    from scrubjay.store.postgres.cold import freeze_scope
+    from scrubjay.store.postgres.freezing import freeze_scope
     from scrubjay.store.postgres.store import PostgresStore
 
     writing = PostgresStore.writing

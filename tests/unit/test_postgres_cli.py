@@ -206,6 +206,11 @@ def test_freezing_by_command(
         index.collection("notes", dim=3).upsert("n", "a note", scope=JANE, vector=[1, 2, 3])
     assert "objects=" in said(capsys, "freeze", url, "--older-than", "0", code=2)
     monkeypatch.setenv("SCRUBJAY_OBJECTS", (tmp_path / "objects").as_uri())
+    monkeypatch.setenv("SCRUBJAY_OBJECT_KEEP_SECONDS", "x")
+    assert "SCRUBJAY_OBJECT_KEEP_SECONDS" in said(capsys, "freeze", url, "--older-than", "1", code=2)
+    monkeypatch.setenv("SCRUBJAY_OBJECT_KEEP_SECONDS", "0")
+    kept = objects_of(url)
+    assert kept is not None and kept.keep_seconds == 0
     facts = json.loads(said(capsys, "freeze", url, "--older-than", "1", "--json"))
     assert (facts["scopes"], facts["memories"], facts["bytes"]) == (0, 0, 0)
     facts = json.loads(said(capsys, "freeze", url, "--older-than", "0", "--tenant", "acme", "--json"))

@@ -177,6 +177,10 @@ def test_the_first_write_brings_the_rows_back(frozen: str, blobs: FaultyBlobs, h
 def test_what_was_read_comes_back_in_the_background(frozen: str, blobs: FaultyBlobs) -> None:
     with opened(frozen, blobs) as index:
         index.get("m3", scope=JANE)
+        index.list(scope=ACME, limit=1000)
+        store_of(index)._care()
+        assert rows(frozen) == 0  # who looks at everything once brings nothing back
+        index.get("m4", scope=JANE)
         store_of(index)._care()
         assert rows(frozen) == N and cold_scopes(frozen) == 2
         assert index.get("m3", scope=JANE).text == f"{SECRET} Note 3."  # type: ignore[union-attr]
@@ -543,7 +547,7 @@ def test_a_commit_whose_answer_is_lost_keeps_the_object(
         with monkeypatch.context() as patch:
             patch.setattr(Batch, "commit", lost)
             with pytest.raises(StoreError):
-                store_of(index).freeze(None, 0, _Bar())
+                index.admin.freeze(0)
         assert cold_scopes(url) == 1 and rows(url) == 0
     with opened(url, blobs) as index:
         assert len(answers(index, JOE)) == 20

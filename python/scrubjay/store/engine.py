@@ -519,11 +519,9 @@ class DurableEngine(WritingEngine):
             raise StoreError(
                 f"freeze: expected an index in PostgreSQL with objects=..., got one in a file: {self.store.place}"
             )
-        store: Any = self.store  # whose module is imported with it
-        frozen = store.freeze(within, min(days, _MOST_DAYS), progress)
-        return FreezeReport(
-            len(frozen), sum(one.documents for one in frozen), sum(one.n_bytes for one in frozen)
-        )
+        from scrubjay.store.postgres.freezing import freeze
+
+        return freeze(self.store, within, min(days, _MOST_DAYS), progress)
 
     def forget_keys(self, tenant: str | None) -> None:
         """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""

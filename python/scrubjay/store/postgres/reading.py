@@ -243,7 +243,7 @@ class PostgresReader:
         """A scope was read whose row says that it was used before today."""
 
     def _wanted(self, scope: Scope) -> None:
-        """Rows of a frozen scope were asked for that are worth having in the table again."""
+        """Rows of a frozen scope were asked for, by id or in a list."""
 
     def _saw_generation(self, generation: int | None) -> None:
         """The collection has this generation, or had it not long ago."""
@@ -539,8 +539,9 @@ class PostgresReader:
             (*asked, *place, after, now),
             home=key.home,
         )
-        if not gone and not rows:
-            frozen = [row for row in self.frozen(scope, now=None) if row.seq > after]
+        cold = None if gone or rows else self._cold_of(key)
+        if cold is not None and cold.version > after:
+            frozen = [row for row in self.cold.rows(scope, cold) if row.seq > after]
             gone = [(row.id,) for row in frozen if not _is_live(row, now)]
             rows = [_raw(row) for row in frozen if _is_live(row, now)]
         ids = (id_of(data, kind) for (data,) in gone)
@@ -575,6 +576,7 @@ class PostgresReader:
         for key, scope in zip(keys, scopes, strict=True):
             row = by_key.get(key.number)
             if row is not None and row[6] is not None:
+                self._wanted(scope)
                 row = self._frozen_row(scope, Cold(row[1], row[0], *row[6:]), stored_id(id), now)
             if row is not None:
                 return self.sound(row[:6], scope)
@@ -582,7 +584,6 @@ class PostgresReader:
 
     def _frozen_row(self, scope: Scope, cold: Cold, id: bytes, now: int) -> tuple[Any, ...] | None:
         """Return the unexpired row of a frozen scope with this id, as it is stored; None: there is none."""
-        self._wanted(scope)
         rows = self.cold.rows(scope, cold)
         return next((_raw(row) for row in rows if row.id == id and _is_live(row, now)), None)
 

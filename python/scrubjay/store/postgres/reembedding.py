@@ -16,7 +16,7 @@ from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.postgres.cold import thaw_all
+from scrubjay.store.postgres.freezing import thaw_all
 from scrubjay.store.postgres.keys import key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model

@@ -18,8 +18,8 @@ from scrubjay.store.keys.digest import mismatch, open_digest
 from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
-from scrubjay.store.postgres.cold import thaw_all
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
+from scrubjay.store.postgres.freezing import thaw_all
 from scrubjay.store.postgres.keys import Unreadable, key_of
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore

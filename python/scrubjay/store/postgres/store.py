@@ -12,24 +12,23 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, EncryptionError, Error, StoreError, UnsupportedError
 from scrubjay.locks import renew_in_children
-from scrubjay.progress import Progress
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema, user_keys
 from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.care import vacuum
-from scrubjay.store.postgres.cold import FrozenScope, fetched, freeze_scope, purge, to_freeze
+from scrubjay.store.postgres.cold import fetched, purge
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
-from scrubjay.store.postgres.keys import Key, can_hold, home_of, id_of, key_of
+from scrubjay.store.postgres.keys import Key, can_hold, id_of, key_of
 from scrubjay.store.postgres.notes import read_notes
 from scrubjay.store.postgres.order import SETTLED
-from scrubjay.store.postgres.reading import PostgresReader, agreeing
+from scrubjay.store.postgres.reading import PostgresReader
 from scrubjay.store.postgres.sealing import Sealer
 from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
@@ -49,6 +48,7 @@ __all__ = ["PostgresStore"]
 _MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
 _WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
 """What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
+_MOST_READ = 10_000  # frozen scopes of which it is remembered
 _PATIENCE_SECONDS = 0.05  # for another thread's look at the feed, before a search answers from what is there
 
 
@@ -106,7 +106,8 @@ class PostgresStore(PostgresReader):
         self._met: set[int] = set()
         self._holds = HoldTable()
         self._uses = Uses()
-        self._to_thaw: dict[Scope, None] = {}  # since their rows were read from an object
+        self._read_cold: dict[Scope, None] = {}  # whose rows were read from an object
+        self._to_thaw: dict[Scope, None] = {}  # since that was so again
         self._is_caring = False
         feed.add(self, name)
         if not server.read_only:
@@ -243,8 +244,14 @@ class PostgresStore(PostgresReader):
         self._uses.note(scope)
 
     def _wanted(self, scope: Scope) -> None:
-        if not self.server.read_only:
+        if self.server.read_only:
+            return
+        if scope in self._read_cold:  # the second time: who looks at everything once does not bring it back
             self._to_thaw[scope] = None
+            return
+        if len(self._read_cold) >= _MOST_READ:
+            self._read_cold.clear()
+        self._read_cold[scope] = None
 
     def note_uses(self) -> None:
         """Let the rows of scopes that this process used say so: a day each, once a day."""
@@ -267,29 +274,6 @@ class PostgresStore(PostgresReader):
         for scope in scopes:
             with self.writing("bringing back", scopes=[scope]) as transaction:
                 transaction.in_collection(self.number).thawed(scope)
-
-    def freeze(self, within: Scope | None, days: int, progress: Progress) -> list[FrozenScope]:
-        """Freeze the scopes that agree with `within` (None: all) and were not used for so many days.
-
-        Raises:
-            StoreError: the index was opened without an object store.
-            StoreUnavailableError: the object store does not answer; what was frozen before stays so.
-        """
-        if self.objects is None:
-            raise StoreError(f"freeze: expected an index that was opened with objects=...: {self.place}")
-        self.note_uses()
-        frozen: list[FrozenScope] = []
-        if within is not None and not can_hold(within):
-            return frozen
-        after = None
-        home = EVERY_HOME if within is None else home_of(within)
-        while found := to_freeze(self, agreeing(within, table="s"), home, days=days, after=after):
-            after = found[-1][0]
-            for _, scope in found:
-                done = freeze_scope(self, scope, self.objects)
-                frozen += [] if done is None else [done]
-                progress.update(1)
-        return frozen
 
     # ------------------------------------------------------------------ writing
 
@@ -551,7 +535,7 @@ class PostgresStore(PostgresReader):
         """
         self.settle()
         if self.objects is not None and not self.server.read_only:
-            purge(self, self.objects.keep_seconds)
+            purge(self.ask, self.writing, self.objects.keep_seconds)
         connection = self.server.take()
         try:
             with translated(self.place, "compacting"):
@@ -574,6 +558,7 @@ class PostgresStore(PostgresReader):
         try:
             while self._to_thaw:
                 scope, _ = self._to_thaw.popitem()
+                self._read_cold.pop(scope, None)
                 with suppress(Error):  # it stays readable where it is, and is asked for again
                     self.thaw([scope])
             with suppress(Error):
