@@ -11,7 +11,7 @@ equal and ascend in the order of writing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -205,6 +205,11 @@ class Store(Protocol):
 
     def freshness(self) -> tuple[float, bool]:
         """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
+        ...
+
+    def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
+        """A method that returns the scopes in memory that were searched since it was called last, for a store that
+        keeps that. It is held weakly."""
         ...
 
     def mark(self) -> object:
