@@ -40,7 +40,8 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
             "FROM sj_feedback f JOIN sj_scope s ON s.home = f.home AND "
             f"s.collection = f.collection AND s.key = f.scope WHERE f.collection = %s AND {condition} "
             "AND (s.cold IS NOT NULL OR EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home "
-            "AND d.collection = f.collection AND d.id = f.id AND d.scope = f.scope AND (d.expires_at IS NULL OR d.expires_at > %s))) "
+            "AND d.collection = f.collection AND d.id = f.id AND d.scope = f.scope "
+            "AND (d.expires_at IS NULL OR d.expires_at > %s))) "
             "ORDER BY f.number, f.home",
             (store.number, *names, now),
         )
