@@ -796,6 +796,7 @@ def test_dropping_a_collection_removes_its_objects(url: str, blobs: FaultyBlobs)
 def test_tables_of_the_version_before(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs) as index:
         fill(index, JOE)
+    asked(url, "ALTER TABLE sj_schema DROP user_homes")
     asked(url, "DROP TABLE sj_cold")
     asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
     asked(url, "UPDATE sj_schema SET version = 6")
