@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["beside", "log_of", "make_private", "mode_of", "put_in_place", "whole_file"]
+__all__ = ["beside", "log_of", "make_private", "mode_of", "put_in_place", "sync_folder", "whole_file"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
@@ -113,8 +113,13 @@ def put_in_place(fresh: Path, path: Path, *, replace: bool) -> None:
         fresh.replace(path)
     else:
         _give_new_name(fresh, path)
-    with suppress(OSError):  # not every system can
-        folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Let the names in a folder be on the disk, where a system can."""
+    with suppress(OSError):
+        folder = os.open(path, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrubjay import Index, Objects
+from scrubjay import Error, Index, Objects
 from tests.data.postgres import as_superuser, new_url
 
-__all__ = ["asked", "database_of", "use_buckets", "use_postgres"]
+__all__ = ["asked", "database_of", "freeze_after_writes", "use_buckets", "use_postgres"]
 
 BUCKETS = 3
 """Of a tenant's users, in suites that run over buckets: few, so that users share them and do not."""
@@ -34,8 +36,11 @@ def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
 def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file.
 
-    With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder.
+    With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder; with SCRUBJAY_TEST_COLD=1 as well every
+    scope is frozen there after each write to it.
     """
+    if os.environ.get("SCRUBJAY_TEST_COLD"):
+        freeze_after_writes(monkeypatch)
     databases: dict[str, str] = {}
     opened: Any = Index.open.__func__  # type: ignore[attr-defined]
 
@@ -52,6 +57,27 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
         return index
 
     monkeypatch.setattr(Index, "open", classmethod(open_database))
+
+
+def freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every scope be frozen after each write to it, if its index has an object store."""
+    from scrubjay.store.postgres.freezing import freeze_scope
+    from scrubjay.store.postgres.store import PostgresStore
+
+    writing = PostgresStore.writing
+
+    @contextmanager
+    def frozen_afterwards(self: PostgresStore, doing: str, **options: Any) -> Iterator[Any]:
+        with writing(self, doing, **options) as transaction:
+            yield transaction
+        written = [state.scope for _, state in transaction._turns.changed()]
+        if doing != "freezing" and self.objects is not None:
+            for scope in written:
+                with suppress(Error):
+                    freeze_scope(self, scope, self.objects)
+
+    if writing.__name__ != "frozen_afterwards":
+        monkeypatch.setattr(PostgresStore, "writing", frozen_afterwards)
 
 
 def database_of(path: object) -> str | None:

@@ -4,6 +4,7 @@ in the clear and sealed."""
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import threading
 from collections.abc import Callable, Iterator
@@ -30,12 +31,15 @@ from scrubjay import (
 from scrubjay.backend import Backend
 from tests.data.keys import provider
 from tests.data.postgres import new_url
+from tests.data.stores import freeze_after_writes
 
 ACME = Scope("acme")
 JANE = Scope("acme", user="jane")
 JOE = Scope("acme", user="joe")
 BOT = Scope("acme", user="jane", agent="bot")
 KINDS = ["memory", "file", "sealed", "postgres", "sealed postgres"]
+if os.environ.get("SCRUBJAY_TEST_COLD"):  # every scope is frozen after each write to it
+    KINDS = ["cold postgres", "sealed cold postgres"]
 
 Open = Callable[..., Index]
 
@@ -52,6 +56,9 @@ def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
             path: Any = tmp_path / f"{len(opened)}.scrubjay"
             if request.param.endswith("postgres"):
                 path = new_url()
+            if "cold" in request.param:
+                freeze_after_writes(request.getfixturevalue("monkeypatch"))
+                options = {"objects": (tmp_path / "objects").as_uri(), **options}
             index = Index.open(path, keys=keys, durability="normal", **options)
         opened.append(index)
         return index

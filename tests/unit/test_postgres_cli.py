@@ -222,3 +222,35 @@ def test_objects_of_a_served_index_are_those_of_the_command_line(
         objects_of("a.scrubjay", parser.parse_args(["serve", "a.scrubjay", "--objects", "s3://b/c"]))
     monkeypatch.delenv("SCRUBJAY_OBJECTS")
     assert objects_of(url) is None
+
+
+def test_freezing_by_command(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index.open(url, dim=3) as index:
+        for scope in (JANE, JOE):
+            index.upsert("m1", "The night train to Vienna.", scope=scope, vector=[1, 2, 3])
+        index.collection("notes", dim=3).upsert("n", "a note", scope=JANE, vector=[1, 2, 3])
+    assert "objects=" in said(capsys, "freeze", url, "--older-than", "0", code=2)
+    monkeypatch.setenv("SCRUBJAY_OBJECTS", (tmp_path / "objects").as_uri())
+    monkeypatch.setenv("SCRUBJAY_OBJECT_KEEP_SECONDS", "x")
+    assert "SCRUBJAY_OBJECT_KEEP_SECONDS" in said(capsys, "freeze", url, "--older-than", "1", code=2)
+    monkeypatch.setenv("SCRUBJAY_OBJECT_KEEP_SECONDS", "0")
+    kept = objects_of(url)
+    assert kept is not None and kept.keep_seconds == 0
+    facts = json.loads(said(capsys, "freeze", url, "--older-than", "1", "--json"))
+    assert (facts["scopes"], facts["memories"], facts["bytes"]) == (0, 0, 0)
+    facts = json.loads(said(capsys, "freeze", url, "--older-than", "0", "--tenant", "acme", "--json"))
+    assert (facts["scopes"], facts["memories"]) == (2, 2)
+    frozen = [path for path in (tmp_path / "objects").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in frozen) >= facts["bytes"] > 0
+    assert "Vienna" in said(capsys, "search", "night train", url, "--tenant", "acme", "--user", "jane")
+    assert "problem" not in said(capsys, "check", url)
+    assert "--tenant" in said(capsys, "freeze", url, "--older-than", "0", "--user", "jane", code=2)
+    assert "database" in said(capsys, "freeze", str(tmp_path / "a"), "--older-than", "0", code=2)
+    for wrong in ("-1", "1.5", "x"):
+        assert "--older-than" in said(capsys, "freeze", url, "--older-than", wrong, code=2)
+    monkeypatch.delenv("SCRUBJAY_OBJECTS")
+    assert "objects=" in said(
+        capsys, "search", "night train", url, "--tenant", "acme", "--user", "jane", code=2
+    )

@@ -140,6 +140,8 @@ class TestOpening:
         with Index.open(url, user_homes=0) as index:
             index.upsert("m", "oak", scope=Scope("acme", user="jane"))
         asked(url, "ALTER TABLE sj_schema DROP user_homes")
+        asked(url, "DROP TABLE sj_cold")
+        asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
         asked(url, "UPDATE sj_schema SET version = 6")
         with pytest.raises(StoreFormatError, match="user_homes: expected 0"):
             Index.open(url, user_homes=4)

@@ -311,6 +311,8 @@ def back_to_version_3(url: str) -> None:
     asked(url, "DROP TABLE sj_digest")
     asked(url, "DROP TABLE sj_user_key")
     asked(url, "ALTER TABLE sj_schema DROP user_homes")
+    asked(url, "DROP TABLE sj_cold")
+    asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
     asked(url, "UPDATE sj_schema SET version = 3")
 
 

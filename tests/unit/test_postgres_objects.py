@@ -506,6 +506,8 @@ def test_tables_of_version_4_are_migrated_and_their_images_used(url: str, blobs:
     asked(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
     asked(url, "DROP TABLE sj_user_key")
     asked(url, "ALTER TABLE sj_schema DROP user_homes")
+    asked(url, "DROP TABLE sj_cold")
+    asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
     asked(url, "UPDATE sj_schema SET version = 4")
     with opened(url, blobs) as index:
         assert len(answers(index)) == 20 and stats(index)["loads_from_image"] == 1

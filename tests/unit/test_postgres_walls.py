@@ -75,12 +75,14 @@ def homes(connection_url: str) -> list[str]:
 
 
 def back_to_version_2(admin: str) -> None:
-    """Take away what versions 3, 4 and 5 of the tables added."""
+    """Take away what later versions of the tables added."""
     for statement in (
         "ALTER TABLE sj_image DROP object, DROP n_bytes",
         "DROP TABLE sj_digest",
         "DROP TABLE sj_user_key",
         "ALTER TABLE sj_schema DROP user_homes",
+        "DROP TABLE sj_cold",
+        "ALTER TABLE sj_scope DROP cold, DROP used",
         "ALTER TABLE sj_scope DROP digest",
         "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped",
         "DROP TABLE sj_staged",

@@ -744,6 +744,8 @@ def test_tables_from_before_there_were_keys_of_users_are_migrated(path: Path, va
     if database_of(path) is not None:
         rows(path, "DROP TABLE sj_user_key")
         rows(path, "ALTER TABLE sj_schema DROP user_homes")
+        rows(path, "DROP TABLE sj_cold")
+        rows(path, "ALTER TABLE sj_scope DROP cold, DROP used")
         rows(path, "UPDATE sj_schema SET version = 5")
     else:
         assert (

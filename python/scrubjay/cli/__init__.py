@@ -1,5 +1,5 @@
 """The command `scrubjay`: add, search, list, get, rm, stats, import, export on an index in a file; memory; check,
-compact, backup; serve, mcp; demo, index, tune, bench, doctor, completion. `scrubjay --help` says the rest."""
+compact, freeze, backup; serve, mcp; demo, index, tune, bench, doctor, completion. `scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ _COMMANDS = {  # imported when they are called: none needs what all others need
     "bench": "bench_command.run_bench",
     "check": "store_commands.run_check",
     "compact": "store_commands.run_compact",
+    "freeze": "store_commands.run_freeze",
     "backup": "store_commands.run_backup",
     "export": "store_commands.run_export",
     "copy": "copy_command.run_copy",

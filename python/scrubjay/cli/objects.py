@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 
-from scrubjay.cli.options import positive
+from scrubjay.cli.options import count, positive
 from scrubjay.cli.reading import InputError
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.postgres.address import is_address
@@ -13,6 +14,7 @@ from scrubjay.store.postgres.address import is_address
 __all__ = ["add_objects", "objects_of"]
 
 _URL, _CACHE, _CACHE_MB = "SCRUBJAY_OBJECTS", "SCRUBJAY_OBJECT_CACHE", "SCRUBJAY_OBJECT_CACHE_MB"
+_KEEP_SECONDS = "SCRUBJAY_OBJECT_KEEP_SECONDS"
 
 
 def add_objects(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +26,8 @@ def add_objects(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--objects",
         metavar="URL",
-        help="where images of more than 1 MB are kept: s3://bucket/path, gs://, az://, file:///folder (default: in the "
+        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: "
+        "s3://bucket/path, gs://, az://, file:///folder (default: in the "
         "database)",
     )
     group.add_argument("--object-cache", metavar="FOLDER", help="of copies on this machine (default: none)")
@@ -37,7 +40,8 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
     """Return the object store of an index by its name; None: it is a file, or nothing names a place.
 
     Raises:
-        InputError: the environment gives a size that is no number, or the command line a place for a file's images.
+        InputError: the environment gives a size or time that is no number, or the command line a place for a file's
+            images.
     """
     if not is_address(index):
         if getattr(arguments, "objects", None):
@@ -49,11 +53,21 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
 
     url, cache = given("objects", _URL), given("object_cache", _CACHE)
     size = getattr(arguments, "object_cache_mb", None)
-    if size is None and (text := os.environ.get(_CACHE_MB)):
-        try:
-            size = positive(text)
-        except argparse.ArgumentTypeError as error:
-            raise InputError(f"{_CACHE_MB}: {error}") from None
+    if size is None:
+        size = _number(_CACHE_MB, positive)
+    keep = _number(_KEEP_SECONDS, count)
     if url is None:
         return None
-    return Objects(url, cache=cache) if size is None else Objects(url, cache=cache, cache_bytes=size << 20)
+    options: dict[str, int] = {} if keep is None else {"keep_seconds": keep}
+    if size is not None:
+        options["cache_bytes"] = size << 20
+    return Objects(url, cache=cache, **options)
+
+
+def _number(variable: str, parse: Callable[[str], int]) -> int | None:
+    """Return the number that a variable of the environment has; None: it is not set."""
+    text = os.environ.get(variable)
+    try:
+        return parse(text) if text else None
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f"{variable}: {error}") from None

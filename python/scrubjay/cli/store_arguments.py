@@ -1,10 +1,10 @@
-"""The arguments of the commands that keep an index: check, compact, backup, export, copy, roles."""
+"""The arguments of the commands that keep an index: check, compact, freeze, backup, export, copy, roles."""
 
 from __future__ import annotations
 
 import argparse
 
-from scrubjay.cli.options import add_force, add_scope_part, command_of
+from scrubjay.cli.options import add_force, add_scope_part, command_of, count
 
 __all__ = ["add_store_commands"]
 
@@ -13,9 +13,13 @@ Roles that are missing are made, with the right to log in and without a password
 are made or brought up to date, and given to the first role. The second one may not change a table nor lower the walls
 between tenants. Called again it changes nothing."""
 
+_FREEZE = """\
+The object store is that of SCRUBJAY_OBJECTS. Searches find what they found; rows come back by the first write to their
+scope. Run it once a day, as the role that serves or owns the tables (docs/fleet.md, "The cold tier")."""
+
 
 def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add check, compact, backup, export, copy and roles."""
+    """Add check, compact, freeze, backup, export, copy and roles."""
     for name, help, target in (
         ("check", "look for damage in an index in a file: every row, image and ranking is compared", None),
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
@@ -71,6 +75,7 @@ def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
         )
+    _add_freeze(commands)
     _add_roles(commands)
 
 
@@ -81,6 +86,30 @@ def _add_user_homes(command: argparse.ArgumentParser, when: str) -> None:
         metavar="N",
         help=f"{when}: in how many homes the users of each tenant are, 0 (default) to 4096; users of different homes "
         "are written to at the same time",
+    )
+
+
+def _add_freeze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    freeze = command_of(
+        commands,
+        "freeze",
+        "put scopes of a database that nobody uses into its object store, each as one object",
+        _FREEZE,
+    )
+    freeze.add_argument("index", metavar="ADDRESS", help="postgresql://...")
+    freeze.add_argument(
+        "--older-than",
+        type=count,
+        required=True,
+        metavar="DAYS",
+        help="scopes that were neither searched, read nor written for so many days (UTC); 0: all",
+    )
+    group = freeze.add_argument_group("scope: only what is within it")
+    for part in ("tenant", "user", "agent"):
+        add_scope_part(group, part, "default: all")
+    freeze.add_argument("--json", action="store_true", help="print JSON")
+    freeze.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
     )
 
 

@@ -1,4 +1,4 @@
-"""`scrubjay check`, `compact`, `backup` and `export`: the care of an index in a file."""
+"""`scrubjay check`, `compact`, `freeze`, `backup` and `export`: the care of an index in a file or database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin, Index
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["run_backup", "run_check", "run_compact", "run_export"]
+__all__ = ["run_backup", "run_check", "run_compact", "run_export", "run_freeze"]
 
 
 def run_check(arguments: argparse.Namespace) -> int:
@@ -69,6 +69,33 @@ def run_compact(arguments: argparse.Namespace) -> int:
         after = _size(arguments.index, index)
     after = after if is_address(arguments.index) else Path(arguments.index).stat().st_size
     _say(arguments, {"bytes_before": before, "bytes_after": after}, time.perf_counter() - start)
+    return 0
+
+
+def run_freeze(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay freeze`; return its exit code."""
+    start = time.perf_counter()
+    if not is_address(arguments.index):
+        raise InputError(
+            f"{arguments.index}: expected an index in a database, postgresql://..., to freeze scopes of"
+        )
+    within = None
+    if arguments.tenant is not None:
+        within = Scope(arguments.tenant, arguments.user, arguments.agent)
+    elif arguments.user is not None or arguments.agent is not None:
+        raise InputError("--tenant: expected with --user and --agent")
+    with open_index(arguments.index, writes=True) as index:
+        members = [index, *(index.collection(name) for name in index.admin.collections())]
+        reports = [
+            member.admin.freeze(arguments.older_than, within=within, progress=_bar(arguments))
+            for member in members
+        ]
+    facts: dict[str, object] = {
+        "scopes": sum(report.scopes for report in reports),
+        "memories": sum(report.documents for report in reports),
+        "bytes": sum(report.n_bytes for report in reports),
+    }
+    _say(arguments, facts, time.perf_counter() - start)
     return 0
 
 

@@ -32,6 +32,7 @@ from scrubjay.store.repair.repairing import RepairReport, SalvageReport
 from scrubjay.store.rows.erased import ErasureReport, byte_needles, text_needles, vector_needles
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import checked_count
+from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.stored import Event
 from scrubjay.store.sqlite.files import back_up
 
@@ -257,6 +258,34 @@ class Admin:
         if isinstance(self._collection.engine, DurableEngine):
             return self._collection.engine.sweep(within)
         return self._collection.expiry.remove_due()
+
+    def freeze(
+        self, older_than: int, *, within: Scope | None = None, progress: bool | None = False
+    ) -> FreezeReport:
+        """Put the rows of scopes that nobody searched, read or wrote for so many days into the object store, each
+        scope's as one object, and delete them from the database.
+
+        Searches find what they found. The rows come back by the first write to their scope, and soon after the first
+        read by id or list. Not frozen are scopes that are written to just now, of which a memory is pending, whose key
+        is not available, or with more than 256 MB. The object store must be as durable as the database (docs/fleet.md).
+
+        Args:
+            older_than: days, in UTC; 0: all scopes.
+            within: only scopes that agree with every component this one names; None: all.
+            progress: whether progress is shown on standard error; None: if that is a terminal.
+
+        Raises:
+            StoreError: the index is in a file or in memory, or was opened without `objects`.
+            StoreUnavailableError: the object store does not answer; what was frozen until then is.
+        """
+        checked_count(older_than, "older_than", at_least=0)
+        within = None if within is None else as_scope(within, "within")
+        engine = self._collection.durable("freeze")
+        bar = open_progress(progress, total=0, what="freezing", unit="partitions")
+        try:
+            return engine.freeze(within, older_than, bar)
+        finally:
+            bar.close()
 
     def compact(self, *, progress: bool | None = False) -> int:
         """Give back memory, and make what was deleted or erased disappear from the files; return how many documents

@@ -202,6 +202,7 @@ class AsyncAdmin(Twinned[Admin]):
     drop_collection = twin(Admin.drop_collection)
     warm = twin(Admin.warm)
     sweep = twin(Admin.sweep)
+    freeze = twin(Admin.freeze)
     compact = twin(Admin.compact)
     reembed = twin(Admin.reembed)
     backfill = twin(Admin.backfill)

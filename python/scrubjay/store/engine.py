@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrubjay._native import Engine, Filter, Result, Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, Error, UnsupportedError
+from scrubjay.errors import CorruptIndexError, EncryptionError, Error, StoreError, UnsupportedError
 from scrubjay.filters import Ids
 from scrubjay.progress import Progress
 from scrubjay.store.opened import remember
@@ -26,6 +26,7 @@ from scrubjay.store.rows.decoding import vector_of
 from scrubjay.store.rows.facets import Facet
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import Listing, warn_of
+from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.scopes import Sight, exactly, sight_of
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll
 from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
@@ -41,6 +42,7 @@ _View = tuple[Partition, ...]
 
 _ERASED = -1  # in the place of the version of a user whose key was destroyed
 _MAX_SIGHTS = 2_000  # that are remembered
+_MOST_DAYS = 100_000  # since 1970, and more than a server's intervals need to have
 _PATIENCE = 8  # disturbed searches before eviction is held off
 
 
@@ -505,6 +507,21 @@ class DurableEngine(WritingEngine):
             progress=progress,
         )
         return n_dropped
+
+    def freeze(self, within: Scope | None, days: int, progress: Progress) -> FreezeReport:
+        """Put the rows of scopes that were not used for so many days into the object store, each scope's as one object.
+
+        Raises:
+            StoreError: the rows are in a file, or there is no object store.
+        """
+        self.check_open()
+        if isinstance(self.store, SqliteStore):
+            raise StoreError(
+                f"freeze: expected an index in PostgreSQL with objects=..., got one in a file: {self.store.place}"
+            )
+        from scrubjay.store.postgres.freezing import freeze
+
+        return freeze(self.store, within, min(days, _MOST_DAYS), progress)
 
     def forget_keys(self, tenant: str | None) -> None:
         """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""

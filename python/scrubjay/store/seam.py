@@ -208,6 +208,11 @@ class Store(Protocol):
         """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
         ...
 
+    def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
+        """A method that returns the scopes in memory that were searched since it was called last, for a store that
+        keeps that. It is held weakly."""
+        ...
+
     def mark(self) -> object:
         """Return a mark of now, for :meth:`noticed`."""
         ...

@@ -1,17 +1,18 @@
 """A place for blobs: what an object store is asked for, and the local folder that is one.
 
-Nothing that is kept in such a place is the truth. Whoever reads a blob knows its length and its hash, so a place may
-lose blobs, cut them short or mix them up.
+Whoever reads a blob knows its length and its hash, so a place may lose images, cut them short or mix them up. The rows
+of cold scopes are nowhere else: a place for those must be as durable as the database.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from scrubjay.whole_files import beside
+from scrubjay.whole_files import beside, sync_folder
 
 __all__ = ["Blob", "Blobs", "Folder"]
 
@@ -38,7 +39,8 @@ class Blobs(Protocol):
         ...
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a blob, which appears whole or not at all; one of this name is replaced."""
+        """Keep a blob, which appears whole or not at all, and stays: a loss of power after this returns does not lose
+        it. One of this name is replaced."""
         ...
 
     def get(self, name: str, n_bytes: int) -> bytes:
@@ -70,17 +72,19 @@ class Folder:
         return self._path.absolute().as_uri()
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a blob; after a loss of power it may be a file of the right length with other bytes."""
+        """Keep a blob; it is on the disk when this returns."""
         path = self._path / name
         if not path.parent.is_dir():
             self._make(path.parent)
-        with beside(path, replace=True) as fresh:
-            fresh.write_bytes(data)
+        with beside(path, replace=True) as fresh, fresh.open("wb", buffering=0) as file:
+            file.write(data)
+            os.fsync(file.fileno())
 
     def _make(self, folder: Path) -> None:
         for one in reversed([folder, *folder.parents]):
             if not one.is_dir():
                 one.mkdir(mode=0o700, exist_ok=True)
+                sync_folder(one.parent)
 
     def get(self, name: str, n_bytes: int) -> bytes:
         """Return the first `n_bytes` of a blob, fewer if it is shorter."""

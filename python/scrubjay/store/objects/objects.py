@@ -1,7 +1,9 @@
 """Large images in an object store: kept by their content's hash, checked whenever they are read, never trusted.
 
 The database says which object is an image's, how long it is and what its hash is. An object that is missing or is
-something else costs a rebuild from the rows; a place that does not answer is left alone for a while.
+something else costs a rebuild from the rows; a place that does not answer is left alone for a while. The rows of cold
+scopes (:mod:`scrubjay.store.postgres.cold`) are objects, too, and the truth: they are read back before their rows go,
+and there is no copy on this machine.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from scrubjay.store.objects.blob_cache import BlobCache
 from scrubjay.store.objects.blobs import Blobs, Folder
 from scrubjay.store.objects.cloud import Cloud
 
-__all__ = ["GRACE_SECONDS", "ObjectStore", "Objects", "blobs_of", "name_of"]
+__all__ = ["GRACE_SECONDS", "HEAD_BYTES", "ObjectStore", "Objects", "blobs_of", "name_of"]
 
 GRACE_SECONDS = 3600.0
 """How long an object may be there before a row names it; what is older and has no row is removed."""
+HEAD_BYTES = 2  # of an image that is an object, which its row has: whether it is sealed
 _AWAY_SECONDS = 15.0  # for which a place that did not answer is not asked again
 _TIDY_SECONDS = 300.0
 _COUNTED = ("read", "cached", "lost", "away", "written")
@@ -52,6 +55,8 @@ class Objects:
             share it.
         cache_bytes: that the copies of one index may take; those that were used least recently make room.
         least_bytes: an image of at most so many bytes stays in the database.
+        keep_seconds: for which the object of a scope stays whose rows came back from the cold tier (docs/fleet.md): as
+            long as a standby may be behind, or a backup may be restored.
 
     Raises:
         TypeError, ValueError: a value is not what is expected.
@@ -64,6 +69,7 @@ class Objects:
     cache: str | Path | None = None
     cache_bytes: int = 1 << 30
     least_bytes: int = 1 << 20
+    keep_seconds: int = 86_400
 
     def __post_init__(self) -> None:
         if not isinstance(self.place, str) and not callable(getattr(self.place, "get", None)):
@@ -72,7 +78,7 @@ class Objects:
             raise ValueError("objects: expected an address, got ''")
         if self.cache is not None and not isinstance(self.cache, (str, Path)):
             raise TypeError(f"cache: expected a folder, got {type(self.cache).__name__}")
-        for name in ("cache_bytes", "least_bytes"):
+        for name in ("cache_bytes", "least_bytes", "keep_seconds"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
@@ -130,6 +136,8 @@ class ObjectStore:
         self._blobs = blobs
         self._index = index
         self._least_bytes = options.least_bytes
+        self.keep_seconds = options.keep_seconds
+        """For which an object stays whose rows came back."""
         folder = None if options.cache is None else Path(options.cache) / index
         self._cache = None if folder is None else BlobCache(folder, options.cache_bytes)
         self._lock = threading.Lock()  # all below
@@ -197,6 +205,43 @@ class ObjectStore:
         self._count("read")
         if self._cache is not None and not past_cache:
             self._cache.put(digest.hex(), data)
+        return data
+
+    # ------------------------------------------------------------------ what is the truth
+
+    def keep(self, data: bytes) -> bytes:
+        """Keep what is the truth, and read it back; return its hash. There is no copy of it on this machine.
+
+        Raises:
+            StoreUnavailableError: the place does not take it now, or does not give back what it took.
+        """
+        digest = hashlib.sha256(data).digest()
+        name = name_of(self._index, digest)
+        try:
+            self._blobs.put(name, data)
+            self._count("written")
+            found = self._blobs.get(name, len(data) + 1)
+        except OSError as error:
+            self._did_not_answer()
+            raise StoreUnavailableError(
+                f"keeping an object: {self.place} does not take it: {error}"
+            ) from None
+        if found != data:
+            raise StoreUnavailableError(
+                f"keeping an object: {self.place} did not give {name} back as it was put there"
+            )
+        return digest
+
+    def fetch(self, digest: bytes, n_bytes: int) -> bytes:
+        """Return what :meth:`keep` was given.
+
+        Raises:
+            StoreUnavailableError: the place does not answer now.
+            CorruptIndexError: it is missing, or is not what was put there.
+        """
+        data = self.get(digest, n_bytes, past_cache=True)
+        if data is None:
+            raise StoreUnavailableError(f"reading an object: {self.place} does not answer")
         return data
 
     def discard(self, digests: Collection[bytes]) -> None:

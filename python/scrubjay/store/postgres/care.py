@@ -77,6 +77,7 @@ def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, in
             add_event(scope_of(*names), f"drop_collection {name}", n_documents)
     for home in homes:
         turns.drop_images("home = %s AND collection = %s", (home, number), home=home)
+        turns.drop_cold("home = %s AND collection = %s", (home, number), home=home)
         for table in schema.TABLES:
             batch.add(f"DELETE FROM {table} WHERE home = %s AND collection = %s", (home, number), home=home)
     batch.add("DELETE FROM sj_collection WHERE collection = %s", (number,))

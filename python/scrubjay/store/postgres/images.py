@@ -14,7 +14,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.sealing import sealed_image
-from scrubjay.store.objects.objects import GRACE_SECONDS, ObjectStore
+from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
 from scrubjay.store.postgres.keys import Key
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.server import IDLE_SECONDS
@@ -25,7 +25,6 @@ from scrubjay.store.rows.decoding import marked
 __all__ = ["has_objects", "image_chunks", "named_of", "write_image"]
 
 _MAX_BYTES = 1 << 30  # of one chunk, whatever a row says
-_HEAD_BYTES = 2  # of an object, which its row has: whether it is sealed
 
 
 def image_chunks(
@@ -39,7 +38,7 @@ def image_chunks(
     chunks: list[bytes | memoryview] = []
     for data, digest, n_bytes in rows:
         if digest is not None:
-            if not isinstance(n_bytes, int) or not _HEAD_BYTES <= n_bytes <= _MAX_BYTES or len(digest) != 32:
+            if not isinstance(n_bytes, int) or not HEAD_BYTES <= n_bytes <= _MAX_BYTES or len(digest) != 32:
                 raise CorruptIndexError("an image names an object that cannot be one")
             if objects is None:
                 return None
@@ -68,14 +67,20 @@ def write_image(
     chunks = marked(scope, version, chunks)
     digests: list[bytes | None] = [None] * len(chunks)
     ahead: Box | None = None
-    large = objects is not None and any(map(objects.takes, chunks))
+    is_cold = objects is not None and _is_cold(turns, key)
+
+    def takes(chunk: bytes) -> bool:
+        """Whether a chunk is to be an object: a large one, and each one of a scope whose rows are one."""
+        return objects is not None and (is_cold or objects.takes(chunk))
+
+    large = any(map(takes, chunks))
     if objects is not None and large:
         if not _is_wanted(turns, key, version, replace):
             return
         ahead = None if turns.sealer.ring is None else _key_ahead(turns, scope)
         chunks = _sealed(turns, ahead, scope, version, chunks)
         batch.ask("SET LOCAL idle_in_transaction_session_timeout = 0")  # nothing is locked yet
-        digests = [objects.put(chunk) if objects.takes(chunk) else None for chunk in chunks]
+        digests = [objects.put(chunk) if takes(chunk) else None for chunk in chunks]
         batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
     box = own = None
     if turns.sealer.ring is not None:
@@ -83,7 +88,7 @@ def write_image(
         box = turns.sealer.current(scope.tenant, make=False)
         own = turns.sealer.sealing(scope.tenant, scope.user, make=False)
     is_short = objects is None or any(
-        digest is None and objects.takes(chunk) for digest, chunk in zip(digests, chunks, strict=True)
+        digest is None and takes(chunk) for digest, chunk in zip(digests, chunks, strict=True)
     )
     if not _is_wanted(turns, key, version, replace, lock=True, keep_objects=is_short):
         return
@@ -96,13 +101,23 @@ def write_image(
         turns.picture(box, key, version)
     for i, (data, digest) in enumerate(zip(chunks, digests, strict=True)):
         n_bytes = None if digest is None else len(data)
-        kept = data if digest is None else data[:_HEAD_BYTES]
+        kept = data if digest is None else data[:HEAD_BYTES]
         batch.add(
             "INSERT INTO sj_image(home, collection, scope, ordinal, n_chunks, version, data, object, n_bytes) "
             "VALUES (%s, %s, %s, %s, %s, %s, %b, %s, %s)",
             (*place, i, len(chunks), version, kept, digest, n_bytes),
             home=key.home,
         )
+
+
+def _is_cold(turns: Turns, key: Key) -> bool:
+    place = (key.home, turns.collection, key.number)
+    found = turns.batch.ask(
+        "SELECT cold IS NOT NULL FROM sj_scope WHERE home = %s AND collection = %s AND key = %s",
+        place,
+        home=key.home,
+    )
+    return bool(found and found[0][0])
 
 
 def _key_ahead(turns: Turns, scope: Scope) -> Box | None:
@@ -136,12 +151,14 @@ def _is_wanted(
     place = (key.home, turns.collection, key.number)
     found = turns.batch.ask(
         "SELECT horizon, version, embedding = (SELECT c.embedding FROM sj_collection c WHERE c.collection = "
-        "s.collection) FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s"
+        "s.collection), cold IS NOT NULL FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s"
         + (" FOR NO KEY UPDATE" if lock else ""),  # two processes write one image after the other
         place,
         home=key.home,
     )
     if not found or not found[0][0] <= version <= found[0][1] or not found[0][2]:
+        return False
+    if found[0][3] and version < found[0][1]:  # what came after it would be read from an object for each load
         return False
     newest, is_object = turns.batch.ask(
         f"SELECT max(version), bool_or(object IS NOT NULL) FROM sj_image WHERE {PLACE}", place, home=key.home
@@ -153,19 +170,28 @@ def _is_wanted(
 
 
 def named_of(ask: Callable[..., list[tuple[Any, ...]]]) -> Callable[[Sequence[bytes]], Collection[bytes]]:
-    """Return what says which hashes of objects the rows of any collection name.
+    """Return what says which hashes of objects the rows of any collection name, as images or as what is cold.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
     """
 
     def named(digests: Sequence[bytes]) -> Collection[bytes]:
-        found = ask("SELECT object FROM sj_image WHERE object = ANY(%s)", (list(digests),), home=EVERY_HOME)
+        asked = list(digests)
+        found = ask(
+            "SELECT object FROM sj_image WHERE object = ANY(%s) UNION ALL "
+            "SELECT object FROM sj_cold WHERE object = ANY(%s)",
+            (asked, asked),
+            home=EVERY_HOME,
+        )
         return {bytes(digest) for (digest,) in found}
 
     return named
 
 
 def has_objects(ask: Callable[..., list[tuple[Any, ...]]]) -> bool:
-    """Whether any image is in an object store."""
-    return bool(ask("SELECT 1 FROM sj_image WHERE object IS NOT NULL LIMIT 1", home=EVERY_HOME))
+    """Whether an image, or the rows of a scope, are in an object store."""
+    return any(
+        ask(f"SELECT 1 FROM {table} WHERE object IS NOT NULL LIMIT 1", home=EVERY_HOME)
+        for table in ("sj_image", "sj_cold")
+    )

@@ -34,11 +34,15 @@ _CONTRADICTIONS = {
         "AND s.key IS NULL"
     ),
     "scopes whose count of documents is wrong": (
-        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND documents <> "
-        "(SELECT count(*) FROM sj_document d WHERE " + _OF.format("d") + ")"
+        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND documents <> coalesce((SELECT k.documents FROM "
+        "sj_cold k WHERE "
+        + _OF.format("k")
+        + " AND k.thawed_at IS NULL), (SELECT count(*) FROM sj_document d WHERE "
+        + _OF.format("d")
+        + "))"
     ),
     "scopes whose count of vectors is wrong": (
-        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND vectors <> "
+        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND cold IS NULL AND vectors <> "
         "(SELECT count(vector) FROM sj_document d WHERE " + _OF.format("d") + ")"
     ),
     "documents newer than their scope": (
@@ -50,7 +54,17 @@ _CONTRADICTIONS = {
     "notes of feedback on no document": (
         "SELECT count(*) FROM sj_feedback s WHERE s.collection = %s AND NOT EXISTS("
         "SELECT 1 FROM sj_document d WHERE d.home = s.home AND d.collection = s.collection AND d.scope = s.scope "
-        "AND d.id = s.id)"
+        "AND d.id = s.id) AND NOT EXISTS(SELECT 1 FROM sj_cold k WHERE k.home = s.home AND k.collection = s.collection "
+        "AND k.scope = s.scope AND k.thawed_at IS NULL)"
+    ),
+    "scopes of which it is not clear whether they are frozen": (
+        "SELECT count(*) FROM sj_scope s FULL JOIN (SELECT * FROM sj_cold WHERE thawed_at IS NULL) k ON "
+        + _OF.format("k")
+        + " WHERE coalesce(s.collection, k.collection) = %s AND k.object IS DISTINCT FROM s.cold"
+    ),
+    "frozen scopes with rows in the table": (
+        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND s.cold IS NOT NULL AND EXISTS("
+        "SELECT 1 FROM sj_document d WHERE " + _OF.format("d") + ")"
     ),
     "images newer than their scope": (
         "SELECT count(*) FROM sj_image i JOIN sj_scope s ON " + _OF.format("i") + " WHERE i.collection = %s "

@@ -36,10 +36,12 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
         condition, names = agreeing(scope, home, table="f")
         return (
             "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, "
-            "f.usr, f.agent, s.tenant, s.usr, s.agent FROM sj_feedback f JOIN sj_scope s ON s.home = f.home AND "
+            "f.usr, f.agent, s.tenant, s.usr, s.agent, s.cold IS NOT NULL "
+            "FROM sj_feedback f JOIN sj_scope s ON s.home = f.home AND "
             f"s.collection = f.collection AND s.key = f.scope WHERE f.collection = %s AND {condition} "
-            "AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home AND d.collection = f.collection "
-            "AND d.id = f.id AND d.scope = f.scope AND (d.expires_at IS NULL OR d.expires_at > %s)) "
+            "AND (s.cold IS NOT NULL OR EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home "
+            "AND d.collection = f.collection AND d.id = f.id AND d.scope = f.scope "
+            "AND (d.expires_at IS NULL OR d.expires_at > %s))) "
             "ORDER BY f.number, f.home",
             (store.number, *names, now),
         )
@@ -53,6 +55,7 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
     notes: list[Feedback] = []
     damaged: list[str] = []
     readable: dict[tuple[str, str], bool] = {}
+    frozen: dict[Scope, set[bytes]] = {}
     for row in found:
         number, query, data, used, lexical, vector, score, at = row[:8]
         id, tenant = id_of(data, kind), row[8]
@@ -65,7 +68,12 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
                 continue
             if isinstance(id, Unreadable):
                 raise CorruptIndexError("its document cannot be read")
-            asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
+            asker, own = scope_of(*row[8:11]), scope_of(*row[11:14])
+            if row[14]:  # its document is in an object
+                if own not in frozen:
+                    frozen[own] = {found.id for found in store.frozen(own, now=now)}
+                if data not in frozen[own]:
+                    continue
             is_refused = query is not None and not is_sealed(query) and store.cipher.refuses_plain(tenant)
             if not is_refused:
                 query = store.cipher.open(tenant, place, query)
@@ -83,6 +91,7 @@ def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[
 def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
     """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
     key, batch = turns.homes.key(note.document_scope), turns.batch
+    turns.thawed(note.document_scope)
     place = (key.home, turns.collection)
     data = stored_id(note.id)
     found = batch.ask(

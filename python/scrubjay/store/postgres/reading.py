@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import heapq
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -18,13 +20,16 @@ from scrubjay.store.keys.opening import DataKey
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Parameters, Statement
+from scrubjay.store.postgres.cold import OF_SCOPE, Cold, ColdRows, expired_sql
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.images import image_chunks
-from scrubjay.store.postgres.keys import Homes, Unreadable, can_hold, id_of, stored_id
+from scrubjay.store.postgres.keys import Homes, Key, Unreadable, can_hold, id_of, stored_id
+from scrubjay.store.postgres.loading import Loaded
 from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
+from scrubjay.store.postgres.used import today
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.rows.decoding import Undecodable, row_reader, scope_of, unmarked
@@ -58,6 +63,8 @@ class PostgresReader:
         self.cipher = Keys(ring, self._data_key, self._sealer, DatabaseUserKeys(self.ask, homes))
         self._id_kind = identity.id_kind
         self._local = threading.local()  # .batch: of this thread's snapshot or transaction
+
+        self.cold = ColdRows(self.ask, collection, lambda: self.objects, self.cipher, server.place)
 
     path = None
     objects: ObjectStore | None = None
@@ -140,7 +147,7 @@ class PostgresReader:
                 yield
             finally:
                 connection = self._local.batch.connection  # begun on another one, if the first was dead
-                self._local.batch = None
+                self._local.batch = self._local.seen = None
                 if self._local.is_begun:
                     with suppress(Exception):
                         connection.execute("ROLLBACK")
@@ -219,18 +226,51 @@ class PostgresReader:
         found = self.ask(
             f"SELECT {_STATE}, ARRAY(SELECT d.id FROM sj_document d WHERE {own} <= %s), "
             f"(SELECT min(d.expires_at) FROM sj_document d WHERE {own} > %s), "
-            "(SELECT generation FROM sj_collection c WHERE c.collection = s.collection) FROM sj_scope s "
-            "WHERE home = %s AND collection = %s AND key = %s AND tenant = %s AND usr = %s AND agent = %s",
+            "(SELECT generation FROM sj_collection c WHERE c.collection = s.collection), s.cold, s.used "
+            "FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s "
+            "AND tenant = %s AND usr = %s AND agent = %s",
             (now, now, *place, *names_of(scope)),
             home=key.home,
         )
+        self._saw(key, bool(found) and found[0][-2] is not None)
         if not found:
             return Look(None, [], None)
-        *state, expired, next_expiry, generation = found[0]
+        *state, expired, next_expiry, generation, cold, used = found[0]
         self._saw_generation(generation)
+        if cold is not None:
+            expiries = self.cold.expiries(key)
+            next_expiry = next((at for at in expiries if at > now), None)
+            if expiries and expiries[0] <= now:
+                expired = [row.id for row in self.frozen(scope, now=None) if not _is_live(row, now)]
+        elif used < today():
+            self._used(scope)
         ids = (id_of(data, self._kind()) for data in expired)
         gone = [id for id in ids if not isinstance(id, Unreadable)]
         return Look(ScopeState(key, *state[1:]), gone, next_expiry)
+
+    def _saw(self, key: Key, is_cold: bool) -> None:
+        """Remember for the rest of this thread's snapshot whether a scope is frozen."""
+        batch = getattr(self._local, "batch", None)
+        self._local.seen = None if batch is None else (batch, key, is_cold)
+
+    def _cold_of(self, key: Key) -> Cold | None:
+        """Return where the rows of a scope are if it is frozen; in a snapshot."""
+        seen = getattr(self._local, "seen", None)
+        if seen is not None and seen == (self._local.batch, key, False):
+            return None
+        return self.cold.of(key.home, [key.number]).get(key.number)
+
+    def frozen(self, scope: Scope, *, now: int | None) -> list[Loaded]:
+        """Return the rows of a scope that is frozen, unexpired ones (`now` None: all); none if it is not."""
+        cold = self._cold_of(self.homes.key(scope))
+        rows = [] if cold is None else self.cold.rows(scope, cold)
+        return [row for row in rows if now is None or _is_live(row, now)]
+
+    def _used(self, scope: Scope) -> None:
+        """A scope was read whose row says that it was used before today."""
+
+    def _wanted(self, scope: Scope) -> None:
+        """Rows of a frozen scope were asked for, by id or in a list."""
 
     def _saw_generation(self, generation: int | None) -> None:
         """The collection has this generation, or had it not long ago."""
@@ -280,9 +320,10 @@ class PostgresReader:
             condition, names = agreeing(within, home, table="s")
             return (
                 "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
-                f"AND {condition}{more} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
-                f"d.collection = s.collection AND d.scope = s.key AND {_LIVE}){page}",
-                (self.number, *names, *more_names, now, *last),
+                f"AND {condition}{more} AND (s.cold IS NOT NULL AND s.documents > {expired_sql(OF_SCOPE)} "
+                "OR EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND d.collection = s.collection "
+                f"AND d.scope = s.key AND {_LIVE})){page}",
+                (self.number, *names, *more_names, now, now, *last),
             )
 
         if within is None:
@@ -296,9 +337,9 @@ class PostgresReader:
     def stale_scopes(self) -> list[Scope]:
         """Return scopes with documents whose images are missing or older than the last write."""
         found = self.ask(
-            "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 AND NOT EXISTS("
-            "SELECT 1 FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection AND i.scope = s.key "
-            "AND i.version = s.version)",
+            "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 AND s.cold IS NULL "
+            "AND NOT EXISTS(SELECT 1 FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection "
+            "AND i.scope = s.key AND i.version = s.version)",
             (self.number,),
             home=EVERY_HOME,
         )
@@ -310,8 +351,9 @@ class PostgresReader:
             condition, parameters = "collection = %s", [self.number]
             (total,) = self.ask(
                 f"SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM sj_scope WHERE {condition}) - "
-                f"(SELECT count(*) FROM sj_document WHERE {condition} AND expires_at <= %s)",
-                (*parameters, *parameters, now),
+                f"(SELECT count(*) FROM sj_document WHERE {condition} AND expires_at <= %s) - "
+                f"{expired_sql('k.collection = %s')}",
+                (*parameters, *parameters, now, *parameters, now),
                 home=EVERY_HOME,
             )[0]
             return int(total)
@@ -321,8 +363,9 @@ class PostgresReader:
             (part,) = self.ask(
                 "SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM sj_scope WHERE home = %s AND collection = %s "
                 "AND key = ANY(%s)) - (SELECT count(*) FROM sj_document WHERE home = %s AND collection = %s "
-                "AND scope = ANY(%s) AND expires_at <= %s)",
-                (home, self.number, keys, home, self.number, keys, now),
+                "AND scope = ANY(%s) AND expires_at <= %s) - "
+                + expired_sql("k.home = %s AND k.collection = %s AND k.scope = ANY(%s)"),
+                (home, self.number, keys, *(home, self.number, keys, now) * 2),
                 home=home,
             )[0]
             n += int(part)
@@ -332,8 +375,9 @@ class PostgresReader:
         """Return how many unexpired documents have a vector, or vectors of their passages."""
         (total,) = self.ask(
             "SELECT (SELECT coalesce(sum(vectors), 0)::bigint FROM sj_scope WHERE collection = %s) - "
-            "(SELECT count(vector) FROM sj_document WHERE collection = %s AND expires_at <= %s)",
-            (self.number, self.number, now),
+            "(SELECT count(vector) FROM sj_document WHERE collection = %s AND expires_at <= %s) - "
+            + expired_sql("k.collection = %s", expiries="vector_expiries"),
+            (self.number, *(self.number, now) * 2),
             home=EVERY_HOME,
         )[0]
         return int(total)
@@ -382,6 +426,9 @@ class PostgresReader:
                 (*asked, *asked_more, key.home, self.number, key.number, after, now),
                 home=key.home,
             )
+            if not page and after == -1 and (cold := self._cold_of(key)) is not None:
+                yield from self._frozen_rows(scope, cold, digest, now)
+                return
             for row in page:
                 yield opened(row[:6])
                 if digest is not None:  # what was opened ends with its tag
@@ -399,6 +446,19 @@ class PostgresReader:
             blocks += b"".join(blocks_of(digest[0], *row) for row in gone)
             if digest[0].total(blocks) != digest[1].total:
                 raise mismatch(names_of(scope), "its rows are not those of its digest")
+
+    def _frozen_rows(
+        self, scope: Scope, cold: Cold, digest: tuple[Box, ScopeDigest] | None, now: int
+    ) -> Iterator[StoredRow]:
+        """Yield the unexpired documents of a frozen scope; see :meth:`rows`."""
+        opened, blocks = self._row(scope), bytearray()
+        for row in self.cold.rows(scope, cold):
+            if _is_live(row, now):
+                yield opened(_raw(row))
+            if digest is not None:
+                blocks += _blocks_of(digest[0], (*_raw(row), row.expires_at, None))
+        if digest is not None and digest[0].total(blocks) != digest[1].total:
+            raise mismatch(names_of(scope), "its rows are not those of its digest")
 
     def rows_in(
         self,
@@ -427,6 +487,9 @@ class PostgresReader:
                 key = self.homes.key(scope)
                 by_home.setdefault(key.home, []).append(key.number)
         found: list[int] = []
+        frozen = {
+            (home, number) for home, numbers in by_home.items() for number in self.cold.of(home, numbers)
+        }
         for home, numbers in by_home.items():
             rows = self.ask(
                 "SELECT seq FROM sj_document WHERE home = %s AND collection = %s AND scope = ANY(%s) "
@@ -435,6 +498,10 @@ class PostgresReader:
                 home=home,
             )
             found += [number for (number,) in rows]
+        for scope in scopes:
+            if self.homes.key(scope)[:2] in frozen:
+                self._wanted(scope)
+                found += [row.seq for row in self.frozen(scope, now=now)]
         return sorted(found, reverse=newest)[:first]
 
     def _rows_of(
@@ -457,11 +524,31 @@ class PostgresReader:
                 parameters,
                 home=key.home,
             )
+            if not page and position == (after or (None if newest else -1)):
+                for row in self._frozen_in(scope, now, newest, ids, position):
+                    yield opened(row), scope
+                return
             for row in page:
                 yield opened(row), scope
             if len(page) < size:
                 return
             position, size = page[-1][0], _PAGE if size >= _FIRST_PAGE else min(_FIRST_PAGE, 4 * size)
+
+    def _frozen_in(
+        self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, position: int | None
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a scope that is frozen, as :meth:`_rows_of` asks for them; none if it is not."""
+        rows = self.frozen(scope, now=now)
+        if rows:
+            self._wanted(scope)
+        wanted = None if ids is None else set(ids)
+        found = [
+            (*_raw(row)[:4], None, row.hash)
+            for row in rows
+            if (wanted is None or row.id in wanted)
+            and (position is None or (row.seq < position if newest else row.seq > position))
+        ]
+        return found[::-1] if newest else found
 
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
@@ -489,6 +576,11 @@ class PostgresReader:
             (*asked, *place, after, now),
             home=key.home,
         )
+        cold = None if gone or rows else self._cold_of(key)
+        if cold is not None and cold.version > after:
+            frozen = [row for row in self.cold.rows(scope, cold) if row.seq > after]
+            gone = [(row.id,) for row in frozen if not _is_live(row, now)]
+            rows = [_raw(row) for row in frozen if _is_live(row, now)]
         ids = (id_of(data, kind) for (data,) in gone)
         opened = self._row(scope)
         if digest is not None:
@@ -503,20 +595,35 @@ class PostgresReader:
         if not scopes:
             return None
         keys = dict(self.homes.by_home(scopes))
-        found = self.ask_each(
-            list(keys),
-            lambda home: (
-                f"SELECT scope, seq, id, text, payload, {OF_DOCUMENT}, hash FROM sj_document d WHERE home = %s "
-                f"AND collection = %s AND id = %s AND scope = ANY(%s) AND {_LIVE}",
-                (home, self.number, stored_id(id), [key.number for key in keys[home]], now),
-            ),
-        )
+
+        def question(home: str) -> Statement:
+            place = (home, self.number)
+            numbers = [key.number for key in keys[home]]
+            return (
+                f"SELECT scope, seq, id, text, payload, {OF_DOCUMENT}, hash, NULL::bigint, NULL::bigint "
+                "FROM sj_document d WHERE home = %s "
+                f"AND collection = %s AND id = %s AND scope = ANY(%s) AND {_LIVE} UNION ALL "
+                # Of one state with the rows: what is frozen, and where.
+                "SELECT scope, n_bytes, object, NULL, NULL, NULL, NULL, version, documents FROM sj_cold "
+                "WHERE home = %s AND collection = %s AND scope = ANY(%s) AND thawed_at IS NULL",
+                (*place, stored_id(id), numbers, now, *place, numbers),
+            )
+
+        found = self.ask_each(list(keys), question)
         by_key = {row[0]: row[1:] for row in found}
         for scope in scopes:
             row = by_key.get(self.homes.key(scope).number)
+            if row is not None and row[6] is not None:
+                self._wanted(scope)
+                row = self._frozen_row(scope, Cold(row[1], row[0], *row[6:]), stored_id(id), now)
             if row is not None:
-                return self.sound(row, scope)
+                return self.sound(row[:6], scope)
         return None
+
+    def _frozen_row(self, scope: Scope, cold: Cold, id: bytes, now: int) -> tuple[Any, ...] | None:
+        """Return the unexpired row of a frozen scope with this id, as it is stored; None: there is none."""
+        rows = self.cold.rows(scope, cold)
+        return next((_raw(row) for row in rows if row.id == id and _is_live(row, now)), None)
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
@@ -525,16 +632,28 @@ class PostgresReader:
 
         def question(home: str) -> Statement:
             condition, names = agreeing(within, home, table="s")
+            place = (home, self.number)
             return (
-                "SELECT d.seq, d.id, d.text, d.payload, NULL::bytea, d.hash, s.tenant, s.usr, s.agent "
-                "FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
-                "AND s.key = d.scope "
-                f"WHERE d.home = %s AND d.collection = %s AND d.id = %s AND {condition} AND {_LIVE}",
-                (home, self.number, stored_id(id), *names, now),
+                "SELECT d.seq, d.id, d.text, d.payload, NULL::bytea, d.hash, s.tenant, s.usr, s.agent, NULL::bigint, "
+                "NULL::bigint FROM sj_document d "
+                "JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection AND s.key = d.scope "
+                f"WHERE d.home = %s AND d.collection = %s AND d.id = %s AND {condition} AND {_LIVE} UNION ALL "
+                "SELECT k.n_bytes, k.object, NULL, NULL, NULL, NULL, s.tenant, s.usr, s.agent, k.version, k.documents "
+                f"FROM sj_cold k JOIN sj_scope s ON {OF_SCOPE} WHERE k.home = %s AND k.collection = %s "
+                f"AND k.thawed_at IS NULL AND {condition}",
+                (*place, stored_id(id), *names, now, *place, *names),
             )
 
         found = self.ask_each(self.homes.within(within), question)
-        rows = [(row[:6], scope_of(*row[6:])) for row in found]
+        rows = []
+        for row in found:
+            scope = scope_of(*row[6:9])
+            if row[9] is not None and self.cipher.readable(scope.tenant, scope.user):
+                own = self._frozen_row(scope, Cold(row[1], row[0], *row[9:]), stored_id(id), now)
+                if own is not None:
+                    rows.append(((*own[:4], None, own[5]), scope))
+            elif row[9] is None:
+                rows.append((row[:6], scope))
         return [
             self.sound(row, scope)
             for row, scope in sorted(rows, key=itemgetter(1))
@@ -551,9 +670,57 @@ class PostgresReader:
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
         """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
-        after: tuple[int, str, int] = (-1, "", 0)
         openers: dict[Scope, Any] = {}
         kind = self._kind()
+        for page in self._pages_with_frozen(now):
+            yield [self._entry(row, kind, openers) for row in page]
+
+    def _pages_with_frozen(self, now: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of the table and those of frozen scopes in one order; an object is read when its first row is
+        due, and left with its last one. In the place of rows that cannot be had stands the error."""
+        waiting = deque(sorted(self.cold.everything(), key=itemgetter(0)))
+        heads: list[tuple[tuple[int, str, int], tuple[Any, ...], Iterator[tuple[Any, ...]]]] = []
+
+        def before(place: tuple[int, str, int] | None) -> Iterator[tuple[Any, ...]]:
+            """Yield what of frozen scopes comes before a place (None: all that is left)."""
+            while True:
+                if _is_next(waiting, place) and not _is_next(heads, waiting[0][0]):
+                    rows = self._walked(*waiting.popleft(), now)
+                elif _is_next(heads, place):
+                    _, head, rows = heapq.heappop(heads)
+                    yield head
+                else:
+                    return
+                for row in islice(rows, 1):
+                    heapq.heappush(heads, (row[:3], row, rows))
+
+        for page in self._pages(now):
+            if waiting or heads:
+                page = [one for row in page for one in (*before(row[:3]), row)]
+            yield page
+        rest = before(None)
+        while page := list(islice(rest, _PAGE)):
+            yield page
+
+    def _walked(
+        self, first: tuple[int, str, int], scope: Scope, cold: Cold, now: int
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the unexpired rows of a frozen scope as those of the table come in a walk."""
+        names = names_of(scope)
+        if not self.cipher.readable(scope.tenant, scope.user):
+            return
+        try:
+            rows = self.cold.rows(scope, cold)
+        except CorruptIndexError as error:
+            yield (*first, error)
+            return
+        for row in rows:
+            if _is_live(row, now):
+                yield (row.seq, *first[1:], *_raw(row)[1:], *names)
+
+    def _pages(self, now: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of the table in order of writing, some at a time."""
+        after: tuple[int, str, int] = (-1, "", 0)
         while True:
             page = self.ask(
                 f"SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, {OF_DOCUMENT}, d.hash, s.tenant, s.usr, "
@@ -564,12 +731,14 @@ class PostgresReader:
                 home=EVERY_HOME,
             )
             if page:
-                yield [self._entry(row, kind, openers) for row in page]
+                yield page
             if len(page) < _PAGE:
                 return
             after = page[-1][:3]
 
     def _entry(self, row: Sequence[Any], kind: str | None, openers: dict[Scope, Any]) -> Entry:
+        if isinstance(row[3], CorruptIndexError):
+            return _broken(row[3])
         id = id_of(row[3], kind)
 
         def load() -> tuple[StoredRow, Scope] | None:
@@ -731,6 +900,29 @@ def _blocks_of(box: Box, row: Sequence[Any]) -> bytes:
     if not is_sealed(text):
         return b""
     return row_blocks(box, seq, expires_at, (text, payload, vector if in_place is None else in_place or None))
+
+
+def _is_live(row: Loaded, now: int) -> bool:
+    return row.expires_at is None or row.expires_at > now
+
+
+def _raw(row: Loaded) -> tuple[Any, ...]:
+    """Return a row as it is stored, and as a reader asks for it."""
+    return row.seq, row.id, row.text, row.payload, row.vector, row.hash
+
+
+def _is_next(queue: Sequence[tuple[Any, ...]], place: tuple[int, str, int] | None) -> bool:
+    """Whether the first of a queue comes before a place (None: behind everything)."""
+    return bool(queue) and (place is None or queue[0][0] < place)
+
+
+def _broken(error: CorruptIndexError) -> Entry:
+    """Return an entry for all documents of a frozen scope whose object cannot be used."""
+
+    def load() -> tuple[StoredRow, Scope] | None:
+        raise error
+
+    return Entry("all documents", load)
 
 
 def _text(data: bytes) -> str | Undecodable:

@@ -16,6 +16,7 @@ from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.postgres.freezing import thaw_all
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
@@ -50,7 +51,8 @@ def reembed_rows(
 ) -> int:
     """Give every document a vector of `model`; see :func:`scrubjay.store.sqlite.reembedding.reembed_rows`."""
     goal = f"{model}\n{dim}"
-    _claim(store, goal)
+    _claim(store, goal)  # from now on nothing is frozen
+    thaw_all(store, "k.collection = %s", (store.number,), home=EVERY_HOME)
     n_embedded = 0
     is_down = False
     while True:

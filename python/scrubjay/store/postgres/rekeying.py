@@ -19,6 +19,7 @@ from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
+from scrubjay.store.postgres.freezing import thaw_all
 from scrubjay.store.postgres.keys import Unreadable
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
@@ -37,10 +38,16 @@ _CLEAR = f"home = %s AND NOT {is_sealed_sql('text')}"
 def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool) -> int:
     """Seal whatever of a tenant is in the clear; see :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant`."""
     n_sealed = 0
-    with _encrypting(store, tenant) as (transaction, box):
-        if box.whole and not accept:
-            _refuse_changes(transaction, tenant, box)
+    is_begun = False
     while True:
+        for home in store.homes.all(tenant):
+            thaw_all(store, "k.home = %s", (home,), home=home)
+        with _encrypting(store, tenant) as (transaction, box):
+            if _is_any_frozen(transaction, tenant):
+                continue
+            if not is_begun and box.whole and not accept:
+                _refuse_changes(transaction, tenant, box)
+            is_begun = True
         for collection, scope in _scopes_in_the_clear(store, tenant):
             while True:
                 with _encrypting(store, tenant) as (transaction, box):
@@ -55,8 +62,11 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
             clear = f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1"
             if any(batch.ask(clear, (home,), home=home) for home in homes):
                 continue  # an index that was open before there were keys wrote meanwhile
+            if _is_any_frozen(transaction, tenant):
+                continue
             transaction.seal_notes(tenant, box)
             for home in homes:
+                transaction.in_collection(store.number).drop_cold("home = %s AND plain", (home,), home=home)
                 transaction.drop_images(
                     "home = %s AND EXISTS (SELECT 1 FROM sj_image p WHERE p.home = sj_image.home AND p.collection = "
                     f"sj_image.collection AND p.scope = sj_image.scope AND NOT {is_sealed_sql('p.data')})",
@@ -81,6 +91,11 @@ def _encrypting(store: PostgresStore, tenant: str) -> Iterator[tuple[PostgresTra
         if box is None:
             raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
         yield transaction, box
+
+
+def _is_any_frozen(transaction: PostgresTransaction, tenant: str) -> bool:
+    frozen = "SELECT 1 FROM sj_cold WHERE home = %s AND thawed_at IS NULL LIMIT 1"
+    return any(transaction.batch.ask(frozen, (home,), home=home) for home in transaction.lock_tenant(tenant))
 
 
 def _scopes_in_the_clear(store: PostgresStore, tenant: str) -> list[tuple[int, Scope]]:

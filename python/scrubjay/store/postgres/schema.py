@@ -15,6 +15,7 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.keys import MOST_BUCKETS
+from scrubjay.store.postgres.used import today
 from scrubjay.store.postgres.walls import protect, show_to_everybody
 from scrubjay.store.rows.identity import is_collection_name, is_identity
 from scrubjay.store.rows.stored import Identity
@@ -47,6 +48,7 @@ TABLES = (
     "sj_feedback",
     "sj_staged",
     "sj_digest",
+    "sj_cold",
 )
 """Those that hold what belongs to a tenant and a collection; `sj_home` and `sj_user_key` are of all collections."""
 
@@ -155,13 +157,29 @@ _BUCKETS = """
 ALTER TABLE sj_schema ADD user_homes int NOT NULL DEFAULT 0;
 """
 
+_COLD = """
+-- Scopes whose rows are one object in an object store, by its hash. `sj_scope.cold` names it as long as it is the
+-- truth; afterwards it is kept for a while (thawed_at: seconds since 1970). expiries: when documents of it expire;
+-- vector_expiries: of those, the ones that have a vector; NULL: none.
+CREATE TABLE sj_cold(
+  home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, object bytea NOT NULL,
+  n_bytes bigint NOT NULL, version bigint NOT NULL, documents bigint NOT NULL, first_seq bigint NOT NULL,
+  plain boolean NOT NULL,                 -- a row of it is in the clear
+  expiries bigint[], vector_expiries bigint[], thawed_at bigint, PRIMARY KEY (home, collection, scope, object));
+CREATE INDEX sj_cold_object ON sj_cold(object);
+CREATE INDEX sj_cold_thawed ON sj_cold(thawed_at, home) WHERE thawed_at IS NOT NULL;
+-- used: the day since 1970 on which the scope was read or written last, as far as its row was told.
+ALTER TABLE sj_scope ADD cold bytea, ADD used int NOT NULL DEFAULT {today};
+ALTER TABLE sj_scope ALTER used SET DEFAULT 0;
+"""
+
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (),  # the walls
     3: (_STAGED,),
     4: (_SEALED,),
     5: (_OBJECTS,),
     6: (_USER_KEYS,),
-    7: (_BUCKETS,),
+    7: (_COLD, _BUCKETS),
 }
 """Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
 
@@ -230,7 +248,9 @@ def _make_or_migrate(connection: Any, user_homes: int) -> tuple[int, str] | None
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _version(connection)  # another process may have been first
         if found is None:
-            connection.execute(_SCRIPT + _STAGED + _SEALED + _OBJECTS + _USER_KEYS + _BUCKETS)
+            connection.execute(
+                _SCRIPT + _STAGED + _SEALED + _OBJECTS + _USER_KEYS + _of_today(_COLD) + _BUCKETS
+            )
             connection.execute(
                 "INSERT INTO sj_schema(one, version, name, last_collection, user_homes) VALUES (1, %s, %s, 0, %s)",
                 (VERSION, secrets.token_hex(16), user_homes),
@@ -238,10 +258,15 @@ def _make_or_migrate(connection: Any, user_homes: int) -> tuple[int, str] | None
         else:
             for version in range(found[0] + 1, VERSION + 1):
                 for statement in _MIGRATIONS[version]:
-                    connection.execute(statement)
+                    connection.execute(_of_today(statement))
                 connection.execute("UPDATE sj_schema SET version = %s", (version,))
         protect(connection)
         return _version(connection)
+
+
+def _of_today(statements: str) -> str:
+    """Return statements with the number of this day, as which rows that are there were used."""
+    return statements.replace("{today}", str(today()))
 
 
 def make_layer(

@@ -403,6 +403,12 @@ def plain_table(ask: Callable[..., Any], home: str) -> str | None:
         )
         if found:
             return own
+    if ask(
+        "SELECT 1 FROM sj_cold WHERE home = %s AND plain AND thawed_at IS NULL LIMIT 1",
+        (home,),
+        home=home,
+    ):
+        return "sj_document"
     for table in layer_tables(ask):
         column = LAYER_TABLES[table]
         if column is not None and ask(
@@ -424,8 +430,9 @@ def _has_records(ask: Callable[..., Any], home: str) -> bool:
 
 def _needs_key(batch: Batch, home: str) -> bool:
     found = batch.ask(
-        "SELECT EXISTS(SELECT 1 FROM sj_document WHERE home = %s) OR EXISTS(SELECT 1 FROM sj_feedback WHERE home = %s)",
-        (home, home),
+        "SELECT EXISTS(SELECT 1 FROM sj_document WHERE home = %s) OR EXISTS(SELECT 1 FROM sj_feedback WHERE home = %s) "
+        "OR EXISTS(SELECT 1 FROM sj_scope WHERE home = %s AND cold IS NOT NULL)",
+        (home, home, home),
         home=home,
     )
     if found[0][0]:

@@ -34,14 +34,16 @@ NOT_COVERED_OF_OBJECTS = (
 )
 """Where more may be with an object store."""
 
-# Numbers, booleans and times cannot hold a text. A role behind the walls needs the policy that shows all tenants' rows.
+# Numbers, arrays of them, booleans and times cannot hold a text. A role behind the walls needs the policy that shows
+# all tenants' rows.
 _TABLES = f"""
 SELECT c.relname, array_agg(a.attname ORDER BY a.attnum), array_agg(t.typname = 'bytea' ORDER BY a.attnum),
   NOT row_security_active(c.oid) OR EXISTS (
     SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = '{ACROSS}')
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-  AND c.relname LIKE 'sj\\_%%' AND a.attnum > 0 AND NOT a.attisdropped AND t.typcategory NOT IN ('N', 'B', 'D', 'T')
+  AND c.relname LIKE 'sj\\_%%' AND a.attnum > 0 AND NOT a.attisdropped
+  AND t.typcategory NOT IN ('N', 'B', 'D', 'T') AND t.typname <> '_int8'
 GROUP BY c.oid, c.relname ORDER BY c.relname
 """
 

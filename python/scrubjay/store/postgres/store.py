@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
@@ -17,13 +18,14 @@ from scrubjay.store.postgres import schema, user_keys
 from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.care import vacuum
+from scrubjay.store.postgres.cold import fetched, purge
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
-from scrubjay.store.postgres.keys import Homes, can_hold, id_of
+from scrubjay.store.postgres.keys import Homes, Key, can_hold, id_of
 from scrubjay.store.postgres.notes import read_notes
 from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.reading import PostgresReader
@@ -32,6 +34,7 @@ from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.staging import behind
 from scrubjay.store.postgres.transaction import PostgresTransaction
+from scrubjay.store.postgres.used import Uses, today
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.erased import ErasureReport
@@ -43,6 +46,9 @@ from scrubjay.store.rows.stored import Identity, Look, Noticed, RowId, ScopeStat
 __all__ = ["PostgresStore"]
 
 _MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
+_WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
+"""What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
+_MOST_READ = 10_000  # frozen scopes of which it is remembered
 _PATIENCE_SECONDS = 0.05  # for another thread's look at the feed, before a search answers from what is there
 
 
@@ -105,6 +111,10 @@ class PostgresStore(PostgresReader):
         self._met: set[int] = set()
         self._keyed: set[str] = set()  # tenants that have a data key, or had one
         self._holds = HoldTable()
+        self._uses = Uses()
+        self._read_cold: dict[Scope, None] = {}  # whose rows were read from an object
+        self._to_thaw: dict[Scope, None] = {}  # since that was so again
+        self._is_caring = False
         feed.add(self, name)
         if not server.read_only:
             # Of erasures that a crash cut short; what cannot be done now the next opening does.
@@ -230,6 +240,48 @@ class PostgresStore(PostgresReader):
         """Return what is equal in all processes that see this history of this collection."""
         return f"{self._name}_{self.number}:{self._history}"
 
+    # ------------------------------------------------------------------ the cold tier
+
+    def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
+        """Ask this method now and then which scopes were searched since it was asked last."""
+        self._uses.watch(weakref.WeakMethod(used))
+
+    def _used(self, scope: Scope) -> None:
+        self._uses.note(scope)
+
+    def _wanted(self, scope: Scope) -> None:
+        if self.server.read_only:
+            return
+        if scope in self._read_cold:  # the second time: who looks at everything once does not bring it back
+            self._to_thaw[scope] = None
+            return
+        if len(self._read_cold) >= _MOST_READ:
+            self._read_cold.clear()
+        self._read_cold[scope] = None
+
+    def note_uses(self) -> None:
+        """Let the rows of scopes that this process used say so: a day each, once a day."""
+        if self.server.read_only:
+            return
+        by_home: dict[str, list[int]] = {}
+        for scope in self._uses.take():
+            key = self.homes.key(scope)
+            by_home.setdefault(key.home, []).append(key.number)
+        for home, numbers in by_home.items():
+            with self.writing("noting what was used", scopes=()) as transaction:
+                transaction.lock_homes([home])
+                transaction.batch.add(
+                    "UPDATE sj_scope SET used = %s WHERE home = %s AND collection = %s AND key = ANY(%s) AND used < %s",
+                    (today(), home, self.number, numbers, today()),
+                    home=home,
+                )
+
+    def thaw(self, scopes: Iterable[Scope]) -> None:
+        """Bring the rows of scopes back that are frozen."""
+        for scope in scopes:
+            with self.writing("bringing back", scopes=[scope]) as transaction:
+                transaction.in_collection(self.number).thawed(scope)
+
     # ------------------------------------------------------------------ writing
 
     @contextmanager
@@ -260,7 +312,7 @@ class PostgresStore(PostgresReader):
             with suppress(Error):  # what is written says what is wrong
                 self._make_keys({scope.tenant for scope in scopes if scope.user is not None})
         with translated(self.place, doing):
-            connection, transaction = self._begin_writing(scopes, wait, ids)
+            connection, transaction = self._begin_writing(doing, scopes, wait, ids)
             self._local.batch, self._local.is_begun = transaction.batch, True
             self._local.transaction = transaction
             try:
@@ -314,9 +366,11 @@ class PostgresStore(PostgresReader):
             user_keys.settle(transaction.batch, keys)
 
     def _begin_writing(
-        self, scopes: Sequence[Scope], wait: bool, ids: Sequence[RowId]
+        self, doing: str, scopes: Sequence[Scope], wait: bool, ids: Sequence[RowId]
     ) -> tuple[Any, PostgresTransaction]:
-        for fresh in (False, True):
+        ahead: dict[bytes, bytes] = {}
+        fresh = False
+        while True:
             connection = self.server.take(fresh=fresh)
             transaction = PostgresTransaction(
                 connection,
@@ -331,16 +385,31 @@ class PostgresStore(PostgresReader):
             )
             transaction.images_belong = self._history == self.server.lineage
             transaction.beside, transaction.objects = self._beside, self.objects
+            transaction.ahead.update(ahead)
             try:
                 transaction.start(scopes, wait=wait, ids=ids)
-                return connection, transaction
+                frozen = transaction.cold if doing in _WITH_ROWS else []
+                if not frozen or ahead or self.objects is None:
+                    return connection, transaction
+                transaction.roll_back()  # others need not wait for the object store
+                self.server.give(connection)
             except BaseException as error:
                 transaction.roll_back()
                 self.server.give(connection)
                 if fresh or not is_away(error):
                     raise
                 self.server.forget_resting()  # it may have rested since before a restart: nothing was sent yet
-        raise AssertionError("unreachable")
+                fresh = True
+                continue
+            ahead = {digest: self._ahead(key) for key, digest in frozen}
+
+    def _ahead(self, key: Key) -> bytes:
+        """Return the object of a frozen scope; nothing if that fails, which the transaction finds, too."""
+        with suppress(Error):
+            cold = self.cold.of(key.home, [key.number]).get(key.number)
+            if cold is not None:
+                return fetched(self.objects, key.scope, cold, self.place)
+        return b""
 
     def _sealer(self) -> Sealer | None:
         found = self.transaction
@@ -498,6 +567,8 @@ class PostgresStore(PostgresReader):
             StoreUnavailableError: the object store does not answer; the rest is done.
         """
         self.settle()
+        if self.objects is not None and not self.server.read_only:
+            purge(self.ask, self.writing, self.objects.keep_seconds)
         connection = self.server.take()
         try:
             with translated(self.place, "compacting"):
@@ -508,9 +579,25 @@ class PostgresStore(PostgresReader):
             self.objects.sweep(named_of(self.ask))
 
     def tidy(self) -> None:
-        """Begin what is due: copies on this machine of images that are gone, whoever erased them, go as well."""
+        """Begin what is due: copies on this machine of images that are gone, whoever erased them, go as well; rows
+        of frozen scopes that were read come back; rows of scopes that were used say so."""
+        if not self._closed and not self._is_caring and (self._to_thaw or self._uses.is_due()):
+            self._is_caring = True
+            threading.Thread(target=self._care, name="scrubjay-cold", daemon=True).start()
         if self.objects is not None and not self._closed and self.objects.is_due():
             threading.Thread(target=self._tidy, name="scrubjay-objects", daemon=True).start()
+
+    def _care(self) -> None:
+        try:
+            while self._to_thaw:
+                scope, _ = self._to_thaw.popitem()
+                self._read_cold.pop(scope, None)
+                with suppress(Error):  # it stays readable where it is, and is asked for again
+                    self.thaw([scope])
+            with suppress(Error):
+                self.note_uses()
+        finally:
+            self._is_caring = False
 
     def _tidy(self) -> None:
         if self.objects is not None:

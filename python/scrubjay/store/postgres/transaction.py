@@ -30,6 +30,7 @@ from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.care import drop_collection, forget_deleted
+from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
 from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
@@ -89,7 +90,7 @@ class PostgresTransaction:
         """Whether what this process has in memory is of the server's history."""
         self.batch = Batch(connection)
         self._homes = homes
-        self._turns = Turns(self.batch, collection, lineage, opening, table, homes, is_held)
+        self._turns = Turns(self.batch, collection, lineage, opening, table, homes, is_held, place)
         self._place = place
         self._lineage = lineage
         self._id_of = id_of
@@ -111,10 +112,27 @@ class PostgresTransaction:
             None  # ids that were asked for, rows
         )
         self._changed_beside: dict[tuple[str, str, str], None] = {}
-        self.objects: ObjectStore | None = None
-        """Where large images are kept; None: in their rows."""
         self.beside: Any = None
         """What a layer above writes its rows by."""
+
+    @property
+    def objects(self) -> ObjectStore | None:
+        """Where large images are kept, and what is cold; None: in their rows."""
+        return self._turns.objects
+
+    @objects.setter
+    def objects(self, objects: ObjectStore | None) -> None:
+        self._turns.objects = objects
+
+    @property
+    def ahead(self) -> dict[bytes, bytes]:
+        """Objects that were read before anything was locked, by their hashes."""
+        return self._turns.ahead
+
+    @property
+    def cold(self) -> list[tuple[Key, bytes]]:
+        """Those scopes that were begun whose rows are objects, and the hashes of these."""
+        return [(key, state.cold) for key, state in self._turns.touched.items() if state.cold is not None]
 
     @property
     def dropped(self) -> list[bytes]:
@@ -180,6 +198,10 @@ class PostgresTransaction:
         """Take the turns of all homes of a tenant, and return them, its own first."""
         return self._turns.lock_tenant(tenant)
 
+    def lock_homes(self, homes: Iterable[str]) -> None:
+        """Take the turns of homes as rows name them, in one order for everybody."""
+        self._turns.lock(homes)
+
     def lock_scopes(self, scopes: Iterable[Scope]) -> None:
         """Take the turns of the homes of scopes, in one order for everybody."""
         self._turns.lock(map(self._homes.of, scopes))
@@ -238,7 +260,8 @@ class PostgresTransaction:
             wanted = [stored_id(id) for id in ids]
             key = self._homes.key(scopes[0])
             found = self._turns.begin_with(scopes[0], len(ids), self._question_of_old(key, wanted))
-            if not self._turns.state(scopes[0]).is_changed:  # its staged vectors were put in place
+            state = self._turns.state(scopes[0])
+            if not state.is_changed and state.cold is None:  # its staged vectors were put in place
                 self._known = key, wanted, found
         else:
             self._turns.begin(scopes)
@@ -318,8 +341,9 @@ class PostgresTransaction:
     def has_vectors(self) -> bool:
         """Whether any vector is stored."""
         found = self.batch.ask(
-            "SELECT 1 FROM sj_document WHERE collection = %s AND vector IS NOT NULL LIMIT 1",
-            (self._turns.collection,),
+            "(SELECT 1 FROM sj_document WHERE collection = %s AND vector IS NOT NULL LIMIT 1) UNION ALL "
+            "(SELECT 1 FROM sj_scope WHERE collection = %s AND cold IS NOT NULL AND vectors > 0 LIMIT 1)",
+            (self._turns.collection, self._turns.collection),
             home=EVERY_HOME,
         )
         return bool(found)
@@ -338,6 +362,8 @@ class PostgresTransaction:
         for row in rows:
             by_scope.setdefault(row.scope, []).append(row)
         self._turns.begin(by_scope)
+        for scope in by_scope:
+            self._turns.thawed(scope)
         old = self._old(by_scope)
         for row in rows:
             if row.expected is not None:
@@ -460,6 +486,7 @@ class PostgresTransaction:
         key, state = self._homes.key(scope), self._turns.state(scope)
         if not state.documents or not wanted:
             return None
+        self._turns.thawed(scope)
         found = self.batch.ask(
             f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
             "AND id = ANY(%s)",
@@ -534,9 +561,10 @@ class PostgresTransaction:
             condition, names = agreeing(within, home, table="s")
             return (
                 "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
-                f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
-                "d.collection = s.collection AND d.scope = s.key AND d.expires_at <= %s)",
-                (self._turns.collection, *names, now),
+                f"AND {condition} AND (EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
+                "d.collection = s.collection AND d.scope = s.key AND d.expires_at <= %s) "
+                f"OR s.cold IS NOT NULL AND {expired_sql(OF_SCOPE)} > 0)",
+                (self._turns.collection, *names, now, now),
             )
 
         found: list[tuple[Any, ...]]
@@ -553,6 +581,7 @@ class PostgresTransaction:
             key = self._homes.key(scope)
             if self._turns.is_held and self._turns.holds.holds(*names_of(scope)):
                 continue
+            self._turns.thawed(scope)
             gone = self.batch.ask(
                 f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
                 "AND expires_at <= %s ORDER BY seq",
@@ -599,7 +628,7 @@ class PostgresTransaction:
             f"SELECT tenant, usr, agent FROM sj_scope s WHERE {condition} AND collection = %s AND (documents > 0 "
             + "".join(
                 f"OR EXISTS(SELECT 1 FROM {table} WHERE {table}.{rows.format(table=table)}) "
-                for table in ("sj_image", "sj_tombstone")
+                for table in ("sj_image", "sj_tombstone", "sj_cold")
             )
             + ") FOR NO KEY UPDATE",  # an image that is just being written is to be seen, and deleted
             (*names, self._turns.collection),
@@ -614,6 +643,11 @@ class PostgresTransaction:
                 (home, self._turns.collection, numbers),
                 home=home,
             )
+            self._turns.drop_cold(
+                "home = %s AND collection = %s AND scope = ANY(%s)",
+                (home, self._turns.collection, numbers),
+                home=home,
+            )
         asked, asked_names = agreeing(scope, home, exact=exact)
         self._delete_notes(f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home)
         return scopes
@@ -624,9 +658,15 @@ class PostgresTransaction:
         place = (key.home, self._turns.collection, key.number)
         for table in ("sj_document", "sj_tombstone", "sj_staged"):
             self.batch.add(f"DELETE FROM {table} WHERE {PLACE}", place, home=key.home)
+        if state.cold is not None:
+            self.batch.add(
+                "UPDATE sj_scope SET cold = NULL WHERE home = %s AND collection = %s AND key = %s",
+                place,
+                home=key.home,
+            )
         self._delete_notes(PLACE, place, key.home)
         state.version = state.horizon = self._turns.next(key.home)
-        state.documents, state.vectors, state.is_changed = 0, 0, True
+        state.documents, state.vectors, state.is_changed, state.cold = 0, 0, True, None
         state.counted = Counted()  # a scope without documents has no digest
         if before.documents:
             self._event(key, state.version, reason, before.documents, now)

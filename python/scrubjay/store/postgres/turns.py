@@ -15,7 +15,9 @@ from scrubjay.errors import KeyErasedError, StoreFormatError
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import DataKey, Opening
+from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.cold import thaw
 from scrubjay.store.postgres.digests import (
     Counted,
     Notes,
@@ -29,6 +31,7 @@ from scrubjay.store.postgres.holds import Holds, HoldTable
 from scrubjay.store.postgres.keys import Homes, Key, can_hold
 from scrubjay.store.postgres.sealing import KEY, Sealer, data_key_of
 from scrubjay.store.postgres.staging import ends_of, holding_model, put_in_place, vectors_of
+from scrubjay.store.postgres.used import today
 from scrubjay.store.postgres.walls import EVERY_HOME, Home
 from scrubjay.store.rows.scopes import names_of
 
@@ -52,6 +55,8 @@ class Touched:
     """Which is in place; see :mod:`scrubjay.store.postgres.staging`."""
     counted: Counted = field(default_factory=Counted)
     """What digests know of it."""
+    cold: bytes | None = None
+    """The hash of the object that has its rows; None: they are in the table."""
 
 
 class Turns:
@@ -65,6 +70,7 @@ class Turns:
         table: of legal holds, as far as it is known.
         homes: where rows are.
         is_held: whether these hold the documents of the collection, not the layer whose records they mirror.
+        place: of the database, for messages.
     """
 
     def __init__(
@@ -76,8 +82,10 @@ class Turns:
         table: HoldTable,
         homes: Homes,
         is_held: bool = True,
+        place: str = "",
     ) -> None:
         self.batch = batch
+        self._place = place
         self.homes = homes
         self.holds = Holds(table, homes)
         self.is_held = is_held
@@ -99,15 +107,28 @@ class Turns:
         self.dropped: list[bytes] = []
         """The hashes of objects that no image is any more once the transaction is committed."""
         self.notes = Notes(batch, self.sealer, homes)
+        self.objects: ObjectStore | None = None
+        """Where objects are; None: the index was opened without."""
+        self.ahead: dict[bytes, bytes] = {}
+        """Objects that were read before anything was locked, by their hashes."""
 
     def beside(self, collection: int) -> Turns:
         """Return the same turns, as the transaction writes to another collection."""
-        other = Turns(self.batch, collection, self._lineage, self.sealer.opening, self._table, self.homes)
+        other = Turns(
+            self.batch,
+            collection,
+            self._lineage,
+            self.sealer.opening,
+            self._table,
+            self.homes,
+            place=self._place,
+        )
         other.holds = self.holds
         other._last, other._taken, other._dropped = self._last, self._taken, self._dropped
         other._whole = self._whole
         other._keys, other.sealer, other.notes = self._keys, self.sealer, self.notes
         other._all, other.dropped = self._all, self.dropped
+        other.objects, other.ahead = self.objects, self.ahead
         self._all.append(other)
         call, parameters = holding_model(collection)
         self.batch.add(f"SELECT {call}", parameters)
@@ -230,7 +251,7 @@ class Turns:
         holds, needs_home = self.holds.column(key.home) if self.is_held else ("false", False)
         return (
             "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation, "
-            f"s.digest, {holds} "
+            f"s.digest, s.cold, {holds} "
             "FROM sj_collection c LEFT JOIN sj_scope s ON s.home = %s AND s.collection = c.collection "
             "AND s.key = %s AND s.tenant = %s AND s.usr = %s AND s.agent = %s WHERE c.collection = %s",
             (*([key.home] * needs_home), key.home, key.number, *names_of(scope), self.collection),
@@ -240,7 +261,9 @@ class Turns:
         """Note the state of a scope, whose staged vectors are put in place first."""
         if not state:
             raise StoreFormatError("collection: it was dropped by another process")
-        version, documents, vectors, horizon, in_place, embedding, self.generation, digest, holds = state[0]
+        version, documents, vectors, horizon, in_place, embedding, self.generation, digest, cold, holds = (
+            state[0]
+        )
         if self.is_held:
             self.holds.enter(self.batch, home, holds)
         touched = Touched(
@@ -252,6 +275,7 @@ class Turns:
             is_new=version is None,
             embedding=embedding,
             counted=Counted(version or 0, documents or 0, vectors or 0, digest),
+            cold=cold,
         )
         key = self.homes.key(scope)
         self.touched[key] = touched
@@ -264,6 +288,19 @@ class Turns:
             ((touched.vectors,),) = self.batch.ask(*vectors_of(self.collection, key), home=home)
             touched.version = touched.horizon = self.next(home)
             touched.is_changed = True
+
+    def thawed(self, scope: Scope) -> Touched:
+        """Return the state of a scope, whose home is locked now, with its rows in the table.
+
+        Raises:
+            StoreError: they are in an object store that the index was opened without, or that does not answer.
+            CorruptIndexError: what was put there is missing, or something else.
+        """
+        state, key = self.state(scope), self.homes.key(scope)
+        if state.cold is not None:
+            thaw(self.batch, key, self.collection, self.objects, self.sealer.opening, self._place, self.ahead)
+            state.cold = None
+        return state
 
     def state(self, scope: Scope) -> Touched:
         """Return the state of a scope, whose home is locked now."""
@@ -322,6 +359,13 @@ class Turns:
             f"DELETE FROM sj_image WHERE {condition} RETURNING object", parameters, home=home
         )
         self.dropped += [bytes(digest) for (digest,) in found if digest is not None and digest not in but]
+
+    def drop_cold(self, condition: str, parameters: Sequence[Any], *, home: str) -> None:
+        """Forget the objects of a home that have rows of scopes, or had; they are left to be removed."""
+        found = self.batch.ask(
+            f"DELETE FROM sj_cold WHERE {condition} RETURNING object", parameters, home=home
+        )
+        self.dropped += [bytes(digest) for (digest,) in found]
 
     def drop_home(self, home: str) -> None:
         """Leave no row of a locked home, whose tenant's name is erased. A writer that waits for it makes one anew."""
@@ -400,17 +444,19 @@ class Turns:
             self._lineage,
             state.embedding,
             digest,
+            today(),
         )
         if state.is_new:
             return (
                 "INSERT INTO sj_scope(home, collection, key, tenant, usr, agent, version, horizon, documents, vectors, "
-                "lineage, embedding, digest, changed) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                "lineage, embedding, digest, used, changed) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
                 "statement_timestamp())",
                 (key.home, self.collection, key.number, *names_of(state.scope), *values),
             )
         return (
             "UPDATE sj_scope SET version = %s, horizon = %s, documents = %s, vectors = %s, lineage = %s, "
-            "embedding = %s, digest = %s, changed = statement_timestamp() "
+            "embedding = %s, digest = %s, used = %s, changed = statement_timestamp() "
             "WHERE home = %s AND collection = %s AND key = %s",
             (*values, key.home, self.collection, key.number),
         )

@@ -175,9 +175,8 @@ def _has_content(batch: Batch, home: str, tenant: str, user: str) -> bool:
     asked = {"home": home, "tenant": tenant, "user": user}
     documents = (
         "SELECT 1 FROM sj_collection c JOIN sj_scope s ON s.home = %(home)s AND s.collection = c.collection "
-        "AND s.tenant = %(tenant)s AND s.usr = %(user)s WHERE EXISTS("
-        "SELECT 1 FROM sj_document d WHERE d.home = %(home)s AND d.home = s.home AND d.collection = s.collection "
-        "AND d.scope = s.key) LIMIT 1"
+        "AND s.tenant = %(tenant)s AND s.usr = %(user)s WHERE s.cold IS NOT NULL OR EXISTS(SELECT 1 FROM sj_document d "
+        "WHERE d.home = %(home)s AND d.home = s.home AND d.collection = s.collection AND d.scope = s.key) LIMIT 1"
     )
     if batch.ask(documents, asked, home=home):
         return True

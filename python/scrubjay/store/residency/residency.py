@@ -78,6 +78,8 @@ class Residency(Filling):
         self.may_be_stale = store.path is None
         """Whether :meth:`freshness` can say anything: a file is always up to date."""
         self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
+        self._tick_when_asked = 0
+        store.watch(self.used)
         self._seen = store.mark()  # every scope written to before has been marked
 
     def use_clock(self, clock: Callable[[], int]) -> None:
@@ -466,6 +468,11 @@ class Residency(Filling):
         """Return the partitions that occupy memory."""
         with self._lock:
             return [p for p in self._partitions.values() if p.resident and p.memory_bytes]
+
+    def used(self) -> list[Scope]:
+        """Return the scopes in memory that were searched since the last call."""
+        asked, self._tick_when_asked = self._tick_when_asked, self.budget.tick()
+        return [partition.scope for partition in self.resident() if partition.last_used > asked]
 
     def evict(self, keep: Sequence[Partition] = ()) -> None:
         """Evict the least recently used partitions until the rest fits the budget.

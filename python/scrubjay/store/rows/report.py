@@ -1,10 +1,11 @@
-"""The report of a check."""
+"""Reports of what is done to all scopes: a check, a freezing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-__all__ = ["CheckReport"]
+__all__ = ["CheckReport", "FreezeReport"]
 
 _MAX_PROBLEMS = 100
 
@@ -31,3 +32,11 @@ class CheckReport:
         """Add what is wrong."""
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(problem)
+
+
+class FreezeReport(NamedTuple):
+    """What went into the cold tier: how many scopes with how many documents, and the length of their objects."""
+
+    scopes: int
+    documents: int
+    n_bytes: int

@@ -117,6 +117,9 @@ class ReadingStore:
             ).fetchone()
             return integer(last, "the last version")
 
+    def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
+        """A file does not keep when a scope was used."""
+
     def mark(self) -> int:
         """Return a mark of now: the number of the last write."""
         return self.last_version()

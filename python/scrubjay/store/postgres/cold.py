@@ -1,0 +1,216 @@
+"""The cold tier: the rows of scopes that nobody uses, each scope's as one object in an object store.
+
+Such an object is the truth, other than one that is an image: it is put there, and read back, before the transaction
+that deletes the rows and names it in `sj_cold`. Reads of a cold scope take its object for the table and change nothing;
+the first write to its documents brings the rows back, in the turn of its home. The version of the scope changes by
+neither, so what is in memory stays current.
+
+An object outlives its return by a while (`Objects.keep_seconds`), for a standby that was behind, or a backup, in which
+the scope is cold still.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, StoreError
+from scrubjay.store.keys.opening import Opening
+from scrubjay.store.objects.objects import ObjectStore
+from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.frozen import thawed_rows
+from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.loading import Loaded, insert
+from scrubjay.store.postgres.server import IDLE_SECONDS
+from scrubjay.store.postgres.used import today
+from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.rows.decoding import scope_of
+
+__all__ = ["MAX_BYTES", "OF_SCOPE", "Cold", "ColdRows", "expired_sql", "fetched", "purge", "thaw"]
+
+MAX_BYTES = 256 << 20  # of the rows of one scope: larger ones stay where they are
+_PLACE = "home = %s AND collection = %s AND scope = %s"
+
+
+class Cold(NamedTuple):
+    """Where the rows of a frozen scope are: an object, its length, the version and how many documents it has."""
+
+    object: bytes
+    n_bytes: int
+    version: int
+    documents: int
+
+
+OF_SCOPE = "k.home = s.home AND k.collection = s.collection AND k.scope = s.key"
+"""The condition that `sj_cold k` is about the scope `sj_scope s`."""
+
+
+def expired_sql(condition: str, *, expiries: str = "expiries") -> str:
+    """Return the expression for how many documents of frozen scopes (`sj_cold k`) have expired by a time, which is the
+    last parameter; `expiries`: of all documents, or "vector_expiries": of those that have a vector."""
+    return (
+        f"(SELECT count(*) FROM sj_cold k CROSS JOIN LATERAL unnest(k.{expiries}) AS e(at) "
+        f"WHERE {condition} AND k.thawed_at IS NULL AND e.at <= %s)"
+    )
+
+
+class ColdRows:
+    """Reads what is frozen of one collection, from its objects. Thread-safe.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows, as the asking thread sees them.
+        collection: the number of the collection.
+        objects: returns where the objects are; None: the index was opened without.
+        opening: the keys of the store.
+        place: of the database, for messages.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[..., list[tuple[Any, ...]]],
+        collection: int,
+        objects: Callable[[], ObjectStore | None],
+        opening: Opening,
+        place: str,
+    ) -> None:
+        self._ask = ask
+        self._collection = collection
+        self._objects = objects
+        self._opening = opening
+        self._place = place
+
+    def of(self, home: str, numbers: Sequence[int]) -> dict[int, Cold]:
+        """Return those scopes of a home that are frozen, by the number of their key."""
+        found = self._ask(
+            "SELECT scope, object, n_bytes, version, documents FROM sj_cold WHERE home = %s AND collection = %s "
+            "AND scope = ANY(%s) AND thawed_at IS NULL",
+            (home, self._collection, list(numbers)),
+            home=home,
+        )
+        return {row[0]: Cold(*row[1:]) for row in found}
+
+    def expiries(self, key: Key) -> list[int]:
+        """Return when documents of a frozen scope expire, in ascending order."""
+        found = self._ask(
+            "SELECT expiries FROM sj_cold WHERE home = %s AND collection = %s AND scope = %s AND thawed_at IS NULL",
+            (key.home, self._collection, key.number),
+            home=key.home,
+        )
+        return sorted(found[0][0] or ()) if found else []
+
+    def rows(self, scope: Scope, cold: Cold) -> list[Loaded]:
+        """Return the rows of a frozen scope in order of writing.
+
+        Raises:
+            StoreError: the index was opened without an object store; StoreUnavailableError: that does not answer.
+            CorruptIndexError: the object is missing, or is not what was put there.
+            EncryptionError: its key is not available.
+        """
+        data = fetched(self._objects(), scope, cold, self._place)
+        return _opened(data, scope, self._collection, cold, self._opening)
+
+    def everything(self) -> Iterator[tuple[tuple[int, str, int], Scope, Cold]]:
+        """Yield every frozen scope: the place of its first row in the order of writing, its names, where it is."""
+        found = self._ask(
+            "SELECT k.first_seq, k.home, k.scope, s.tenant, s.usr, s.agent, k.object, k.n_bytes, k.version, "
+            f"k.documents FROM sj_cold k JOIN sj_scope s ON {OF_SCOPE} "
+            "WHERE k.collection = %s AND k.thawed_at IS NULL ORDER BY k.first_seq",
+            (self._collection,),
+            home=EVERY_HOME,
+        )
+        for row in found:
+            yield row[:3], scope_of(*row[3:6]), Cold(*row[6:])
+
+
+def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -> bytes:
+    """Return the object of a frozen scope; see :meth:`ColdRows.rows`."""
+    if objects is None:
+        raise StoreError(
+            f"{scope!r} is in the cold tier: open the index with the objects=... that it was frozen with: {place}"
+        )
+    if len(cold.object) != 32 or not 0 < cold.n_bytes <= 2 * MAX_BYTES:
+        raise CorruptIndexError("it names an object that cannot be one", scope=scope)
+    try:
+        return objects.fetch(bytes(cold.object), cold.n_bytes)
+    except CorruptIndexError as error:
+        raise CorruptIndexError(f"its rows are in the cold tier, and {error.what}", scope=scope) from None
+
+
+def _opened(data: bytes, scope: Scope, collection: int, cold: Cold, opening: Opening) -> list[Loaded]:
+    return thawed_rows(data, scope, collection, cold.version, cold.documents, opening)
+
+
+# ---------------------------------------------------------------------- thawing
+
+
+def thaw(
+    batch: Batch,
+    key: Key,
+    collection: int,
+    objects: ObjectStore | None,
+    opening: Opening,
+    place: str,
+    ahead: Mapping[bytes, bytes],
+) -> None:
+    """Bring the rows of a frozen scope back; its home is locked.
+
+    Args:
+        batch: of the transaction.
+        key: of the scope.
+        collection: its number.
+        objects: where its object is.
+        opening: the keys of the store.
+        place: of the database, for messages.
+        ahead: objects that were read before anything was locked, by their hashes.
+    """
+    where = (key.home, collection, key.number)
+    found = batch.ask(
+        f"SELECT object, n_bytes, version, documents FROM sj_cold WHERE {_PLACE} AND thawed_at IS NULL",
+        where,
+        home=key.home,
+    )
+    if not found:
+        raise CorruptIndexError("its rows are in the cold tier, and no row says where", scope=key.scope)
+    cold = Cold(*found[0])
+    data = ahead.get(bytes(cold.object)) or None
+    if data is None:
+        batch.ask("SET LOCAL idle_in_transaction_session_timeout = 0")
+        data = fetched(objects, key.scope, cold, place)
+        batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
+    rows = _opened(data, key.scope, collection, cold, opening)
+    insert(batch, key.home, collection, rows)
+    batch.add(
+        "UPDATE sj_scope SET cold = NULL, used = %s WHERE home = %s AND collection = %s AND key = %s",
+        (today(), *where),
+        home=key.home,
+    )
+    batch.add(
+        f"UPDATE sj_cold SET thawed_at = %s WHERE {_PLACE} AND thawed_at IS NULL",
+        (int(time.time()), *where),
+        home=key.home,
+    )
+
+
+def purge(ask: Callable[..., list[tuple[Any, ...]]], writing: Callable[..., Any], keep_seconds: int) -> None:
+    """Forget the objects of scopes whose rows came back so long ago, which are then removed.
+
+    Args:
+        ask: a statement, its parameters and its `home` -> rows.
+        writing: begins a transaction.
+        keep_seconds: for which they are kept.
+    """
+    latest = int(time.time()) - keep_seconds
+    homes = ask(
+        "SELECT DISTINCT home FROM sj_cold WHERE thawed_at <= %s ORDER BY home", (latest,), home=EVERY_HOME
+    )
+    for (home,) in homes:
+        with writing("compacting", scopes=()) as transaction:
+            transaction.lock_homes([home])
+            gone = transaction.batch.ask(
+                "DELETE FROM sj_cold WHERE home = %s AND thawed_at <= %s RETURNING object",
+                (home, latest),
+                home=home,
+            )
+            transaction.dropped.extend(bytes(digest) for (digest,) in gone)

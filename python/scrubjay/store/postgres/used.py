@@ -1,0 +1,67 @@
+"""The day on which a scope was last used: written along with its rows, or later and together, never by a search."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.locks import renew_in_children
+
+__all__ = ["Uses", "today"]
+
+_DAY_SECONDS = 86_400
+_ROUND_SECONDS = 3600.0
+_MOST = 100_000  # scopes that are remembered until the next round
+
+
+def today() -> int:
+    """Return the number of days since 1970 in UTC."""
+    return int(time.time()) // _DAY_SECONDS
+
+
+class Uses:
+    """The scopes that this process used and whose rows do not say so yet. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
+        self._noted: dict[Scope, None] = {}
+        self._stamped: dict[Scope, None] = {}  # today
+        self._day = today()
+        self._due = time.monotonic() + _ROUND_SECONDS
+        self._resident: Callable[[], Callable[[], Iterable[Scope]] | None] = lambda: None
+
+    def watch(self, resident: Any) -> None:
+        """Ask this in each round, too: a weak reference to what returns the scopes in memory that were searched."""
+        self._resident = resident
+
+    def note(self, scope: Scope) -> None:
+        """A scope was read whose row says an earlier day."""
+        with self._lock:
+            if len(self._noted) < _MOST:
+                self._noted[scope] = None
+
+    def is_due(self) -> bool:
+        """Whether it is time for the next round; then nobody else is told so for a while."""
+        now = time.monotonic()
+        with self._lock:
+            if now < self._due:
+                return False
+            self._due = now + _ROUND_SECONDS
+            return True
+
+    def take(self) -> list[Scope]:
+        """Return the scopes whose rows are to say that they were used today."""
+        resident = self._resident()
+        searched = () if resident is None else resident()
+        with self._lock:
+            if self._day != today() or len(self._stamped) > _MOST:
+                self._day, self._stamped = today(), {}
+            found = {**self._noted, **dict.fromkeys(searched)}
+            self._noted = {}
+            fresh = [scope for scope in found if scope not in self._stamped]
+            self._stamped.update(dict.fromkeys(fresh))
+        return fresh
