@@ -26,8 +26,8 @@ def add_objects(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--objects",
         metavar="URL",
-        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: s3://bucket/path, gs://, az://, file:///folder (default: in the "
-        "database)",
+        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: s3://bucket/path, gs://, "
+        "az://, file:///folder (default: images are in the database)",
     )
     group.add_argument("--object-cache", metavar="FOLDER", help="of copies on this machine (default: none)")
     group.add_argument(
@@ -39,7 +39,8 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
     """Return the object store of an index by its name; None: it is a file, or nothing names a place.
 
     Raises:
-        InputError: the environment gives a size or time that is no number, or the command line a place for a file's images.
+        InputError: the environment gives a size or time that is no number, or the command line a place for a file's
+            images.
     """
     if not is_address(index):
         if getattr(arguments, "objects", None):
