@@ -462,6 +462,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "name": lambda *_: "notes",
     "now": lambda *_: 1_800_000_000_000_000,
     "old": lambda *_: KEY,
+    "older_than": lambda *_: 30,
     "other": lambda *_: JANE,
     "arg0": lambda *_: JANE,
     "value": lambda *_: "anything",

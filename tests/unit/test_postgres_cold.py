@@ -236,6 +236,11 @@ def test_only_what_was_not_used_for_so_many_days(url: str, blobs: FaultyBlobs) -
         index.search("boathouse", scope=JANE)  # in memory
         store_of(index)._uses._stamped.clear()  # as on the next day
         assert index.admin.freeze(3).scopes == 0
+    with opened(url, blobs) as index:
+        asked(url, f"UPDATE sj_scope SET used = {today() - 3}")
+        assert index.get("m1", scope=JANE) is not None and len(index.list(scope=ACME)) == 5
+        assert index.admin.freeze(3).scopes == 0
+        assert asked(url, "SELECT count(*) FROM sj_scope WHERE used = %s", today()) == [(2,)]
 
 
 def test_what_is_pending_or_changed_meanwhile_is_not_frozen(url: str, blobs: FaultyBlobs) -> None:

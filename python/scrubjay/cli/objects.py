@@ -26,9 +26,8 @@ def add_objects(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--objects",
         metavar="URL",
-        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: "
-        "s3://bucket/path, gs://, az://, file:///folder (default: in the "
-        "database)",
+        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: s3://bucket/path, gs://, "
+        "az://, file:///folder (default: images are in the database)",
     )
     group.add_argument("--object-cache", metavar="FOLDER", help="of copies on this machine (default: none)")
     group.add_argument(

@@ -265,7 +265,7 @@ class Admin:
         """Put the rows of scopes that nobody searched, read or wrote for so many days into the object store, each
         scope's as one object, and delete them from the database.
 
-        Searches find what they found. The rows come back by the first write to their scope, and soon after the first
+        Searches find what they found. The rows come back by the first write to their scope, and soon after the second
         read by id or list. Not frozen are scopes that are written to just now, of which a memory is pending, whose key
         is not available, or with more than 256 MB. The object store must be as durable as the database (docs/fleet.md).
 

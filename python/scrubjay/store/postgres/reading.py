@@ -267,7 +267,7 @@ class PostgresReader:
         return [row for row in rows if now is None or _is_live(row, now)]
 
     def _used(self, scope: Scope) -> None:
-        """A scope was read whose row says that it was used before today."""
+        """A scope was read, by whatever question."""
 
     def _wanted(self, scope: Scope) -> None:
         """Rows of a frozen scope were asked for, by id or in a list."""
@@ -509,6 +509,7 @@ class PostgresReader:
     ) -> Iterator[tuple[StoredRow, Scope]]:
         key, opened = self.homes.key(scope), self._row(scope)
         position = after or (None if newest else -1)
+        self._used(scope)
         while True:
             conditions, parameters = ["home = %s", "collection = %s", "scope = %s", _LIVE], []
             parameters += [key.home, self.number, key.number, now]
@@ -617,6 +618,7 @@ class PostgresReader:
                 self._wanted(scope)
                 row = self._frozen_row(scope, Cold(row[1], row[0], *row[6:]), stored_id(id), now)
             if row is not None:
+                self._used(scope)
                 return self.sound(row[:6], scope)
         return None
 

@@ -39,9 +39,9 @@ class Uses:
         self._resident = resident
 
     def note(self, scope: Scope) -> None:
-        """A scope was read whose row says an earlier day."""
+        """A scope was read."""
         with self._lock:
-            if len(self._noted) < _MOST:
+            if scope not in self._stamped and len(self._noted) < _MOST:
                 self._noted[scope] = None
 
     def is_due(self) -> bool:
