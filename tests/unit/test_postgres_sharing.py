@@ -225,6 +225,15 @@ def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- who shares
 
 
+def polls_in_a_second(count: Callable[[], list[int]]) -> list[int]:
+    """How often each has asked the database; on a busy machine a leader may be late, and others ask."""
+    before = count()
+    time.sleep(1)
+    asked = [after - n for after, n in zip(count(), before, strict=True)]
+    assert max(asked) >= 1
+    return asked
+
+
 def test_who_shares_and_who_does_not(url: str) -> None:
     with sharing(url, 3) as shared, ExitStack() as stack:
         others = {
@@ -250,13 +259,11 @@ def test_a_follower_neither_polls_nor_listens(url: str) -> None:
         for index in shared:
             ids(index)
         time.sleep(2.5)  # the connections of their first polls go
-        before = [feed_of(index).n_polls for index in shared]
-        time.sleep(1)
-        after = [feed_of(index).n_polls for index in shared]
-        assert after[0] - before[0] >= 2 and after[1:] == before[1:]
+        until(lambda: polls_in_a_second(lambda: [feed_of(index).n_polls for index in shared])[1:] == [0, 0])
         for index in followers:
             own = feed_of(index)
-            assert own._connection is None and own.hints._connection is None
+            until(lambda own=own: own._connection is None)
+            assert own.hints._connection is None
             assert index.search("oak", scope=JANE).freshness < MAX_STALE
         # Each writes, and all others find it, sooner than by a poll.
         for i, writer in enumerate(shared):
@@ -576,10 +583,9 @@ def test_processes_have_one_connection_that_polls_and_one_that_listens(server: C
         for one in there:
             until(lambda one=one: one.has_seen(0))
         time.sleep(2.5)
-        polls = [one.ask("role")[2] for one in there]
-        time.sleep(1)
-        asked = [one.ask("role")[2] - before for one, before in zip(there, polls, strict=True)]
-        assert sorted(asked)[:3] == [0, 0, 0] and asked[[one.role() for one in there].index("leader")] >= 2
+        until(
+            lambda: sorted(polls_in_a_second(lambda: [one.ask("role")[2] for one in there]))[:3] == [0, 0, 0]
+        )
         writer.close()
         until(lambda: n_sessions(url, "SELECT collection, generation FROM sj_collection%") == 1)
         until(lambda: n_sessions(url, "SELECT pg_advisory_lock_shared%") == 1)

@@ -41,7 +41,7 @@ __all__ = ["Feed"]
 _LONGEST_PAUSE = 0.2
 _LEAST_PAUSE = 0.002
 _REST = 4  # times as long as a poll took there is none because of a hint
-_LATE = 2  # pauses after which a leader's answer is late
+_LATE_SECONDS = 0.08  # beyond a pause, and at most as much again, after which a leader's answer is late
 _SILENT_SECONDS = 1.0  # after which a leader is left
 _BACK_SECONDS = 2.0  # by which a follower's last answer may be older than the one before the leader's
 _KEEP_SECONDS = 2.0  # after its own poll, that a follower keeps the connection
@@ -268,7 +268,7 @@ def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) 
             if sharing.has_news:
                 with suppress(Error, Exception):  # a leader whose answers are not taken is late
                     if one.follow():
-                        due = one.fresh_at + _LATE * pause
+                        due = one.fresh_at + pause + min(pause, _LATE_SECONDS)
                         one.tidy()
             started = time.monotonic()
             if started < due:
