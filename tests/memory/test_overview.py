@@ -107,6 +107,9 @@ def test_it_says_what_listing_all_says(memory: Memory, seed: int) -> None:
             for one in SCOPES:
                 for limit in (1, 5, 1000):
                     assert overview.summary(one, limit) == listed(memory, one, limit)
+    over = FactCandidate("Jane sang in a choir", valid_from="2019-01-01", valid_until="2020-01-01")
+    memory.propose(over, scope=JANE, source="r")
+    assert overview.summary(JANE, 1000) == listed(memory, JANE, 1000)
     kinds = overview.summary(JANE, 1000).counts
     assert {"active", "superseded", "ended"} <= kinds["fact"].keys()
 

@@ -34,7 +34,9 @@ _HAS_GAPS = "instr(ifnull(holds, ''), '],[') > 0"
 # A row of format 1 has no such text (:func:`scrubjay.memory.ledger.statements.holds_of`).
 _WAS_SUPERSEDED = "holds IS NULL AND status = 'superseded' AND created_at < updated_at"
 _STATUS = (
-    f"CASE WHEN status <> 'active' THEN status WHEN {_LAST} <= ? THEN 'ended' WHEN {_FIRST} > ? THEN 'planned' "
+    f"CASE WHEN status <> 'active' THEN status WHEN {_LAST} <= ? THEN "
+    "CASE WHEN superseded_by IS NULL THEN 'ended' ELSE 'superseded' END "
+    f"WHEN {_FIRST} > ? THEN 'planned' "
     "ELSE 'active' END"
 )
 _IN_FORCE = "status = 'active' AND (expires_at IS NULL OR expires_at > ?)"
