@@ -438,9 +438,8 @@ class WritingEngine:
                 "exact: expected False with names=True, which are those of the users, too; got True"
             )
         words = Pseudonyms(scope) if names else None
-        with self.store.writing(
-            "erasing", scopes=()
-        ) as transaction:  # which takes the turns that it needs, in order
+        # The transaction takes the turns that it needs by itself, in their order.
+        with self.store.writing("erasing", scopes=()) as transaction:
             n_elsewhere, written = self._erase(
                 transaction,
                 scope,
