@@ -17,6 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("README.md", "docs/benchmarks.md")
+WITHOUT_FIGURES = ("Where it has run",)
+"""Headings of tables that no run measures."""
 
 Run = Mapping[str, Any]
 Figures = tuple[float, ...]
@@ -102,7 +104,7 @@ def numbers(text: str) -> Figures:
 
 
 def tables(file: str) -> Iterator[Table]:
-    """The tables of a file, in order."""
+    """The tables of a file that have figures, in order."""
     heading, lines = "", (ROOT / file).read_text(encoding="utf-8").splitlines()
     place = 0
     while place < len(lines):
@@ -114,7 +116,8 @@ def tables(file: str) -> Iterator[Table]:
             while end < len(lines) and lines[end].startswith("|"):
                 end += 1
             rows = tuple(_cells(row) for row in lines[place + 2 : end])
-            yield Table(file, heading, _cells(line), rows)
+            if heading not in WITHOUT_FIGURES:
+                yield Table(file, heading, _cells(line), rows)
             place = end
         place += 1
 

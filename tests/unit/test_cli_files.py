@@ -366,7 +366,7 @@ def test_every_command_that_reads_is_looked_at() -> None:
     of_memory = groups[0].choices["memory"]._actions
     (inner,) = [action for action in of_memory if isinstance(action, argparse._SubParsersAction)]
     commands = (commands - {"memory"}) | {f"memory {name}" for name in inner.choices}
-    write = {"add", "rm", "import", "compact", "copy", "roles", "mcp", "serve"} | {
+    write = {"add", "rm", "import", "compact", "copy", "roles", "freeze", "mcp", "serve"} | {
         f"memory {name}"
         for name in ("add", "forget", "sweep", "import", "confirm", "revoke", "hold", "release")
     }
