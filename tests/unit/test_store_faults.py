@@ -162,17 +162,18 @@ def test_an_engine_that_fails_after_the_commit_is_read_anew(
 
 def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from scrubjay.store.sqlite import store as sqlite
+    from scrubjay.store.sqlite.group import GroupCommit
 
     with Index.open(path) as index, Index.open(path) as other:
         index.upsert("a", "oak", scope=JANE)
-        real = sqlite.Transaction.commit
 
-        def fail(self: Any) -> None:
+        def fail(self: Any, *of_a_group: Any) -> None:
             import sqlite3
 
             raise sqlite3.OperationalError("disk I/O error")
 
         monkeypatch.setattr(sqlite.Transaction, "commit", fail)
+        monkeypatch.setattr(GroupCommit, "_commit", fail)
         for call in (
             lambda: index.upsert("b", "oak", scope=JANE),
             lambda: index.upsert("a", "beech", scope=JANE, vector=np.ones(4)),
@@ -182,7 +183,7 @@ def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.Mon
             with pytest.raises(scrubjay.StoreError, match="I/O"):
                 call()
             assert state(index) == state(other) == [("a", "oak")]
-        monkeypatch.setattr(sqlite.Transaction, "commit", real)
+        monkeypatch.undo()
         other.upsert("b", "oak two", scope=JANE)  # takes the number that the failed write had
         assert state(index) == [("a", "oak"), ("b", "oak two")]
         index.upsert("c", "oak three", scope=JANE)
