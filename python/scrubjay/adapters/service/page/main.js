@@ -172,7 +172,8 @@ async function start() {
 
 show(document.getElementById("tools"), scopeButton, themeButton());
 state.subscribe(route);
-// A dialog asks about what was shown: Back, or a link that is followed, takes its question back.
-addEventListener("hashchange", () => document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close()));
+// A dialog asks about what was shown: Back, or a link that is followed, takes its question back. That of a record is part of
+// the URL, and its view opens and closes it.
+addEventListener("hashchange", () => document.querySelectorAll("dialog[open]:not(.record)").forEach((dialog) => dialog.close()));
 tabs();
 start();
