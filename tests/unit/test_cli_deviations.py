@@ -34,9 +34,10 @@ def words(here: Path) -> Path:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without the extra wordllama."""
     monkeypatch.setattr("scrubjay.embedders.wordllama.find_spec", lambda name: None)
-    monkeypatch.setattr(
-        "scrubjay.embedders.wordllama.default", __import__("scrubjay").embedders.WordLlama
-    )  # which keeps no loaded one
+    for module in ("wordllama", "spec"):  # what keeps no loaded one
+        monkeypatch.setattr(
+            f"scrubjay.embedders.{module}.default", __import__("scrubjay").embedders.WordLlama
+        )
 
 
 def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
@@ -173,3 +174,11 @@ def test_a_file_that_is_no_pdf_is_told_once(here: Path) -> None:
     asked = [sys.executable, "-m", "scrubjay", "add", "m.scrubjay", "j.pdf", "--embedder", "none"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "expected a PDF" in done.stderr
+
+
+def test_the_demo_runs_without_the_default_model_and_says_so(bare: None, capsys: Any) -> None:
+    code, out, _ = run(capsys, "demo", "--no-progress")
+    assert code == 0 and "static" in out and 'pip install "scrubjay[wordllama]"' in out
+    assert (
+        run(capsys, "demo", "--embedder", "default")[0] == 2
+    )  # who asks for it by name gets it, or an error

@@ -12,7 +12,9 @@ from scrubjay import demo
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.show import evidence, ranks
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
+from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
+from scrubjay.errors import MissingExtraError
 from scrubjay.index import Index
 
 __all__ = ["run"]
@@ -23,7 +25,7 @@ _NAMES = {"lexical": "keywords alone", "vector": "vectors alone", "hybrid": "bot
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     start = time.perf_counter()
-    embedder = from_spec("default" if arguments.embedder == "auto" else arguments.embedder)
+    embedder, is_instead = _embedder(arguments.embedder)
     loaded_s = time.perf_counter() - start
     start = time.perf_counter()
     index = demo.make_index(embedder, progress=False if arguments.no_progress else None)
@@ -42,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
             if embedder is None
             else f"{embedder.name}, loaded in {loaded_s * 1000:.0f} ms"
         )
+        if is_instead:
+            model += ' (the default one: pip install "scrubjay[wordllama]")'
         print(dim(f"{model}; times are medians of single calls from Python; {mark()} answers the question"))
     for number, question in enumerate(questions, start=1):
         answers, embed_us = demo.ask(index, question, k=arguments.k)
@@ -56,6 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.ask is None:
         print(dim('\nAsk your own: scrubjay demo --ask "who may sign a discount?" --user marco'))
     return 0 if found else 1
+
+
+def _embedder(spec: str) -> tuple[Embedder | None, bool]:
+    """Return the embedder, and whether it is that of the package since the default one is not installed."""
+    if spec != "auto":
+        return from_spec(spec), False
+    try:
+        return from_spec("default"), False
+    except MissingExtraError:
+        return from_spec("static"), True
 
 
 def _print(
