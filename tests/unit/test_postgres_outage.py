@@ -387,3 +387,26 @@ def _writes(index: Index, id: int) -> bool:
     except StoreUnavailableError:
         return False
     return True
+
+
+def test_what_failed_together_is_not_taken_for_prepared(url: str) -> None:
+    """Behind a statement that fails in a pipeline nothing is prepared; the same statement works afterwards."""
+    from psycopg.errors import DivisionByZero
+
+    from scrubjay.store.postgres.batch import Batch
+    from scrubjay.store.postgres.walls import NO_HOME
+
+    with Index.open(url, dim=2) as index:
+        store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+        connection = store.server.take()
+        wanted = ("SELECT 40 + %s", (2,))
+        try:
+            for _ in range(connection.prepare_threshold):
+                assert Batch(connection, begun=False).ask_all([wanted], home=NO_HOME) == [[(42,)]]
+            with pytest.raises(DivisionByZero):
+                Batch(connection, begun=False).ask_all([("SELECT 1 / %s", (0,)), wanted], home=NO_HOME)
+            for _ in range(2):
+                assert Batch(connection, begun=False).ask_all([wanted], home=NO_HOME) == [[(42,)]]
+        finally:
+            store.server.give(connection)
+        assert connection.closed  # the next one prepares again

@@ -74,13 +74,18 @@ class Batch:
         if len(to_send) == 1 and statements:
             cursors = [self.connection.execute(*statements[0][1], binary=True)]
         else:
-            with self.connection.pipeline():
-                cursors = [
-                    self.connection.execute(*statement, binary=True)
-                    if is_asked
-                    else self.connection.execute(*statement)
-                    for statement, is_asked in to_send
-                ]
+            try:
+                with self.connection.pipeline():
+                    cursors = [
+                        self.connection.execute(*statement, binary=True)
+                        if is_asked
+                        else self.connection.execute(*statement)
+                        for statement, is_asked in to_send
+                    ]
+            except BaseException:
+                # What came behind the statement that failed was not prepared, and psycopg may go on as if it was.
+                self.connection.prepare_threshold = None
+                raise
             cursors = [cursor for cursor, (_, is_asked) in zip(cursors, to_send, strict=True) if is_asked]
         if not self._is_begun:
             self._home = NO_HOME  # a setting goes with its transaction

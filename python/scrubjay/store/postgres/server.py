@@ -91,9 +91,14 @@ class Server:
         return self._connect()
 
     def give(self, connection: Any, *, most_resting: int = _MOST_RESTING) -> None:
-        """Give a connection back; one that is broken or in a transaction, or more than may rest, is closed."""
+        """Give a connection back; one that is broken or in a transaction, or that prepares no statements any more since
+        some failed together (:class:`Batch`), or more than may rest, is closed."""
         idle = psycopg_module().pq.TransactionStatus.IDLE
-        sound = not connection.closed and connection.info.transaction_status == idle
+        sound = (
+            not connection.closed
+            and connection.info.transaction_status == idle
+            and connection.prepare_threshold is not None
+        )
         with self._lock:
             if sound and not self._closed and len(self._resting) < most_resting:
                 self._resting.append(connection)
