@@ -14,7 +14,8 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +71,16 @@ def measure(n: int, rounds: int, folder: Path) -> None:
 
     for _ in range(rounds):
         first_search("warm tier, from the image")
-        asked(url, "CREATE TABLE kept_image AS SELECT * FROM sj_image")
-        asked(url, "DELETE FROM sj_image")
-        first_search("warm tier, from rows")
-        asked(url, "DELETE FROM sj_image")  # that index wrote one when it was closed
-        asked(url, "INSERT INTO sj_image SELECT * FROM kept_image")
-        asked(url, "DROP TABLE kept_image")
+        with image_put_away(url):
+            first_search("warm tier, from rows")
         with opened() as index:
             store(index).tidy = lambda: None
             timed("freeze", lambda index=index: reports.append(index.admin.freeze(0)))
         asked(url, f"VACUUM FULL {', '.join(_TABLES)}")
         frozen = size(url)
         first_search("cold tier, from the image")
-        asked(url, "CREATE TABLE kept_image AS SELECT * FROM sj_image")
-        asked(url, "DELETE FROM sj_image")
-        first_search("cold tier, from its object")
-        asked(url, "DELETE FROM sj_image")  # that index wrote one when it was closed
-        asked(url, "INSERT INTO sj_image SELECT * FROM kept_image")
-        asked(url, "DROP TABLE kept_image")
+        with image_put_away(url):
+            first_search("cold tier, from its object")
         with opened() as index:
             store(index).tidy = lambda: None
             timed("bring back", lambda index=index: store(index).thaw([scope]))
@@ -99,6 +92,17 @@ def measure(n: int, rounds: int, folder: Path) -> None:
     for name, found in times.items():
         wall, cpu = (1000 * statistics.median(one[i] for one in found) for i in (0, 1))
         print(f"  {name:<40} {wall:9.3f} ms  {cpu:9.3f} ms CPU  ({len(found)})")
+
+
+@contextmanager
+def image_put_away(url: str) -> Iterator[None]:
+    """Let there be no image for a while."""
+    asked(url, "CREATE TABLE kept_image AS SELECT * FROM sj_image")
+    asked(url, "DELETE FROM sj_image")
+    yield
+    asked(url, "DELETE FROM sj_image")  # an index wrote one when it was closed
+    asked(url, "INSERT INTO sj_image SELECT * FROM kept_image")
+    asked(url, "DROP TABLE kept_image")
 
 
 def size(url: str) -> int:

@@ -18,7 +18,8 @@ import gc
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -251,28 +252,40 @@ def _elsewhere(
     figures["stamp read elsewhere p95"] = (percentile(stamped, 0.95), None)
 
 
-def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> float:
-    """Return the writes a second of `n` processes with a tenant each that send and hear hints, over those of the same
-    without; turn and turn about, the sums of all rounds."""
-    totals = {True: 0, False: 0}
+@contextmanager
+def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[Any, float], int]]:
+    """Start `n` processes of `target(given, number, barrier, commands, counts)`; yield what has all of them write in a
+    way (`commands["way"]`) for so many seconds and returns how many writes there were."""
     context = get_context("spawn")
     with context.Manager() as manager:
         barrier, commands = manager.Barrier(n + 1), manager.dict()
         counts = context.Queue()
         processes = [
-            context.Process(target=_write, args=(url, i, barrier, commands, counts), daemon=True)
+            context.Process(target=target, args=(given, i, barrier, commands, counts), daemon=True)
             for i in range(n)
         ]
         for process in processes:
             process.start()
-        for i in range(2 * rounds):
-            commands["hints"], commands["seconds"] = i % 2 == 0, seconds
+
+        def written(way: Any, seconds: float) -> int:
+            commands["way"], commands["seconds"] = way, seconds
             barrier.wait()
-            totals[i % 2 == 0] += sum(counts.get() for _ in processes)
+            return sum(counts.get() for _ in processes)
+
+        yield written
         commands["seconds"] = 0
         barrier.wait()
         for process in processes:
             process.join()
+
+
+def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> float:
+    """Return the writes a second of `n` processes with a tenant each that send and hear hints, over those of the same
+    without; turn and turn about, the sums of all rounds."""
+    totals = {True: 0, False: 0}
+    with processes_that_write(_write, url, n) as written:
+        for i in range(2 * rounds):
+            totals[i % 2 == 0] += written(i % 2 == 0, seconds)
     rates = {hints: total / seconds / rounds for hints, total in totals.items()}
     print(f"{n} writers: {rates[True]:.0f}/s with hints, {rates[False]:.0f}/s without")
     return totals[True] / totals[False]
@@ -282,26 +295,11 @@ def writers_of_a_tenant(urls: tuple[str, str], seconds: float = 3.0, n: int = 24
     """Return the writes a second of `n` processes with a user of one tenant each, in two databases, turn and turn
     about, and the middle of the rounds' ratios."""
     rates: tuple[list[float], list[float]] = ([], [])
-    context = get_context("spawn")
-    with context.Manager() as manager:
-        barrier, commands = manager.Barrier(n + 1), manager.dict()
-        counts = context.Queue()
-        processes = [
-            context.Process(target=_write_as_user, args=(urls, i, barrier, commands, counts), daemon=True)
-            for i in range(n)
-        ]
-        for process in processes:
-            process.start()
-        for i in range(2 * rounds + 2):
-            commands["place"], commands["seconds"] = i % 2, seconds if i > 1 else 0.5
-            barrier.wait()
-            n_written = sum(counts.get() for _ in processes)
-            if i > 1:  # the first of each warms up
-                rates[i % 2].append(n_written / seconds)
-        commands["seconds"] = 0
-        barrier.wait()
-        for process in processes:
-            process.join()
+    with processes_that_write(_write_as_user, urls, n) as written:
+        for place in (0, 1):
+            written(place, 0.5)  # warms up
+        for i in range(2 * rounds):
+            rates[i % 2].append(written(i % 2, seconds) / seconds)
     ratios = sorted(one / other for one, other in zip(*rates, strict=True))
     first, second = (sum(of_place) / rounds for of_place in rates)
     return (
@@ -318,7 +316,7 @@ def _write_as_user(urls: tuple[str, str], number: int, barrier: Any, commands: A
             barrier.wait()
             if not commands["seconds"]:
                 return
-            index = (first, second)[commands["place"]]
+            index = (first, second)[commands["way"]]
             end, n = time.monotonic() + commands["seconds"], 0
             while time.monotonic() < end:
                 index.upsert(n % 500, "an oak and a jay", scope=scope, vector=vectors[n % 100])
@@ -340,7 +338,7 @@ def _write(url: str, number: int, barrier: Any, commands: Any, counts: Any) -> N
                 barrier.wait()
                 if not commands["seconds"]:
                     return
-                index = with_hints if commands["hints"] else without
+                index = with_hints if commands["way"] else without
                 end, n = time.monotonic() + commands["seconds"], 0
                 while time.monotonic() < end:
                     index.upsert(n % 500, "an oak and a jay", scope=scope, vector=vectors[n % 100])
