@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from scrubjay.cli import main
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
+from scrubjay.store.postgres.turns import Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from tests.data.postgres import as_superuser, new_url
 from tests.data.routed import route, server_of
@@ -268,6 +270,50 @@ class TestTurns:
                 thread.join()
             assert failed == []
             assert len(two) == 4 * 12 * 6 and one.admin.check().problems == []
+
+    def test_transactions_that_take_homes_in_their_own_orders_do_not_wait_for_each_other(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Batches take the homes of two tenants at once; a memory takes the tenants' own first, and those of users as
+        it learns of them; an erasure takes all of a tenant; a single write takes one."""
+        failed: list[BaseException] = []
+        read = Turns._read
+
+        def read_slowly(self: Turns, home: str, scopes: Any) -> None:
+            read(self, home, scopes)
+            time.sleep(0.005)  # in which others take what this one wants next
+
+        monkeypatch.setattr(Turns, "_read", read_slowly)
+
+        def take(store: Any, number: int) -> None:
+            rng = random.Random(number)
+            try:
+                for _ in range(40):
+                    scopes = [
+                        Scope(rng.choice(["acme", "globex"]), user=user) for user in rng.sample(USERS, 8)
+                    ]
+                    kind = rng.choice(["batch", "batch", "memory", "memory", "tenant", "one"])
+                    at_once = {"batch": scopes, "one": scopes[:1]}.get(kind, [])
+                    with store.writing("writing", scopes=at_once) as transaction:
+                        if kind == "memory":
+                            transaction.lock({scope.tenant for scope in scopes})
+                            for scope in scopes:
+                                transaction.lock_scopes([scope])
+                        elif kind == "tenant":
+                            transaction.lock_tenant(scopes[0].tenant)
+            except BaseException as error:  # noqa: BLE001 - shown below
+                failed.append(error)
+
+        with Index.open(url, user_homes=5) as one, Index.open(url) as two:
+            threads = [
+                threading.Thread(target=take, args=(store_of(index), i))
+                for i, index in enumerate((one, two, one, two, one))
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert failed == []
 
 
 class TestWalls:

@@ -142,8 +142,10 @@ class Turns:
         for scope in dict.fromkeys(scopes):
             if self.homes.key(scope) not in self.touched:
                 by_home.setdefault(self.homes.of(_holdable(scope)), []).append(scope)
-        for home in sorted(by_home):
-            self._read(home, by_home[home])
+        for home in self._to_lock(by_home):
+            self._read(home, by_home.pop(home, []))
+        for home, of_home in by_home.items():
+            self._read(home, of_home)
 
     def begin_with(self, scope: Scope, n_numbers: int, question: Statement) -> list[tuple[Any, ...]]:
         """Lock the home of a scope, take numbers for so many writes, read the scope's state and ask one more question
@@ -173,8 +175,20 @@ class Turns:
 
     def lock(self, homes: Iterable[str]) -> None:
         """Lock homes, in one order for everybody."""
-        for home in sorted(set(homes) - self._last.keys()):
+        for home in self._to_lock(homes):
             self._read(home, [])
+
+    def _to_lock(self, homes: Iterable[str]) -> list[str]:
+        """Return which homes are to be locked before these are, in their order.
+
+        Who takes more than one home takes the own homes of all their tenants first, in alphabetical order, and then
+        buckets, in any order: whoever has one of those now has nothing else and waits for nothing. So no two wait for
+        each other, also where a transaction learns of further buckets later, as long as it begins with an own home.
+        """
+        new = set(homes) - self._last.keys()
+        if new and len(new) + len(self._last) > 1:
+            new |= {self.homes.own(self.homes.tenant(home)) for home in new | self._last.keys()} - self._last.keys()
+        return sorted(new, key=lambda home: (not self.homes.is_own(home), home))
 
     def lock_tenant(self, tenant: str) -> list[str]:
         """Lock every home of a tenant; return those that there are, its own first.
