@@ -54,10 +54,10 @@ class ScopeTree:
             found = _scopes(self._index, self._within)
         else:
             ends = path + self._separator, path + chr(ord(self._separator) + 1)
-            found = Backend.of(self._index).scopes_below(self._within, ends)
-            own = Scope(self._within.tenant, user=path, agent=self._within.agent)
-            if self._index.count(own):
-                found.append(own)
+            own = path, path + "\0"  # the least text behind it
+            backend = Backend.of(self._index)
+            both = [*backend.scopes_below(self._within, own), *backend.scopes_below(self._within, ends)]
+            found = [scope for scope in dict.fromkeys(both) if scope.agent == self._within.agent]
         return sorted(found, key=lambda scope: scope.user or "")
 
     def note(self, paths: Iterable[str]) -> None:
@@ -77,11 +77,11 @@ class _Paths:
         self.add(scope.user or "" for scope in _scopes(index, within))
 
     def below(self, path: str, index: Index) -> list[Scope]:
-        found = []
+        found, engine = [], Backend.of(index).engine
         with self._lock:
             for one in sorted(self._by_beginning.get(path, ())):
                 scope = Scope(self._within.tenant, user=one, agent=self._within.agent)
-                if index.count(scope):
+                if index.count(scope) and len(engine.scroll(scope, exact=True, limit=1)):
                     found.append(scope)
                 else:  # what was there is deleted; who writes something again notes it afterwards
                     self._forget(one)

@@ -1,4 +1,4 @@
-"""An embedder of an index as LangChain's embeddings; the other way round it is a `scrubjay.backend.FrameworkEmbedder`."""
+"""An embedder of an index as LangChain's embeddings. (The other way round: `scrubjay.backend.FrameworkEmbedder`.)"""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from langgraph.store.base import ensure_embeddings
@@ -49,17 +49,5 @@ def embedder_of(config: Any) -> Embedder | None:
 
 def _finished(begin: Callable[[], Any]) -> Any:
     """Run a coroutine to its end on a thread of its own, since this one's event loop may be running."""
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(asyncio.run(begin()))
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
-            outcome.append(error)
-
-    thread = threading.Thread(target=run, name="scrubjay-embedding")
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
+    with ThreadPoolExecutor(1, "scrubjay-embedding") as pool:
+        return pool.submit(lambda: asyncio.run(begin())).result()

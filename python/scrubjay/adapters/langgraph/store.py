@@ -305,7 +305,7 @@ class ScrubjayStore(BaseStore):
                 if op.refresh_ttl:
                     read.extend(found for found, _ in page)
             elif isinstance(op, ListNamespacesOp):
-                results.append(listed(self._namespaces(), op))
+                results.append(listed(map(namespace_of, self._tree.below()), op))
             else:
                 results.append(None)
         puts = self._last_puts(checked)
@@ -323,12 +323,8 @@ class ScrubjayStore(BaseStore):
         return list({(op.namespace, op.key): op for op in checked if isinstance(op, Put)}.values())
 
     def _get(self, op: GetOp) -> Record | None:
-        namespace: Namespace = op.namespace
-        return self._index.get(document_id(namespace, op.key, 0), scope=home_of(self._tenant, namespace))
-
-    def _namespaces(self) -> list[Namespace]:
-        found = (namespace_of(scope) for scope in self._index.scopes(all_homes(self._tenant)))
-        return [namespace for namespace in found if namespace is not None]
+        home = home_of(self._tenant, op.namespace)
+        return self._index.get(document_id(op.namespace, op.key, 0), scope=home)
 
     def _search(self, op: SearchOp) -> list[tuple[Record | Hit, float | None]]:
         """Return a page of results with scores; None for items that the query does not rank."""

@@ -74,11 +74,7 @@ def _known(
     for namespace, wanted in ids.items():
         for old in documents.list(scope=home_of(tenant, namespace), exact=True, ids=wanted):
             if is_item(old):
-                created_at = old.created_at
-                found[item_key(old)] = (
-                    n_parts(old),
-                    created_at if isinstance(created_at, datetime) else None,
-                )
+                found[item_key(old)] = n_parts(old), cast("datetime | None", old.created_at)
     return found
 
 
