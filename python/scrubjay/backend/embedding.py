@@ -133,7 +133,11 @@ def prepared(vectors: Mapping[tuple[Literal["document", "query"], str], Any]) ->
 def model_of(
     embeddings: Any, attributes: Sequence[str] = ("model", "model_name", "model_id", "deployment")
 ) -> str | None:
-    """Return the name of the model that an object of another library has in one of `attributes`; None: in none.
+    """Return the name of the model that an object of another library has in an attribute; None: it says none.
+
+    Args:
+        embeddings: the object.
+        attributes: where the name may be, the first one that has one counts.
 
     >>> from types import SimpleNamespace
     >>> model_of(SimpleNamespace(model_name="small")), model_of(SimpleNamespace())

@@ -66,7 +66,11 @@ class Sweeper:
             return done
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop, after the call that is under way; whether that was within so many seconds (None: wait)."""
+        """Stop, after the call that is under way; whether that was in time.
+
+        Args:
+            timeout: seconds; None: wait as long as it takes.
+        """
         with self._lock:
             self._stop.set()
             thread = self._thread

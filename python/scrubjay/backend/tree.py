@@ -10,11 +10,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable
+from typing import cast
 
 from scrubjay._native import Scope
 from scrubjay.backend.seam import Backend
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
+from scrubjay.store.local import LocalEngine
 
 __all__ = ["ScopeTree"]
 
@@ -77,7 +79,7 @@ class _Paths:
         self.add(scope.user or "" for scope in _scopes(index, within))
 
     def below(self, path: str, index: Index) -> list[Scope]:
-        found, engine = [], Backend.of(index).engine
+        found, engine = [], cast(LocalEngine, Backend.of(index).engine)
         with self._lock:
             for one in sorted(self._by_beginning.get(path, ())):
                 scope = Scope(self._within.tenant, user=one, agent=self._within.agent)
