@@ -92,7 +92,7 @@ def _run(
         except ClosedError:
             break
         except Exception:  # noqa: BLE001 - now says nothing of the next time
-            _log.exception("sweeping failed; the next time is in %g seconds", seconds)
+            _log.exception("a sweep failed; the next one is in %g seconds", seconds)
         del call  # or this thread would keep the object
     if not done.done():
         try:
