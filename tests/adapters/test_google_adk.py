@@ -72,7 +72,7 @@ def test_a_session_that_is_added_again_replaces_itself() -> None:
 
 def turns(service: ScrubjayMemoryService, user: str = "jane") -> dict[str, Any]:
     """Which turn each memory is, by its id."""
-    there = service._index.list(Scope("app", user), limit=None)
+    there = service._documents.index.list(Scope("app", user), limit=None)
     return {str(record.id): tuple((record.metadata or {}).get(name) for name in FIELDS) for record in there}
 
 
@@ -91,10 +91,12 @@ def test_events_say_which_turns_of_their_session_they_are() -> None:
         "e5": ("s1", 3, "user"),
     }
     assert turns(service) == expected
-    versions = {r.id: r.version for r in service._index.list(Scope("app", "jane"))}
+    versions = {r.id: r.version for r in service._documents.index.list(Scope("app", "jane"))}
     asyncio.run(service.add_session_to_memory(session(*first, *later[1:])))
     assert turns(service) == expected
-    assert versions == {r.id: r.version for r in service._index.list(Scope("app", "jane"))}  # nothing new
+    assert versions == {
+        r.id: r.version for r in service._documents.index.list(Scope("app", "jane"))
+    }  # nothing new
     asyncio.run(service.add_session_to_memory(session(*later)))
     assert turns(service) == {"e3": ("s1", 0, "user"), "e4": ("s1", 1, "agent"), "e5": ("s1", 2, "user")}
     asyncio.run(service.add_events_to_memory(events=[event("Alone.", "e6")], **options))

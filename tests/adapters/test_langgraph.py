@@ -488,7 +488,7 @@ def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None, later
         store.put(JANE, "without", {"v": 2})
         store.put(JANE, "shorter", {"v": 2}, ttl=5.0)
         store.delete(JANE, "gone")
-        refresh(store._lease, store._index, ".", read)
+        refresh(store._documents, ".", read)
         assert store.get(JANE, "without").value == {"v": 2}
         assert store.get(JANE, "gone") is None
         later.seconds += 301

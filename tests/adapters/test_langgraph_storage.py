@@ -20,7 +20,6 @@ from langgraph.store.base import MatchCondition, PutOp
 from scrubjay import Index, Query, Scope, StoreFormatError, embedders
 from scrubjay.adapters.langgraph import ScrubjayStore
 from scrubjay.adapters.langgraph import store as langgraph_store
-from scrubjay.adapters.langgraph.directory import Directory
 from scrubjay.adapters.langgraph.namespaces import document_id
 from tests.adapters.test_langgraph import letters
 
@@ -263,7 +262,7 @@ def test_finding_namespaces_costs_what_lies_below(tmp_path: Path) -> None:
     """The range of names is read from the index over names, not from all scopes."""
     with ScrubjayStore(tmp_path / "a") as store:
         store.put(("a", "b"), "k", {"text": "x"})
-        assert Directory(store._index, ".").below(("a",)) == [Scope(".", user="a.b", agent=".")]
+        assert store._tree.below("a") == [Scope(".", user="a.b", agent=".")]
     connection = sqlite3.connect(tmp_path / "a")
     tables = [
         name

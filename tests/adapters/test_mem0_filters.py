@@ -201,3 +201,18 @@ def test_filters_that_are_nested_too_deeply() -> None:
     store = ScrubjayVectorStore()
     with pytest.raises(ValueError, match="levels"):
         store.list(filters)
+
+
+def test_a_star_under_an_operator_is_a_text() -> None:
+    """mem0's wildcard is the bare value; what is called * can still be named."""
+    store = ScrubjayVectorStore("memories")
+    users = ["*", "jane", "j*"]
+    store.insert([None] * 3, [{"data": "tea", "user_id": user} for user in users], ["m1", "m2", "m3"])
+
+    def found(filters: dict[str, Any]) -> list[str]:
+        return sorted(one.payload["user_id"] for one in store.search("tea", None, 10, filters))
+
+    assert found({"user_id": "*"}) == sorted(users)
+    assert found({"user_id": {"eq": "*"}}) == found({"user_id": {"in": ["*"]}}) == ["*"]
+    assert confined_to({"user_id": {"eq": "*"}}, "user_id") == {"*"}
+    assert confined_to({"user_id": "*"}, "user_id") is None

@@ -18,10 +18,11 @@ import os
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend import as_query, lease, valid_ids
+from scrubjay.backend import All, AsyncDocuments, Documents, Ids, Native, Not
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
@@ -68,16 +69,14 @@ class ScrubjayMemoryService(BaseMemoryService):
         **options: Any,
     ) -> None:
         self._max_results = max_results
-        self._query = as_query(query)
-        self._lease = lease(where, collection=collection, embedder=embedder, **options)
-        self._index = self._lease.index
-        self._deleted = self._lease.root.collection(f"{collection}: deleted")
+        self._documents = Documents(where, collection=collection, embedder=embedder, query=query, **options)
+        self._deleted = self._documents.lease.root.collection(f"{collection}: deleted")
 
     async def add_session_to_memory(self, session: Any) -> None:
         """Keep a session's events; those of an earlier version of the session that are not in it any more go."""
         scope = Scope(session.app_name, session.user_id)
         rows = _rows_of(session.events, session.id)
-        await asyncio.to_thread(self._write, scope, rows, replaces=session.id)
+        await asyncio.to_thread(self._write, scope, rows, session.id, whole=True)
 
     async def add_events_to_memory(
         self,
@@ -98,7 +97,7 @@ class ScrubjayMemoryService(BaseMemoryService):
         """
         scope = Scope(app_name, user_id)
         rows = _rows_of(events, session_id or _NO_SESSION, custom_metadata)
-        await asyncio.to_thread(self._write, scope, rows, follows=session_id)
+        await asyncio.to_thread(self._write, scope, rows, session_id)
 
     async def add_memory(
         self,
@@ -115,15 +114,11 @@ class ScrubjayMemoryService(BaseMemoryService):
             memories: ADK's entries.
             custom_metadata: JSON values that come back with each.
         """
-        scope = Scope(app_name, user_id)
-        rows = []
-        for memory in memories:
-            own = {**(custom_metadata or {}), **memory.custom_metadata}
-            id = memory.id or uuid.uuid4().hex
-            row = _row(memory.content, _NO_SESSION, id, memory.author, memory.timestamp, own)
-            if row is not None:
-                rows.append(row)
-        await asyncio.to_thread(self._write, scope, rows)
+        rows = [
+            _row(one, _NO_SESSION, one.timestamp, {**(custom_metadata or {}), **one.custom_metadata})
+            for one in memories
+        ]
+        await asyncio.to_thread(self._write, Scope(app_name, user_id), rows)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
         """Return what fits a question best of what this user of this application sees.
@@ -135,7 +130,7 @@ class ScrubjayMemoryService(BaseMemoryService):
         scope = Scope(app_name, user_id)
         if not query.strip():
             return SearchMemoryResponse()
-        hits = await self._index.asearch(query, scope=scope, k=self._max_results, query=self._query)
+        hits = await AsyncDocuments(self._documents).search(query, scope=scope, k=self._max_results)
         return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
@@ -150,71 +145,57 @@ class ScrubjayMemoryService(BaseMemoryService):
 
     def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it."""
-        self._lease.close()
+        self._documents.close()
 
     def __repr__(self) -> str:
-        place = self._lease.place(self._index)
-        return f"<scrubjay.adapters.google_adk.ScrubjayMemoryService {place}, {self._max_results} at most>"
+        said = f"ScrubjayMemoryService {self._documents.place}, {self._max_results} at most"
+        return f"<scrubjay.adapters.google_adk.{said}>"
 
     def _write(
-        self,
-        scope: Scope,
-        rows: list[dict[str, Any]],
-        replaces: str | None = None,
-        follows: str | None = None,
+        self, scope: Scope, given: list[dict[str, Any]], session: str | None = None, whole: bool = False
     ) -> None:
-        """Write rows that are all of a session (`replaces`), that come after what is there of one (`follows`), or
-        stand alone."""
-        with self._lease.turn:
-            if replaces is not None:
-                rows = [_turn(row, position) for position, row in enumerate(rows)]
-            elif follows is not None:
-                rows = self._following(scope, rows, follows)
-            ids = [row["id"] for row in rows]
-            deleted = {record.id for record in self._deleted.list(scope, exact=True, ids=ids)}
+        """Write rows that stand alone, or events of a session: all of it (`whole`), or what comes after what is there
+        of it; an event that is there keeps its turn. Rows without a text are passed over."""
+        rows = [row for row in given if row["text"].strip()]
+        with self._documents.turn:
+            if session is not None:
+                known = {} if whole else self._positions(scope, session)
+                new = dict.fromkeys(row["id"] for row in rows if row["id"] not in known)
+                known |= dict(zip(new, count(max(known.values(), default=-1) + 1)))
+                rows = [_turn(row, known[row["id"]]) for row in rows]
+            deleted = {
+                one.id for one in self._deleted.list(scope, exact=True, ids=[row["id"] for row in rows])
+            }
             kept = {row["id"]: row for row in rows if row["id"] not in deleted}
-            there = {record.id: record for record in self._index.list(scope, exact=True, ids=list(kept))}
-            new = [
-                row for id, row in kept.items() if id not in there or there[id].metadata != row["metadata"]
-            ]  # a session is added again and again as it grows
-            if new:
-                self._index.upsert_many(new, scope=scope, progress=False)
-            if replaces is not None:
-                there_now = self._index.list(scope, exact=True, filter={"session": replaces})
-                gone = [record.id for record in there_now if record.id not in kept]
-                self._index.delete_many(gone, scope=scope, reason="session without this event")
+            there = {one.id: one.metadata for one in self._documents.list(scope=scope, exact=True, ids=kept)}
+            # A session is added again and again as it grows.
+            changed = [row for id, row in kept.items() if id not in there or there[id] != row["metadata"]]
+            self._documents.upsert_many(changed, scope=scope)
+            if whole:
+                gone = All([Native({"session": session}), Not(Ids(frozenset(kept)))])
+                self._documents.delete_many(scope=scope, filter=gone, reason="session without this event")
 
-    def _following(self, scope: Scope, rows: list[dict[str, Any]], session: str) -> list[dict[str, Any]]:
-        """Return rows with their turns: after those that are there; one that is there keeps its own."""
-        there = self._index.list(
-            scope, exact=True, filter={"session": session, "position": {"$exists": True}}
-        )
-        known = {record.id: (record.metadata or {})["position"] for record in there}
-        position = max(known.values(), default=-1)
-        turns = []
-        for row in rows:
-            if row["id"] not in known:
-                known[row["id"]] = position = position + 1
-            turns.append(_turn(row, known[row["id"]]))
-        return turns
+    def _positions(self, scope: Scope, session: str) -> dict[str | int, int]:
+        """Return which turns of a session there are, by id."""
+        turns = {"session": session, "position": {"$exists": True}}
+        there = self._documents.list(scope=scope, exact=True, filter=turns)
+        return {record.id: (record.metadata or {})["position"] for record in there}
 
     def _delete(self, scope: Scope, memory_id: str) -> None:
-        with self._lease.turn:
-            if self._index.list(scope, exact=True, ids=valid_ids([memory_id])):
+        with self._documents.turn:
+            if self._documents.list(scope=scope, exact=True, ids=[memory_id]):
                 self._deleted.upsert(memory_id, "", scope=scope)
-                self._index.delete(memory_id, scope=scope, reason="delete_memory")
+                self._documents.delete_many([memory_id], scope=scope, reason="delete_memory")
 
 
 def _rows_of(
     events: Sequence[Any], session: str, custom: Mapping[str, object] | None = None
 ) -> list[dict[str, Any]]:
-    rows = []
-    for event in events:
-        at = datetime.fromtimestamp(event.timestamp).isoformat()  # as the service in memory writes it
-        row = _row(event.content, session, event.id, event.author, at, custom or {})
-        if row is not None:
-            rows.append({**row, "created_at": event.timestamp})
-    return rows
+    return [
+        # As the service in memory writes the time.
+        _row(one, session, datetime.fromtimestamp(one.timestamp).isoformat(), custom or {}, one.timestamp)
+        for one in events
+    ]
 
 
 def _turn(row: dict[str, Any], position: int) -> dict[str, Any]:
@@ -224,21 +205,21 @@ def _turn(row: dict[str, Any], position: int) -> dict[str, Any]:
 
 
 def _row(
-    content: Any, session: str, id: str, author: str | None, timestamp: str | None, custom: Any
-) -> dict[str, Any] | None:
-    parts = (content.parts or []) if content is not None else []
-    text = " ".join(part.text for part in parts if part.text)
-    if not text.strip():
-        return None
+    one: Any, session: str, timestamp: str | None, custom: Any, at: float | None = None
+) -> dict[str, Any]:
+    """Return an event or a memory as a document."""
+    parts = (one.content.parts or []) if one.content is not None else []
+    id = one.id or uuid.uuid4().hex
     metadata = {
         "session": session,
         "event": id,
-        "author": author,
+        "author": one.author,
         "timestamp": timestamp,
-        "content": {"json": content.model_dump_json(exclude_none=True)},
+        "content": {"json": one.content.model_dump_json(exclude_none=True)} if parts else None,
         "custom": dict(custom),
     }
-    return {"id": id, "text": text, "metadata": metadata}
+    text = " ".join(part.text for part in parts if part.text)
+    return {"id": id, "text": text, "metadata": metadata, "created_at": at}
 
 
 def _entry(hit: Hit) -> Any:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend import NOBODY, Documents
+from scrubjay.backend import NOBODY, AsyncDocuments, Documents
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
@@ -34,7 +34,7 @@ except ImportError:
 __all__ = ["ScrubjaySession"]
 
 _IS_ITEM = {"item": {"$exists": True}}  # others may have written to the collection, too
-_IS_TURN = {**_IS_ITEM, "position": {"$exists": True}}
+_IS_TURN = {**_IS_ITEM, "position": {"$gte": 0}}
 
 
 class ScrubjaySession(SessionABC):
@@ -76,6 +76,7 @@ class ScrubjaySession(SessionABC):
         self.session_settings = session_settings
         self._scope = Scope(tenant, NOBODY if user is None else user, session_id)
         self._documents = Documents(where, collection=collection, embedder=embedder, query=query, **options)
+        self._awaited = AsyncDocuments(self._documents)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the latest `limit` items in the order of the conversation; None: all, or what the settings say.
@@ -87,9 +88,7 @@ class ScrubjaySession(SessionABC):
             limit = (
                 settings.get("limit") if isinstance(settings, Mapping) else getattr(settings, "limit", None)
             )
-        if limit is not None and limit < 0:
-            limit = None
-        found = await asyncio.to_thread(self._latest, limit)
+        found = await asyncio.to_thread(self._latest, None if limit is None or limit < 0 else limit)
         return [(record.metadata or {})["item"] for record in reversed(found)]
 
     async def add_items(self, items: Sequence[Any]) -> None:
@@ -106,17 +105,11 @@ class ScrubjaySession(SessionABC):
 
     def _add(self, rows: list[dict[str, Any]]) -> None:
         with self._documents.turn:
-            spoken = [row for row in rows if _speaker_of(row)]
-            position = self._next_position() if spoken else 0
-            for number, row in enumerate(spoken, start=position):
+            last = self._documents.list(scope=self._scope, exact=True, filter=_IS_TURN, limit=1)
+            position = int((last[0].metadata or {})["position"]) + 1 if last else 0
+            for number, row in enumerate(filter(_speaker_of, rows), start=position):
                 row["metadata"] |= as_turn(self.session_id, number, _speaker_of(row))
             self._documents.upsert_many(rows, scope=self._scope)
-
-    def _next_position(self) -> int:
-        """Return the position of the next turn: behind the last one that was written."""
-        last = self._documents.list(scope=self._scope, exact=True, filter=_IS_TURN, limit=1)
-        position = (last[0].metadata or {})["position"] if last else -1
-        return position + 1 if isinstance(position, int) else 0
 
     async def pop_item(self) -> Any | None:
         """Remove the latest item and return it, or None. No other caller gets the same one."""
@@ -130,14 +123,11 @@ class ScrubjaySession(SessionABC):
 
     def _latest(self, limit: int | None) -> list[Record]:
         """Return the latest items, newest first."""
-        found = self._documents.list(scope=self._scope, exact=True, limit=limit)
-        if all("item" in (record.metadata or {}) for record in found):
-            return found
         return self._documents.list(scope=self._scope, exact=True, filter=_IS_ITEM, limit=limit)
 
     async def clear_session(self) -> None:
         """Delete all items of this session."""
-        await asyncio.to_thread(self._documents.erase, self._scope, reason="clear_session")
+        await self._awaited.erase(self._scope, reason="clear_session")
 
     async def search(self, query: str, limit: int = 10) -> list[Any]:
         """Return the items of this session that fit a question, best first. (Not of the SDK's interface.)
@@ -146,8 +136,7 @@ class ScrubjaySession(SessionABC):
             query: the question.
             limit: how many at most.
         """
-        index, asked = self._documents.index, self._documents.query
-        hits = await index.asearch(query, scope=self._scope, k=limit, filter=_IS_ITEM, query=asked)
+        hits = await self._awaited.search(query, scope=self._scope, k=limit, filter=_IS_ITEM)
         return [hit.metadata["item"] for hit in hits]
 
     def close(self) -> None:
@@ -169,11 +158,8 @@ def _speaker_of(row: Mapping[str, Any]) -> str | None:
 
 def _text_of(item: Any) -> str:
     """Return the texts of an item: its content, a tool's arguments and output."""
-    if isinstance(item, str):
-        return item
     if isinstance(item, Mapping):
-        said = [item[name] for name in ("content", "text", "arguments", "output", "summary") if name in item]
-        return "\n".join(text for part in said if (text := _text_of(part)))
+        item = [item[name] for name in ("content", "text", "arguments", "output", "summary") if name in item]
     if isinstance(item, (list, tuple)):
         return "\n".join(text for part in item if (text := _text_of(part)))
-    return ""
+    return item if isinstance(item, str) else ""

@@ -11,16 +11,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend import as_query, lease
+from scrubjay.backend import AsyncDocuments, Documents
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import MissingExtraError
+from scrubjay.errors import MissingExtraError, VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 
@@ -74,9 +74,8 @@ class ScrubjayMemoryStore:
         self.writable = writable
         self.extraction = extraction
         self._scope = scope
-        self._query = as_query(query)
-        self._lease = lease(where, collection=collection, embedder=embedder, **options)
-        self._index = self._lease.index
+        self._documents = Documents(where, collection=collection, embedder=embedder, query=query, **options)
+        self._awaited = AsyncDocuments(self._documents)
 
     async def search(self, query: str, options: Mapping[str, Any] | None = None) -> list[Any]:
         """Return the memories that fit a question, best first; the score of each is in its metadata.
@@ -89,7 +88,7 @@ class ScrubjayMemoryStore:
         k = asked or self.max_search_results or 10
         if not query.strip():
             return []
-        hits = await self._index.asearch(query, scope=self._scope, k=k, query=self._query)
+        hits = await self._awaited.search(query, scope=self._scope, k=k)
         return [
             MemoryEntry(content=hit.text, metadata={**hit.metadata, SCORE: float(hit.score)}) for hit in hits
         ]
@@ -109,21 +108,18 @@ class ScrubjayMemoryStore:
         if not content.strip():
             raise ValueError("content: expected a text that is not empty")
         id = hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()
-        await asyncio.to_thread(self._add, id, content, metadata)
+        row = {"id": id, "text": content, "metadata": metadata, "version": 0}
+        with suppress(VersionConflictError):  # it is there already
+            await self._awaited.upsert_many([row], scope=self._scope)
         return id
-
-    def _add(self, id: str, content: str, metadata: Mapping[str, Any] | None) -> None:
-        with self._lease.turn:
-            if not self._index.list(self._scope, exact=True, ids=[id]):
-                self._index.upsert(id, content, scope=self._scope, metadata=metadata)
 
     def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it."""
-        self._lease.close()
+        self._documents.close()
 
     def __repr__(self) -> str:
         whose = f"{self.name!r} of {self._scope}"
-        return f"<scrubjay.adapters.strands.ScrubjayMemoryStore {whose}: {self._lease.place(self._index)}>"
+        return f"<scrubjay.adapters.strands.ScrubjayMemoryStore {whose}: {self._documents.place}>"
 
 
 def _checked_limit(value: Any) -> int | None:

@@ -13,6 +13,10 @@
 :class:`RankedPages`  pages by offset of what a question finds; `Documents.search` has them
 :func:`as_query`      a :class:`scrubjay.Query` or its settings, as an adapter's parameter
 :func:`awaited`       an async method of a method
+:class:`ScopeTree`    namespaces and paths as scopes: those that lie below one of them
+:class:`Writes`       writing and deleting in one step (`Documents.writing`)
+:class:`Sweeper`      what is done at intervals, such as deleting what has expired
+:class:`FrameworkEmbedder` a framework's embeddings as an embedder; :func:`prepared` where a loop awaited them
 ===================== =================================================================================================
 
 All names of `__all__` are stable: they change by deprecation only. `docs/backends.md` builds an adapter of them.
@@ -43,6 +47,7 @@ from scrubjay.backend.conditions import (
     where_of,
 )
 from scrubjay.backend.documents import Documents
+from scrubjay.backend.embedding import FrameworkEmbedder, model_of, prepared
 from scrubjay.backend.failures import ErrorMap
 from scrubjay.backend.fields import Field, fields_equal
 from scrubjay.backend.ids import valid_ids
@@ -54,7 +59,10 @@ from scrubjay.backend.ranked_pages import RankedPages
 from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
 from scrubjay.backend.seam import Backend
+from scrubjay.backend.sweeper import Sweeper
 from scrubjay.backend.together import search_together
+from scrubjay.backend.tree import ScopeTree
+from scrubjay.backend.writes import Writes
 from scrubjay.initialised import guard_exports
 
 __all__ = [
@@ -69,6 +77,7 @@ __all__ = [
     "Either",
     "ErrorMap",
     "Field",
+    "FrameworkEmbedder",
     "Ids",
     "Lease",
     "Native",
@@ -78,9 +87,12 @@ __all__ = [
     "RankedPages",
     "ReadOnlyMemoryError",
     "ScopeMap",
+    "ScopeTree",
     "ScopedMemories",
+    "Sweeper",
     "Test",
     "UnknownMemoryError",
+    "Writes",
     "admit",
     "admit_all",
     "admit_each",
@@ -93,12 +105,14 @@ __all__ = [
     "is_text",
     "joined",
     "lease",
+    "model_of",
     "narrowed",
     "native_part",
     "only",
     "page_of",
     "parted",
     "path_or_index",
+    "prepared",
     "search_together",
     "valid_ids",
     "where_of",

@@ -26,6 +26,7 @@ from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
 from scrubjay.backend.ranked_pages import RankedPages
 from scrubjay.backend.together import search_together
+from scrubjay.backend.writes import Writes, writing
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
@@ -157,6 +158,29 @@ class Documents:
         """
         with self.errors:
             return self.index.erase(scope, exact=exact, reason=reason)
+
+    @contextmanager
+    def writing(self, doing: str) -> Iterator[Writes]:
+        """Write and delete in one step, at the end of the block: all or nothing, in one commit where there is a file.
+
+        What the block reads nobody changes before that, in a file no other process either, so a slow embedder is asked
+        before. In memory a search may see what is put a moment before what is deleted is gone.
+
+        Args:
+            doing: what is being done: the reason in deletion events, and for the message of an error.
+
+        >>> from scrubjay.records import Row
+        >>> acme, documents = Scope("acme"), Documents(None)
+        >>> documents.upsert_many([{"id": "old", "text": "Lives in Berlin."}], scope=acme)
+        1
+        >>> with documents.writing("moving") as writes:
+        ...     writes.delete([(acme, "old")])
+        ...     writes.put([Row("new", "Lives in Oslo.", acme, None, None)])
+        >>> [record.id for record in documents.list(scope=acme)]
+        ['new']
+        """
+        with self.errors, writing(self.lease, doing) as writes:
+            yield writes
 
     # ------------------------------------------------------------------ looking
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.adapters.anthropic import listing
 from scrubjay.adapters.anthropic.paths import PATH, ROOT, MemoryFileError, below, parents, path_of
-from scrubjay.backend import Backend, Documents
+from scrubjay.backend import Documents
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
-from scrubjay.records import Record
+from scrubjay.records import Record, Row
 
 __all__ = ["FoundFile", "MemoryFileError", "MemoryFiles"]
 
@@ -285,24 +285,11 @@ class MemoryFiles:
 
     def _move(self, files: list[Record], old: str, new: str) -> None:
         paths = [new + str(file.id)[len(old) :] for file in files]
-        ids, texts, vectors = [f.id for f in files], [f.text for f in files], [f.vector for f in files]
-        index = self._documents.index
-        if index.path is None:  # in memory there is no crash between the two
-            rows = [
-                {"id": path, "text": text, "vector": vector, "metadata": {PATH: path}}
-                for path, text, vector in zip(paths, texts, vectors, strict=True)
-            ]
-            self._documents.upsert_many(rows, scope=self.scope)
-            self._documents.delete_many(ids, scope=self.scope, reason="renamed")
-            return
-        with Backend.of(index).changing("renaming") as change:
-            change.delete(ids, scope=self.scope, reason="renamed")
-            change.upsert(
-                paths,
-                texts,
-                scopes=[self.scope] * len(paths),
-                vectors=vectors,
-                payloads=[payload.encode({PATH: path}, None) for path in paths],
+        with self._documents.writing("renamed") as writes:
+            writes.delete((self.scope, str(file.id)) for file in files)
+            writes.put(
+                Row(path, file.text, self.scope, cast(Any, file.vector), payload.encode({PATH: path}, None))
+                for path, file in zip(paths, files, strict=True)
             )
 
 

@@ -1,20 +1,15 @@
-"""LangChain's embeddings as an embedder of an index, and an embedder of an index as LangChain's embeddings."""
+"""An embedder of an index as LangChain's embeddings. (The other way round: `scrubjay.backend.FrameworkEmbedder`.)"""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from scrubjay.embedders.protocol import Embedder, as_vectors
+from scrubjay.backend import model_of
+from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.wordllama import default
-from scrubjay.records import as_text
 
-__all__ = ["FromLangChain", "ScrubjayEmbeddings", "already_made", "model_name"]
+__all__ = ["ScrubjayEmbeddings", "model_name"]
 
 
 class ScrubjayEmbeddings(Embeddings):
@@ -42,66 +37,6 @@ class ScrubjayEmbeddings(Embeddings):
         return np.asarray(self.embedder.embed_query(text), dtype=np.float64).tolist()
 
 
-class FromLangChain:
-    """LangChain's embeddings as an embedder. What was :func:`already_made` is not embedded again.
-
-    Args:
-        embeddings: LangChain's.
-        dim: of their vectors.
-        name: of the model.
-        passage_chars, whole_chars: of longer texts than `whole_chars` characters passages of at most `passage_chars`
-            are embedded, as of :class:`scrubjay.embedders.WordLlama`; None: all texts are embedded whole.
-
-    >>> from langchain_core.embeddings import DeterministicFakeEmbedding
-    >>> embedder = FromLangChain(DeterministicFakeEmbedding(size=6), 6, "fake")
-    >>> embedder.embed_query("trains").shape
-    (6,)
-    """
-
-    def __init__(
-        self,
-        embeddings: Embeddings,
-        dim: int,
-        name: str,
-        passage_chars: int | None = None,
-        whole_chars: int | None = None,
-    ) -> None:
-        self.name = name
-        self.dim = dim
-        self.passage_chars = passage_chars
-        self.whole_chars = whole_chars
-        self._embeddings = embeddings
-
-    def embed_documents(self, texts: Sequence[str]) -> Any:
-        """Return float32 (n, dim)."""
-        made = _made.get()
-        if made is None or any(text not in made for text in texts):
-            return as_vectors(self._embeddings.embed_documents(list(texts)))
-        return as_vectors([made[text] for text in texts])
-
-    def embed_query(self, text: str) -> Any:
-        """Return float32 (dim,)."""
-        made = _made.get()
-        vector = self._embeddings.embed_query(text) if made is None or text not in made else made[text]
-        if isinstance(vector, Exception):
-            raise vector
-        return np.asarray(vector, dtype=np.float32)
-
-
-@contextmanager
-def already_made(vectors: Mapping[str, Any]) -> Iterator[None]:
-    """Within this, an index that embeds one of these texts gets this vector, or this exception.
-
-    So the vectors may come from an event loop, and the index still knows their model, and degrades a search whose text
-    could not be embedded.
-    """
-    token = _made.set({as_text(text): vector for text, vector in vectors.items()})
-    try:
-        yield
-    finally:
-        _made.reset(token)
-
-
 def model_name(embeddings: Embeddings) -> str:
     """Return what identifies a model: the class and, where it says so, the model.
 
@@ -109,11 +44,5 @@ def model_name(embeddings: Embeddings) -> str:
     >>> model_name(DeterministicFakeEmbedding(size=6))
     'DeterministicFakeEmbedding'
     """
-    for attribute in ("model", "model_name", "model_id", "deployment"):
-        value = getattr(embeddings, attribute, None)
-        if isinstance(value, str) and value:
-            return f"{type(embeddings).__name__}:{value}"
-    return type(embeddings).__name__
-
-
-_made: ContextVar[Mapping[str, Any] | None] = ContextVar("scrubjay_langchain_vectors", default=None)
+    kind, model = type(embeddings).__name__, model_of(embeddings)
+    return kind if model is None else f"{kind}:{model}"

@@ -8,11 +8,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 
 from scrubjay._native import Scope
-from scrubjay.adapters.langchain.embeddings import already_made
-from scrubjay.backend import Backend, as_query, awaited
+from scrubjay.backend import Backend, FrameworkEmbedder, as_query, awaited, prepared
 from scrubjay.filters import Filter
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
@@ -34,7 +32,7 @@ def _embedding_first(method: Callable[..., R], name: str) -> Callable[..., Corou
 
     @functools.wraps(search)
     async def run(self: Searching, query: str | None, *args: Any, **options: Any) -> R:
-        with already_made(await self._question_embedded(query, options)):
+        with prepared(await self._question_embedded(query, options)):
             return await search(self, query, *args, **options)
 
     return run
@@ -50,7 +48,7 @@ class Searching:
 
     scope: Scope
     query: Query
-    _embeddings: Embeddings | None
+    _embeddings: FrameworkEmbedder | None
     _attach: Callable[[int], None]
     _document: Callable[[Hit], Document]
     _document_of: Callable[[Record], Document]
@@ -103,7 +101,7 @@ class Searching:
             logger.warning("search degraded to %s: %s", hits.mode, "; ".join(hits.degraded))
         return hits
 
-    async def _question_embedded(self, query: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    async def _question_embedded(self, query: str | None, options: Mapping[str, Any]) -> dict[Any, Any]:
         """Return the vector of a search's question, made by the embeddings' own async method, where it needs one."""
         asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
         if (
@@ -114,10 +112,7 @@ class Searching:
             or Backend.of(self.index).dim is None
         ):
             return {}
-        try:
-            return {query: await self._embeddings.aembed_query(query)}
-        except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
-            return {query: error}
+        return await self._embeddings.prepare(queries=[query])  # if that fails, keywords still answer
 
     def similarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
         """Return the k best documents; see the class for the options."""

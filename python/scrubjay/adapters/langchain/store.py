@@ -14,19 +14,13 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from scrubjay._native import Scope
-from scrubjay.adapters.langchain.embeddings import (
-    FromLangChain,
-    ScrubjayEmbeddings,
-    already_made,
-    model_name,
-)
+from scrubjay.adapters.langchain.embeddings import ScrubjayEmbeddings, model_name
 from scrubjay.adapters.langchain.searching import Searching
-from scrubjay.backend import Documents, awaited, path_or_index
-from scrubjay.embedders.protocol import Embedder, read_well
+from scrubjay.backend import Documents, FrameworkEmbedder, awaited, path_or_index, prepared
+from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.index.passages import parts_of
 from scrubjay.records import Record
 
 __all__ = ["ScrubjayVectorStore"]
@@ -93,12 +87,11 @@ class ScrubjayVectorStore(Searching, VectorStore):
             collection = "langchain" if index is None else ""
         self.scope = scope
         """Who asks, and whose the added documents are."""
-        self._embeddings: Embeddings | None = None  # if they are LangChain's
+        self._embeddings: FrameworkEmbedder | None = None  # if they are LangChain's
         self._given = embedding
         if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
-            self._embeddings = embedding
-            self._model = model or model_name(embedding)
-            self._chars = read_well(embedding, passage_chars, whole_chars)
+            named = model or model_name(embedding)
+            self._embeddings = FrameworkEmbedder(embedding, named, None, passage_chars, whole_chars)
         elif passage_chars is not None or whole_chars is not None:
             raise TypeError("passage_chars, whole_chars: expected None, an embedder of Scrubjay has its own")
         elif embedding is not None and not isinstance(embedding, (ScrubjayEmbeddings, Embedder)):
@@ -252,10 +245,9 @@ class ScrubjayVectorStore(Searching, VectorStore):
         named = _named(documents, ids)
         if self._embeddings is None:
             return self._write(named, None)
-        texts = self._texts(named)
-        vectors = [
-            vector for part in _parts(texts, batch_size) for vector in self._embeddings.embed_documents(part)
-        ]
+        texts, vectors = self._embeddings.asked_for(document.page_content for _, document in named), []
+        for part in _parts(texts, batch_size):
+            vectors += self._embeddings.embeddings.embed_documents(part)
         return self._write(named, (texts, vectors))
 
     async def aadd_documents(
@@ -274,32 +266,24 @@ class ScrubjayVectorStore(Searching, VectorStore):
         named = _named(documents, ids)
         if self._embeddings is None:
             return await asyncio.to_thread(self._write, named, None)
-        texts, vectors = self._texts(named), []
+        texts, vectors = self._embeddings.asked_for(document.page_content for _, document in named), []
         for part in _parts(texts, batch_size):
-            vectors += await self._embeddings.aembed_documents(part)
+            vectors += await self._embeddings.embeddings.aembed_documents(part)
         return await asyncio.to_thread(self._write, named, (texts, vectors))
-
-    def _texts(self, named: list[tuple[str, Document]]) -> list[str]:
-        """Return what the index will ask its embedder for: the texts, long ones in passages."""
-        return [
-            text
-            for _, document in named
-            for text in parts_of(document.page_content, None, *self._chars).texts
-        ]
 
     def _write(
         self, named: list[tuple[str, Document]], embedded: tuple[list[str], list[Any]] | None
     ) -> list[str]:
         if not named:
             return []
-        made: dict[str, Any] = {}
+        made: dict[Any, Any] = {}
         if embedded is not None:
             texts, vectors = embedded
             if len(vectors) != len(texts):
                 raise EmbedderError(
                     f"embedding: expected {len(texts)} vectors for as many texts, got {len(vectors)}"
                 )
-            made = dict(zip(texts, vectors, strict=True))
+            made = {("document", text): vector for text, vector in zip(texts, vectors, strict=True)}
             dim = np.asarray(vectors[0]).size
             if dim == 0:
                 raise EmbedderError("embedding: expected vectors of numbers, got an empty one")
@@ -308,7 +292,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
             {"id": id, "text": document.page_content, "metadata": document.metadata or None}
             for id, document in named
         ]
-        with already_made(made):
+        with prepared(made):
             self._documents.upsert_many(records, scope=self.scope)
         return [id for id, _ in named]
 
@@ -342,8 +326,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
             index.embedder = embedder
 
     def _attach(self, dim: int) -> None:
-        if self._embeddings is not None:
-            self._use(FromLangChain(self._embeddings, dim, self._model, *self._chars))
+        if (own := self._embeddings) is not None:
+            self._use(FrameworkEmbedder(own.embeddings, own.name, dim, own.passage_chars, own.whole_chars))
 
     def _document(self, hit: Hit) -> Document:
         return Document(id=str(hit.id), page_content=hit.text, metadata=hit.metadata)

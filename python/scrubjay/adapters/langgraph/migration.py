@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from scrubjay._native import Scope
 from scrubjay.adapters.langgraph.items import FIRST_PART, is_item, item_key
 from scrubjay.adapters.langgraph.namespaces import scope_of
-from scrubjay.backend import Backend, Lease, every
+from scrubjay.backend import Backend, Documents, every
 from scrubjay.errors import StoreBusyError, StoreError, StoreFormatError
 from scrubjay.index import Index
 
@@ -20,21 +20,22 @@ __all__ = ["migrate"]
 _REASON = "langgraph: one document for each item"
 
 
-def migrate(lease: Lease, index: Index, tenant: str) -> int:
+def migrate(documents: Documents, tenant: str) -> int:
     """Delete the copies of a tenant's items; return how many there were. Costs next to nothing where there are none.
 
     Raises:
         StoreFormatError: the file has some, and cannot be written.
     """
+    index = documents.index
     root = Scope(tenant, user=".")  # every item of the first form has a copy here, and no other one has
     if not Backend.of(index).is_durable:
         return 0
     if not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART.filter, limit=1))):
         return 0
     try:
-        with lease.turn, Backend.of(index).changing("deleting copies of items") as change:
+        with documents.writing(_REASON) as writes:
             copies = list(_copies(index, tenant))
-            change.delete([id for _, id in copies], scope=[scope for scope, _ in copies], reason=_REASON)
+            writes.delete(copies)
     except StoreBusyError:
         raise
     except StoreError as error:

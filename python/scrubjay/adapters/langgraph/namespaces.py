@@ -114,13 +114,13 @@ def all_homes(tenant: str) -> Scope:
     return Scope(tenant, agent=_HOME)
 
 
-def namespace_of(scope: Scope) -> Namespace | None:
-    """Return the namespace that a scope is the home of; None if it is no home.
+def namespace_of(scope: Scope) -> Namespace:
+    """Return the namespace that a scope is the home of.
 
-    >>> namespace_of(Scope("acme", user="memories.jane", agent=".")), namespace_of(Scope("acme", user="memories"))
-    (('memories', 'jane'), None)
+    >>> namespace_of(Scope("acme", user="memories.jane", agent="."))
+    ('memories', 'jane')
     """
-    return tuple(scope.user.split(".")) if scope.user is not None and scope.agent == _HOME else None
+    return tuple((scope.user or "").split("."))
 
 
 def document_id(namespace: Namespace, key: str, part: int) -> str:

@@ -20,8 +20,7 @@ from langgraph.store.base import (
 
 from scrubjay._native import Scope
 from scrubjay.adapters.langgraph.conditions import translated
-from scrubjay.adapters.langgraph.directory import Directory
-from scrubjay.adapters.langgraph.embedding import Embedding, embedder_of, using
+from scrubjay.adapters.langgraph.embedding import embedder_of
 from scrubjay.adapters.langgraph.items import (
     FIRST_PART,
     Put,
@@ -45,17 +44,19 @@ from scrubjay.adapters.langgraph.namespaces import (
     namespace_of,
     path_of,
 )
-from scrubjay.adapters.langgraph.sweeper import Sweeper
 from scrubjay.adapters.langgraph.writes import refresh, write
 from scrubjay.backend import (
     All,
     Backend,
+    Documents,
+    FrameworkEmbedder,
     Node,
-    Offsets,
     RankedPages,
+    ScopeTree,
+    Sweeper,
     admit,
     as_query,
-    lease,
+    prepared,
     search_together,
 )
 from scrubjay.embedders.protocol import Embedder
@@ -144,20 +145,20 @@ class ScrubjayStore(BaseStore):
         if asked.mode == "vector" and embedder is None:
             raise ValueError("query: expected mode 'hybrid' or 'lexical' without embeddings, got 'vector'")
         self._embedder = embedder
-        self.embeddings = embedder.embeddings if isinstance(embedder, Embedding) else embedder
+        self.embeddings = embedder.embeddings if isinstance(embedder, FrameworkEmbedder) else embedder
         self._query = asked.replace(mode="lexical") if embedder is None else asked
         self._unranked = unranked
         self.ttl_config = None if ttl is None else dict(ttl)
-        self._lease = lease(where, collection=collection, embedder=embedder, **options)
-        self._index = self._lease.index
+        self._documents = Documents(where, collection=collection, embedder=embedder, **options)
+        self._index = self._documents.index
         try:
-            migrate(self._lease, self._index, self._tenant)
-            self._directory = Directory(self._index, self._tenant)
+            migrate(self._documents, self._tenant)
+            self._tree = ScopeTree(self._index, all_homes(self._tenant), ".")
         except BaseException:
-            self._lease.close()
+            self._documents.close()
             raise
-        self._sweeper = Sweeper(self)
-        self._offsets, self._ranked_pages = Offsets(), RankedPages()
+        self._sweeper = Sweeper(self.sweep_ttl, "scrubjay-ttl-sweeper")
+        self._ranked_pages = RankedPages()
 
     @classmethod
     def from_conn_string(cls, conn_string: str, **options: Any) -> ScrubjayStore:
@@ -191,7 +192,7 @@ class ScrubjayStore(BaseStore):
         """Do what :meth:`batch` does with `ops`, on another thread; embeddings are awaited."""
         checked = [self._checked(op) for op in ops]
         embedder = self._embedder
-        if not isinstance(embedder, Embedding):
+        if not isinstance(embedder, FrameworkEmbedder):
             return await asyncio.to_thread(self._run, checked)
         puts = self._last_puts(checked)
         ready = await embedder.prepare(
@@ -202,7 +203,7 @@ class ScrubjayStore(BaseStore):
                 if isinstance(op, SearchOp) and op.query and self._query.mode != "lexical"
             ),
         )
-        with using(ready):
+        with prepared(ready):
             return await asyncio.to_thread(self._run, checked)
 
     # ------------------------------------------------------------------ time to live
@@ -224,7 +225,7 @@ class ScrubjayStore(BaseStore):
             minutes = (self.ttl_config or {}).get("sweep_interval_minutes") or _DEFAULT_SWEEP_MINUTES
         if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 < minutes < 1e6:
             raise ValueError(f"sweep_interval_minutes: expected a number above 0, got {minutes!r}")
-        return self._sweeper.start(minutes)
+        return self._sweeper.start(minutes * 60)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop sweeping; whether that was done within so many seconds (None: wait).
@@ -242,13 +243,13 @@ class ScrubjayStore(BaseStore):
 
     def close(self) -> None:
         """Stop the sweeper and give the file back; the last store that uses it closes it."""
-        self._sweeper.stop(None)
-        self._lease.close()
+        self._sweeper.stop()
+        self._documents.close()
 
     def __repr__(self) -> str:
         whose = "no tenant" if self._tenant == NO_TENANT else f"tenant {self._tenant!r}"
-        place = self._lease.place(self._index)
-        return f"<scrubjay.adapters.langgraph.ScrubjayStore of {whose}, {self._query.mode}: {place}>"
+        said = f"ScrubjayStore of {whose}, {self._query.mode}: {self._documents.place}"
+        return f"<scrubjay.adapters.langgraph.{said}>"
 
     def __enter__(self) -> ScrubjayStore:
         return self
@@ -304,17 +305,17 @@ class ScrubjayStore(BaseStore):
                 if op.refresh_ttl:
                     read.extend(found for found, _ in page)
             elif isinstance(op, ListNamespacesOp):
-                results.append(listed(self._namespaces(), op))
+                results.append(listed(map(namespace_of, self._tree.below()), op))
             else:
                 results.append(None)
         puts = self._last_puts(checked)
         written = {(put.namespace, put.key) for put in puts}
         due = [found for found in read if item_key(found) not in written]
         if due:
-            refresh(self._lease, self._index, self._tenant, due)
+            refresh(self._documents, self._tenant, due)
         if puts:
-            write(self._lease, self._index, self._tenant, puts)
-            self._directory.note({put.namespace for put in puts if put.value is not None})
+            write(self._documents, self._tenant, puts)
+            self._tree.note({".".join(put.namespace) for put in puts if put.value is not None})
         return results
 
     @staticmethod
@@ -322,17 +323,13 @@ class ScrubjayStore(BaseStore):
         return list({(op.namespace, op.key): op for op in checked if isinstance(op, Put)}.values())
 
     def _get(self, op: GetOp) -> Record | None:
-        namespace: Namespace = op.namespace
-        return self._index.get(document_id(namespace, op.key, 0), scope=home_of(self._tenant, namespace))
-
-    def _namespaces(self) -> list[Namespace]:
-        found = (namespace_of(scope) for scope in self._index.scopes(all_homes(self._tenant)))
-        return [namespace for namespace in found if namespace is not None]
+        home = home_of(self._tenant, op.namespace)
+        return self._index.get(document_id(op.namespace, op.key, 0), scope=home)
 
     def _search(self, op: SearchOp) -> list[tuple[Record | Hit, float | None]]:
         """Return a page of results with scores; None for items that the query does not rank."""
         need = op.offset + op.limit
-        homes = self._directory.below(op.namespace_prefix) if op.limit else []
+        homes = self._tree.below(".".join(op.namespace_prefix)) if op.limit else []
         if not homes:
             return []
         if need > _MANY:
@@ -341,10 +338,9 @@ class ScrubjayStore(BaseStore):
                 return []
         where = translated(op.filter, item_value)
         if not op.query:  # the newest items; a page goes on behind the one before
-            newest = self._offsets.page(
-                self._index,
-                homes,
-                where,
+            newest = self._documents.page(
+                scope=homes,
+                filter=where,
                 offset=op.offset,
                 limit=op.limit,
                 descending=True,

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, cast
 
 from scrubjay import payload
-from scrubjay._native import Scope
 from scrubjay.adapters.langgraph.items import Put, deadline, is_item, item_key, n_parts
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, home_of
-from scrubjay.backend import Backend, Lease
-from scrubjay.index import Hit, Index
+from scrubjay.backend import Backend, Documents
+from scrubjay.index import Hit
 from scrubjay.records import Record, Row
 
 __all__ = ["refresh", "write"]
@@ -22,30 +21,24 @@ __all__ = ["refresh", "write"]
 _WORTH_IT = 0.01  # of its time to live, by which a read must move an item's end before that is written
 
 
-def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
+def write(documents: Documents, tenant: str, puts: Sequence[Put]) -> None:
     """Write and delete items, all or none."""
     texts = list(dict.fromkeys(text for put in puts for text in put.texts))
-    vectors = dict(zip(texts, Backend.of(index).embed(texts), strict=True))  # before anybody has to wait
-
-    def changes() -> tuple[list[Row], list[tuple[Scope, str]]]:
+    backend = Backend.of(documents.index)
+    vectors = dict(zip(texts, backend.embed(texts), strict=True))  # before anybody has to wait
+    with documents.writing("putting items") as writes:
         now = datetime.now(timezone.utc)
-        documents: list[Row] = []
-        gone: list[tuple[Scope, str]] = []
-        known = _known(index, tenant, puts)
+        known = _known(documents, tenant, puts)
         for put in puts:
             n_old, created_at = known.get((put.namespace, put.key), (0, None))
             n_new = 0
             if put.value is not None:
-                documents += put.documents(tenant, vectors, created_at, now)
+                writes.put(put.documents(tenant, vectors, created_at, now))
                 n_new = max(1, len(put.texts))
-            for part in range(n_new, n_old):
-                gone.append(put.document_key(tenant, part))
-        return documents, gone
-
-    _change(lease, index, "putting items", changes)
+            writes.delete(put.document_key(tenant, part) for part in range(n_new, n_old))
 
 
-def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit]) -> None:
+def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> None:
     """Restart the time to live of items that were read; items without one, or with a fresh one, are not touched.
 
     An end that would move by less than a hundredth of the time to live stays where it is.
@@ -54,30 +47,24 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
     due = {item_key(found): found for found in read if _is_due(found, now)}
     if not due:
         return
-
-    def changes() -> tuple[list[Row], list[tuple[Scope, str]]]:
-        documents = []
+    with documents.writing("refreshing items") as writes:
         for (namespace, key), found in due.items():
             put = Put(namespace, key, None, [], None)
             for part in range(n_parts(found)):
                 scope, id = put.document_key(tenant, part)
-                record = index.get(id, scope=scope)
+                (record,) = documents.get_many([id], scope=scope, exact=True)
                 # An item rewritten since it was read has a fresh time already; a deleted one stays deleted.
-                if record is not None and record.scope == scope and _is_due(record, now):
+                if record is not None and _is_due(record, now):
                     metadata = dict(record.metadata or {})
                     expires_at = deadline(now, metadata["ttl"])
                     metadata["ends"] = expires_at.isoformat()
                     encoded = payload.encode(metadata, record.created_at, expires_at)
-                    ends = payload.microseconds(expires_at)
-                    vector: Any = record.vector
-                    documents.append(Row(id, record.text, scope, vector, encoded, ends))
-        return documents, []
-
-    _change(lease, index, "refreshing items", changes)
+                    ends, vector = payload.microseconds(expires_at), cast(Any, record.vector)
+                    writes.put([Row(id, record.text, scope, vector, encoded, ends)])
 
 
 def _known(
-    index: Index, tenant: str, puts: Sequence[Put]
+    documents: Documents, tenant: str, puts: Sequence[Put]
 ) -> dict[tuple[Namespace, str], tuple[int, datetime | None]]:
     """Return how many parts the items have that are there, and when they were made; a listing for each namespace."""
     ids: dict[Namespace, list[str]] = {}
@@ -85,13 +72,9 @@ def _known(
         ids.setdefault(put.namespace, []).append(document_id(put.namespace, put.key, 0))
     found = {}
     for namespace, wanted in ids.items():
-        for old in index.list(home_of(tenant, namespace), exact=True, ids=wanted):
+        for old in documents.list(scope=home_of(tenant, namespace), exact=True, ids=wanted):
             if is_item(old):
-                created_at = old.created_at
-                found[item_key(old)] = (
-                    n_parts(old),
-                    created_at if isinstance(created_at, datetime) else None,
-                )
+                found[item_key(old)] = n_parts(old), cast("datetime | None", old.created_at)
     return found
 
 
@@ -101,27 +84,3 @@ def _is_due(found: Record | Hit, now: datetime) -> bool:
     if ttl is None:
         return False
     return deadline(now, ttl) - datetime.fromisoformat(metadata["ends"]) >= timedelta(minutes=ttl) * _WORTH_IT
-
-
-def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
-    with lease.turn:
-        if not Backend.of(index).is_durable:
-            # A search may see the new documents a moment before the old ones are gone.
-            documents, gone = changes()
-            if documents:
-                Backend.of(index).write_rows(documents)
-            if gone:
-                Backend.of(index).delete_keys(gone)
-            return
-        with Backend.of(index).changing(doing) as change:
-            documents, gone = changes()
-            if gone:
-                change.delete([id for _, id in gone], scope=[scope for scope, _ in gone], reason=doing)
-            if documents:
-                change.upsert(
-                    [document.id for document in documents],
-                    [document.text for document in documents],
-                    scopes=[document.scope for document in documents],
-                    vectors=[document.vector for document in documents],
-                    payloads=[document.payload for document in documents],
-                )

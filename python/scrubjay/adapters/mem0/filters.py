@@ -3,7 +3,7 @@
 =============================================  =======================================================================
 ``{"field": value}``                           equal; of a list in the payload, one of its elements
 ``{"field": [a, b]}``                          the same as ``in``
-``{"field": "*"}``                             the field has a value
+``{"field": "*"}``                             the field has a value; ``{"eq": "*"}`` is the text itself
 ``eq`` ``ne`` ``in`` ``nin``                   as above; ``ne`` and ``nin`` ask for a value that is another
 ``gt`` ``gte`` ``lt`` ``lte``                  of numbers, of texts, of times where the operand is one in ISO 8601
 ``contains`` ``icontains``                     of a text, or of a text in a list: a part of it, ``i``: in either case
@@ -108,11 +108,13 @@ def _both(one: set[str] | None, other: set[str] | None) -> set[str] | None:
 def _values(condition: Any) -> set[str] | None:
     """The values of an identity are texts, or not known to be where they would be looked for."""
     found: set[str] | None = None
+    if isinstance(condition, str) and condition == "*":
+        return None
     operators = (
         condition if isinstance(condition, Mapping) else {"in" if _is_list(condition) else "eq": condition}
     )
     for operator, operand in operators.items():
-        if operator not in ("eq", "in") or operand == "*":
+        if operator not in ("eq", "in"):
             continue
         values = set(operand) if operator == "in" else {operand}
         if all(isinstance(value, str) and value for value in values):

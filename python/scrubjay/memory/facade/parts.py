@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from scrubjay.backend import Backend
+from scrubjay.backend import Backend, Sweeper
 from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
@@ -26,7 +26,6 @@ from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.lifecycle.consistency import Consistency
 from scrubjay.memory.lifecycle.editing import Editing
 from scrubjay.memory.lifecycle.erasure import Erasure
-from scrubjay.memory.lifecycle.sweeper import Sweeper
 from scrubjay.memory.lifecycle.sweeping import Sweeping
 from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.index_notes import IndexNotes
@@ -91,12 +90,13 @@ class Parts:
         self.files = Files(context, slots, self.gate, self.rules, verbs)
         self.admin = MemoryAdmin(context, consistency, self.erasure, self.sweeping, self.intake, self.runs)
         seconds = settings.sweep_every_s
-        self.sweeper = None if seconds is None else Sweeper(self.sweeping, seconds)
+        self.sweeper = Sweeper(self.sweeping.sweep)
+        if seconds is not None:
+            self.sweeper.start(seconds)
 
     def close(self) -> None:
         """End what runs by itself, and forget what is kept. The index stays open."""
-        if self.sweeper is not None:
-            self.sweeper.close()
+        self.sweeper.stop()
         self.intake.close()
         self.recall.close()
         self.rules.clear()

@@ -1,0 +1,156 @@
+"""A framework's embeddings as an embedder of an index, also where they are made on an event loop.
+
+An index calls its embedder synchronously. A loop must not wait for that, so the vectors are awaited first
+(:meth:`FrameworkEmbedder.prepare`), and the index finds them ready (:func:`prepared`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import chain
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from scrubjay.embedders.protocol import as_vectors, read_well
+from scrubjay.index.passages import parts_of
+from scrubjay.records import as_text
+
+__all__ = ["FrameworkEmbedder", "model_of", "prepared"]
+
+Prepared: TypeAlias = "dict[tuple[Literal['document', 'query'], str], Any]"
+"""Vectors by what a text is for, and the text; an exception in the place of a vector that could not be made."""
+
+_ready: ContextVar[Mapping[Any, Any] | None] = ContextVar("scrubjay_prepared_vectors", default=None)
+
+
+class FrameworkEmbedder:
+    """An embedder over an object with `embed_documents(texts)` and `embed_query(text)`, as LangChain's embeddings are.
+
+    Args:
+        embeddings: that object; :meth:`prepare` needs `aembed_documents` and `aembed_query` as well.
+        name: of the model, which an index remembers; see :func:`model_of`.
+        dim: the length of the vectors; None: found by embedding a word, when it is first asked for.
+        passage_chars, whole_chars: of a text of more than `whole_chars` characters passages of at most `passage_chars`
+            are embedded, as of :class:`scrubjay.embedders.WordLlama`; None: as attributes of `embeddings` with these
+            names say, otherwise whole.
+
+    >>> class Lengths:
+    ...     def embed_documents(self, texts):
+    ...         return [[float(len(text)), 1.0] for text in texts]
+    ...     def embed_query(self, text):
+    ...         return [float(len(text)), 1.0]
+    >>> embedder = FrameworkEmbedder(Lengths(), "lengths")
+    >>> with prepared({("query", "train"): [0.0, 1.0]}):
+    ...     embedder.embed_query("train"), embedder.embed_query("tram"), embedder.dim
+    (array([0., 1.], dtype=float32), array([4., 1.], dtype=float32), 2)
+    """
+
+    def __init__(
+        self,
+        embeddings: Any,
+        name: str,
+        dim: int | None = None,
+        passage_chars: int | None = None,
+        whole_chars: int | None = None,
+    ) -> None:
+        self.embeddings = embeddings
+        self.name = name
+        self.passage_chars, self.whole_chars = read_well(embeddings, passage_chars, whole_chars)
+        self._dim = None if dim is None else int(dim)
+
+    @property
+    def dim(self) -> int:
+        """The length of the vectors."""
+        if self._dim is None:
+            self._dim = len(self.embeddings.embed_documents(["dimension"])[0])
+        return self._dim
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        """Return a float32 vector for each of `texts`."""
+        ready = _ready.get() or {}
+        missing = [text for text in texts if ("document", text) not in ready]
+        made = self.embeddings.embed_documents(missing) if missing else []
+        if len(missing) == len(texts):
+            return as_vectors(made)
+        new = iter(made)
+        given = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
+        return as_vectors([_vector(one) for one in given])
+
+    def embed_query(self, text: str) -> Any:
+        """Return the float32 vector of the question `text`."""
+        ready = _ready.get() or {}
+        return as_vectors(
+            _vector(ready["query", text]) if ("query", text) in ready else self.embeddings.embed_query(text)
+        )
+
+    def asked_for(self, texts: Iterable[str]) -> list[str]:
+        """Return what an index will ask for where it writes `texts`: each once, long ones in passages."""
+        parts = (parts_of(text, None, self.passage_chars, self.whole_chars).texts for text in texts)
+        return list(dict.fromkeys(chain.from_iterable(parts)))
+
+    async def prepare(self, documents: Iterable[str] = (), queries: Iterable[str] = ()) -> Prepared:
+        """Embed what an index will ask for, awaiting the embeddings' own methods, all at once; for :func:`prepared`.
+
+        Args:
+            documents: texts that are to be written.
+            queries: questions that are to be asked.
+
+        What fails is kept as its exception, and raised where the index asks for the vector.
+        """
+        texts, questions = self.asked_for(documents), list(dict.fromkeys(queries))
+        calls: list[Any] = [self.embeddings.aembed_query(text) for text in questions]
+        if texts:
+            calls.append(self.embeddings.aembed_documents(texts))
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        ready: Prepared = {("query", text): one for text, one in zip(questions, answers, strict=False)}
+        rows: Any = answers[-1] if texts else []
+        if not isinstance(rows, BaseException) and len(rows) != len(texts):
+            rows = ValueError(f"embeddings: expected {len(texts)} vectors, got {len(rows)}")
+        vectors = [rows] * len(texts) if isinstance(rows, BaseException) else rows
+        return ready | {("document", text): one for text, one in zip(texts, vectors, strict=True)}
+
+
+@contextmanager
+def prepared(vectors: Mapping[tuple[Literal["document", "query"], str], Any]) -> Iterator[None]:
+    """Within this, in this context and in threads that take it over, an index gets these vectors, or these exceptions.
+
+    Args:
+        vectors: by ("document" or "query", text), as :meth:`FrameworkEmbedder.prepare` returns them.
+
+    The index still knows their model, and degrades a search whose question could not be embedded.
+    """
+    token = _ready.set({(kind, as_text(text)): vector for (kind, text), vector in vectors.items()})
+    try:
+        yield
+    finally:
+        _ready.reset(token)
+
+
+def model_of(
+    embeddings: Any, attributes: Sequence[str] = ("model", "model_name", "model_id", "deployment")
+) -> str | None:
+    """Return the name of the model that an object of another library has in an attribute; None: it says none.
+
+    Args:
+        embeddings: the object.
+        attributes: where the name may be, the first one that has one counts.
+
+    >>> from types import SimpleNamespace
+    >>> model_of(SimpleNamespace(model_name="small")), model_of(SimpleNamespace())
+    ('small', None)
+    """
+    for attribute in attributes:
+        name = getattr(embeddings, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return None
+
+
+def _vector(one: Any) -> Any:
+    if isinstance(one, BaseException):
+        raise one
+    return np.asarray(one)
