@@ -31,6 +31,7 @@ from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
+from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
@@ -40,7 +41,6 @@ from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
 from scrubjay.store.postgres.notes import write_note
 from scrubjay.store.postgres.order import settling
-from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_scopes
 from scrubjay.store.postgres.sealing import Sealer
 from scrubjay.store.postgres.turns import PLACE, Touched, Turns
