@@ -127,6 +127,17 @@ class Sessions:
             self.server.give(connection)
 
     @contextmanager
+    def connection(self, doing: str) -> Iterator[Any]:
+        """Give a connection outside of any transaction."""
+        self.check_open()
+        connection = self.server.take()
+        try:
+            with translated(self.place, doing):
+                yield connection
+        finally:
+            self.server.give(connection)
+
+    @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let every read of this thread inside see one state; inside of a transaction, what that sees."""
         if self.current is not None:

@@ -21,7 +21,6 @@ from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.document_reading import DocumentReader
-from scrubjay.store.postgres.errors import translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.image_reading import ImageReader
@@ -80,18 +79,15 @@ class PostgresStore:
         objects: Callable[[str], ObjectStore | None] = lambda name: None,
         user_homes: int | None = None,
     ) -> None:
-        connection = server.take()
-        try:
-            with translated(server.place, "opening"):
-                name, n_homes = schema.prepare(
-                    connection, read_only=server.read_only, place=server.place, user_homes=user_homes
-                )
-                number = schema.find_or_create(
-                    connection, collection, identity, read_only=server.read_only, place=server.place
-                )
-                stored = schema.read_identity(connection, number)
-        finally:
-            server.give(connection)
+        self._sessions = sessions = Sessions(server)
+        with sessions.connection("opening") as connection:
+            name, n_homes = schema.prepare(
+                connection, read_only=server.read_only, place=server.place, user_homes=user_homes
+            )
+            number = schema.find_or_create(
+                connection, collection, identity, read_only=server.read_only, place=server.place
+            )
+            stored = schema.read_identity(connection, number)
         self.server = server
         self.number = number
         self.homes = homes = Homes(n_homes)
@@ -99,7 +95,6 @@ class PostgresStore:
         self.objects = objects(name)
         self._name = name
         self._feed = feed
-        self._sessions = sessions = Sessions(server)
         server.use()
         self._freshness = freshness = Freshness(
             sessions, feed, homes, generation=stored.generation, max_stale=max_stale
@@ -118,24 +113,17 @@ class PostgresStore:
         self.cipher = rows.cipher
         self.ask_each, self.snapshot = sessions.ask_each, sessions.snapshot
         self.check_open, self.is_writing_here = sessions.check_open, sessions.is_writing_here
-        self.identity, self.id_in, self.sound, self.digest = (
-            rows.identity,
-            rows.id_in,
-            rows.sound,
-            rows.digest,
-        )
+        self.identity, self.id_in = rows.identity, rows.id_in
+        self.sound, self.digest = rows.sound, rows.digest
         self.encrypted_tenants, self.tenants_without_key = rows.encrypted_tenants, rows.tenants_without_key
         self.note, self.concerns = freshness.note, freshness.concerns
         self.glance = self.rows_version = freshness.glance  # commits are not told apart
         self.freshness, self.generation = freshness.freshness, freshness.generation
         self.mark, self.noticed = freshness.mark, freshness.noticed
         self.look, self.scope_state, self.scope_states = scopes.look, scopes.scope_state, scopes.scope_states
-        self.scopes, self.living_scopes, self.stale_scopes = (
-            scopes.scopes,
-            scopes.living_scopes,
-            scopes.stale_scopes,
-        )
-        self.count, self.vector_count, self.events = scopes.count, scopes.vector_count, scopes.events
+        self.scopes, self.living_scopes = scopes.scopes, scopes.living_scopes
+        self.stale_scopes, self.events = scopes.stale_scopes, scopes.events
+        self.count, self.vector_count = scopes.count, scopes.vector_count
         self.get, self.find = documents.get, documents.find
         self.rows, self.changes = documents.rows, documents.changes
         self.rows_in, self.numbers_in = lists.rows_in, lists.numbers_in
@@ -230,21 +218,16 @@ class PostgresStore:
         Returns:
             The format of the tables in the database.
         """
-        self.check_open()
-        connection = self.server.take()
-        try:
-            with translated(self.place, "opening"):
-                found = schema.make_layer(
-                    connection,
-                    layer.name,
-                    statements,
-                    format,
-                    upgrades,
-                    read_only=self.server.read_only,
-                    place=self.place,
-                )
-        finally:
-            self.server.give(connection)
+        with self._sessions.connection("opening") as connection:
+            found = schema.make_layer(
+                connection,
+                layer.name,
+                statements,
+                format,
+                upgrades,
+                read_only=self.server.read_only,
+                place=self.place,
+            )
         self._writer.beside = Beside(self._collection, layer, statements)
         return found
 
@@ -287,13 +270,8 @@ class PostgresStore:
 
     def collection_names(self) -> list[str]:
         """Return the names of the collections that have one, in alphabetical order."""
-        self.check_open()
-        with translated(self.place, "reading"):
-            connection = self.server.take()
-            try:
-                return schema.collection_names(connection)
-            finally:
-                self.server.give(connection)
+        with self._sessions.connection("reading") as connection:
+            return schema.collection_names(connection)
 
     def drop_collection(self, name: str, *, now: int) -> int:
         """Drop a collection, and leave an event for each scope that had documents; how many those were."""
@@ -325,12 +303,8 @@ class PostgresStore:
         self.settle()
         if self.objects is not None and not self.server.read_only:
             purge(self.ask, self.writing, self.objects.keep_seconds)
-        connection = self.server.take()
-        try:
-            with translated(self.place, "compacting"):
-                vacuum(connection)
-        finally:
-            self.server.give(connection)
+        with self._sessions.connection("compacting") as connection:
+            vacuum(connection)
         if self.objects is not None and not self.server.read_only:
             self.objects.sweep(named_of(self.ask))
 
