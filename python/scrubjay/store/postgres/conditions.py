@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrubjay._native import Scope
+from scrubjay.store.rows import scopes
 
 __all__ = ["LIVE", "agreeing"]
 
@@ -21,9 +22,8 @@ def agreeing(
     """
     if scope is None or home is None:
         return "true", ()
-    given = {"tenant": scope.tenant, "usr": scope.user, "agent": scope.agent}
-    named = {"home": home} | {
-        column: name or "" for column, name in given.items() if exact or name is not None
-    }
+    condition, names = scopes.agreeing(
+        scope, exact=exact, table=table, columns=("tenant", "usr", "agent"), mark="%s"
+    )
     prefix = f"{table}." if table else ""
-    return " AND ".join(f"{prefix}{column} = %s" for column in named), tuple(named.values())
+    return f"{prefix}home = %s AND {condition}", (home, *names)

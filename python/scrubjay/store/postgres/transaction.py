@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 from scrubjay._native import Scope
@@ -26,9 +25,9 @@ from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.care import drop_collection, forget_deleted
-from scrubjay.store.postgres.conditions import agreeing
-from scrubjay.store.postgres.digests import Counted, count_tables_anew, seal_notes
+from scrubjay.store.postgres.digests import count_tables_anew, seal_notes
 from scrubjay.store.postgres.document_writing import DocumentWriter
+from scrubjay.store.postgres.erasing import erase_scopes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
@@ -42,7 +41,6 @@ from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.feedback import Feedback
-from scrubjay.store.rows.holds import check_held
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
@@ -378,78 +376,12 @@ class PostgresTransaction:
         """
         if not can_hold(scope):
             return []
-        homes = self._lock_asked(scope, exact=exact)
-        if self._turns.is_held:
-            check_held(self._turns.holds.of(self.batch, scope.tenant), scope, within=not exact)
-        scopes = [one for home in homes for one in self._erase_in(home, scope, exact=exact)]
+        written = erase_scopes(self._turns, self._documents, scope, reason, exact=exact, now=now)
         if scope.user is None and scope.agent is None:
             self._erased[scope.tenant] = None
         elif scope.user is not None:
             self._erased_users[scope.tenant, scope.user] = None
-        return [self._erase_one(one, reason, now) for one in scopes]
-
-    def _lock_asked(self, scope: Scope, *, exact: bool) -> list[str]:
-        """Lock the homes in which scopes are that agree with a scope, or notes of who asked from them; return them."""
-        if scope.user is None and not exact:
-            return self._turns.lock_tenant(scope.tenant)
-        homes = self._homes.asked_within(scope) if scope.user is not None else [self._homes.of(scope)]
-        self._turns.lock(homes)
-        return homes
-
-    def _erase_in(self, home: str, scope: Scope, *, exact: bool) -> list[Scope]:
-        """Delete the images of a locked home's scopes that agree with `scope`, and notes of who asked from them; return
-        these scopes."""
-        condition, names = agreeing(scope, home, exact=exact, table="s")
-        rows = "home = s.home AND {table}.collection = s.collection AND {table}.scope = s.key"
-        found = self.batch.ask(
-            f"SELECT tenant, usr, agent FROM sj_scope s WHERE {condition} AND collection = %s AND (documents > 0 "
-            + "".join(
-                f"OR EXISTS(SELECT 1 FROM {table} WHERE {table}.{rows.format(table=table)}) "
-                for table in ("sj_image", "sj_tombstone", "sj_cold")
-            )
-            + ") FOR NO KEY UPDATE",  # an image that is just being written is to be seen, and deleted
-            (*names, self._turns.collection),
-            home=home,
-        )
-        scopes = [scope_of(*row) for row in found]
-        self._turns.begin(scopes)
-        if scopes:
-            numbers = [self._homes.key(one).number for one in scopes]
-            self._turns.drop_images(
-                "home = %s AND collection = %s AND scope = ANY(%s)",
-                (home, self._turns.collection, numbers),
-                home=home,
-            )
-            self._turns.drop_cold(
-                "home = %s AND collection = %s AND scope = ANY(%s)",
-                (home, self._turns.collection, numbers),
-                home=home,
-            )
-        asked, asked_names = agreeing(scope, home, exact=exact)
-        self._documents.delete_notes(
-            f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home
-        )
-        return scopes
-
-    def _erase_one(self, scope: Scope, reason: str, now: int) -> Written:
-        key, state = self._homes.key(scope), self._turns.state(scope)
-        before = replace(state)
-        place = (key.home, self._turns.collection, key.number)
-        for table in ("sj_document", "sj_tombstone", "sj_staged"):
-            self.batch.add(f"DELETE FROM {table} WHERE {PLACE}", place, home=key.home)
-        if state.cold is not None:
-            self.batch.add(
-                "UPDATE sj_scope SET cold = NULL WHERE home = %s AND collection = %s AND key = %s",
-                place,
-                home=key.home,
-            )
-        self._documents.delete_notes(PLACE, place, key.home)
-        state.version = state.horizon = self._turns.next(key.home)
-        state.documents, state.vectors, state.is_changed, state.cold = 0, 0, True, None
-        state.counted = Counted()  # a scope without documents has no digest
-        if before.documents:
-            self._documents.event(key, state.version, reason, before.documents, now)
-        return Written(scope, before.version, state.version, before.documents, erased=True)
+        return written
 
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
