@@ -27,9 +27,8 @@ __all__ = ["Beside", "Rows", "as_kept"]
 
 _SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
 
-_ESCAPE = (
-    "\U0010ffff"  # no character: a text of PostgreSQL cannot hold NUL, so that is written as this and "0"
-)
+_ESCAPE = "\U0010ffff"
+"""No character: a text of PostgreSQL cannot hold NUL, so that is written as this and "0"."""
 
 
 class Rows:
