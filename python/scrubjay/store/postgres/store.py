@@ -29,7 +29,6 @@ from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import Homes, can_hold
 from scrubjay.store.postgres.list_reading import ListReader
 from scrubjay.store.postgres.note_reading import read_notes
-from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.pending import PendingReader
 from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.searching import search_rows
@@ -131,6 +130,7 @@ class PostgresStore:
         self.image, self.image_views = images.image, images.image_views
         self.pending_count, self.pending_pages = pending.pending_count, pending.pending_pages
         self.watch, self.note_uses, self.thaw = care.watch, care.note_uses, care.thaw
+        self.settled = self._writer.settled
 
         feed.add(self, name)
         if not server.read_only:
@@ -175,13 +175,6 @@ class PostgresStore:
     def transaction(self) -> PostgresTransaction | None:
         """This thread's transaction."""
         return self._sessions.transaction
-
-    def settled(self) -> tuple[int, int | None, int | None]:
-        """Return the number that writes have now, and the smallest that a transaction under way may still write: of
-        any, of those that write for all tenants (None: there is none). To be asked before a snapshot is taken; see
-        :mod:`scrubjay.store.postgres.order`."""
-        now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
-        return now, anybody, everybody
 
     def writing(
         self,

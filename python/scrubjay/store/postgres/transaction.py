@@ -166,7 +166,7 @@ class PostgresTransaction:
     def lock(self, homes: Iterable[str]) -> None:
         """Take the turns of tenants' own homes, for rows of a layer above ("": of what belongs to all tenants).
 
-        Until it ends, the transaction shows from which number on it may write (:meth:`PostgresStore.settled`).
+        Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
 
         Raises:
             ValueError: a name that the tables cannot have.

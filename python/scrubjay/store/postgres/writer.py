@@ -18,7 +18,9 @@ from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.transaction import PostgresTransaction
+from scrubjay.store.postgres.walls import NO_HOME
 from scrubjay.store.rows.stored import RowId
 
 __all__ = ["Writer"]
@@ -105,6 +107,13 @@ class Writer:
             self._collection.cipher.ring.destroy(transaction.released)
         if transaction.buries:
             self.destroy_user_keys()
+
+    def settled(self) -> tuple[int, int | None, int | None]:
+        """Return the number that writes have now, and the smallest that a transaction under way may still write: of
+        any, of those that write for all tenants (None: there is none). To be asked before a snapshot is taken; see
+        :mod:`scrubjay.store.postgres.order`."""
+        now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
+        return now, anybody, everybody
 
     def _begin_writing(
         self, doing: str, scopes: Sequence[Scope], wait: bool, ids: Sequence[RowId]
