@@ -22,7 +22,7 @@ from scrubjay.memory import Decay, Memory
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.order import SETTLED
-from scrubjay.store.postgres.store import PostgresStore
+from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.rows.stored import RowRefusedError
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
@@ -178,15 +178,15 @@ def test_processes_that_open_the_first_memory_at_once(url: str) -> None:
 def test_a_process_that_opens_beside_the_first_one_takes_its_documents_for_those_of_a_memory(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = PostgresStore.count
+    count = ScopeReader.count
 
-    def first_count(self: PostgresStore, *arguments: Any, **options: Any) -> int:
+    def first_count(self: ScopeReader, *arguments: Any, **options: Any) -> int:
         monkeypatch.undo()  # between the two questions of the one that opens
         with Memory.open(url) as first:
             assert lives(first, "Oslo").status == "written"
         return count(self, *arguments, **options)
 
-    monkeypatch.setattr(PostgresStore, "count", first_count)
+    monkeypatch.setattr(ScopeReader, "count", first_count)
     with Memory.open(url) as second:
         assert second.recall("Oslo", JANE).texts == ["Jane lives in Oslo"]
 

@@ -178,10 +178,10 @@ def test_what_was_read_comes_back_in_the_background(frozen: str, blobs: FaultyBl
     with opened(frozen, blobs) as index:
         index.get("m3", scope=JANE)
         index.list(scope=ACME, limit=1000)
-        store_of(index)._care()
+        store_of(index)._care.care()
         assert rows(frozen) == 0  # who looks at everything once brings nothing back
         index.get("m4", scope=JANE)
-        store_of(index)._care()
+        store_of(index)._care.care()
         assert rows(frozen) == N and cold_scopes(frozen) == 2
         assert index.get("m3", scope=JANE).text == f"{SECRET} Note 3."  # type: ignore[union-attr]
         assert index.admin.check().problems == []
@@ -234,7 +234,7 @@ def test_only_what_was_not_used_for_so_many_days(url: str, blobs: FaultyBlobs) -
         assert asked(url, "SELECT DISTINCT used FROM sj_scope WHERE tenant = 'acme'") == [(today(),)]
         asked(url, f"UPDATE sj_scope SET used = {today() - 3}")
         index.search("boathouse", scope=JANE)  # in memory
-        store_of(index)._uses._stamped.clear()  # as on the next day
+        store_of(index)._care._uses._stamped.clear()  # as on the next day
         assert index.admin.freeze(3).scopes == 0
     with opened(url, blobs) as index:
         asked(url, f"UPDATE sj_scope SET used = {today() - 3}")

@@ -13,6 +13,7 @@ from scrubjay import Index, Memory, Scope, StoreError
 from scrubjay.backend import Backend
 from scrubjay.store.postgres.care import vacuum
 from scrubjay.store.postgres.searching import NOT_COVERED
+from scrubjay.store.postgres.sessions import Sessions
 from tests.data.postgres import as_superuser, new_url
 from tests.unit.test_postgres_walls import Roles, roles
 
@@ -162,18 +163,18 @@ def test_the_store_says_what_it_searched_within_one_snapshot(
 ) -> None:
     store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
     index.upsert("m1", "oak", scope=JANE)
-    asked: list[str] = []
-    ask = type(store).ask
+    asked: list[Any] = []
+    answered = Sessions._answered
 
-    def move(self: Any, query: str, *arguments: Any, **options: Any) -> Any:
-        rows = ask(self, query, *arguments, **options)
-        asked.append(query)
+    def move(self: Sessions, statements: Any, doing: str) -> Any:
+        rows = answered(self, statements, doing)
+        asked.append(statements)
         if len(asked) == 1:
             with Index.open(store.server._url) as other:
                 other.upsert("m2", SECRET, scope=JOE)
         return rows
 
-    monkeypatch.setattr(type(store), "ask", move)
+    monkeypatch.setattr(Sessions, "_answered", move)
     assert index.admin.verify_erased([SECRET]).clean
     monkeypatch.undo()
     assert not index.admin.verify_erased([SECRET]).clean

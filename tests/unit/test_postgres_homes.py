@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrubjay import (
+    ClosedError,
     CorruptIndexError,
     EncryptionError,
     HeldError,
@@ -199,6 +200,23 @@ def index(url: str) -> Iterator[Index]:
     with Index.open(url, user_homes=4, max_stale=0) as index:
         fill(index)
         yield index
+
+
+def test_a_closed_collection_answers_no_question_about_several_homes(url: str) -> None:
+    jane, joe = Scope("acme", user=USERS[0]), Scope("acme", user=USERS[1])
+    with Index.open(url, user_homes=97) as index:
+        homes = store_of(index).homes
+        assert homes.of(jane) != homes.of(joe)
+        side = index.collection("side")
+        side.upsert("s", "oak", scope=jane)
+        store = store_of(side)
+        assert [state is not None for state in store.scope_states([jane, joe])] == [True, False]
+        side.close()
+        with pytest.raises(ClosedError):
+            store.scope_states([jane])
+        with pytest.raises(ClosedError):
+            store.scope_states([jane, joe])
+        assert index.count(scope=jane) == 0  # the index itself is open
 
 
 class TestReading:

@@ -88,8 +88,8 @@ class TestAway:
             index.upsert(1, "oak", scope=JANE)
             assert words(index) == {1}
             other.upsert(2, "oak", scope=JANE)
-            store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
-            until(lambda: JANE in store._behind and store._behind[JANE] == other.admin.stamp(JANE).version)
+            known: Any = Backend.of(index).engine.store._freshness  # type: ignore[union-attr]
+            until(lambda: JANE in known._behind and known._behind[JANE] == other.admin.stamp(JANE).version)
             server.stop("immediate")
             try:
                 hits = index.search("oak", scope=JANE)

@@ -1,7 +1,6 @@
 // Diversity: k documents that are relevant and do not repeat each other.
 //
-// Maximal marginal relevance (Carbonell and Goldstein 1998): repeatedly take the document with the
-// greatest
+// Maximal marginal relevance (Carbonell and Goldstein 1998): repeatedly take the document with the greatest
 //
 //     lambda relevance - (1 - lambda) max(0, greatest similarity to one that was taken)
 //

@@ -21,9 +21,8 @@ __all__ = ["Cloud"]
 _CONNECT_SECONDS, _REQUEST_SECONDS, _RETRY_SECONDS, _GET_SECONDS = 3, 15, 10, 30
 _PIECE_BYTES = 32 << 20  # in one request
 _MANY = 1000  # names in one request
-_used_in: int | None = (
-    None  # the process whose threads the library works with: a child has none of them, and would wait
-)
+_used_in: int | None = None
+"""The process whose threads the library works with: a child has none of them, and would wait."""
 
 
 class Cloud:

@@ -8,65 +8,27 @@ a file. A layer that writes has to have the turns of the homes that it writes to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
-from scrubjay.store.postgres.batch import Parameters
 from scrubjay.store.postgres.batch import Statement as Asking
+from scrubjay.store.postgres.collection import Collection
+from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.dialect import Layer, Statement, translated
 from scrubjay.store.postgres.errors import translated as errors_translated
-from scrubjay.store.postgres.keys import Homes
-from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, SealedText
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
+from scrubjay.store.postgres.walls import EVERY_HOME, Home
 
 __all__ = ["Beside", "Rows", "as_kept"]
 
 _SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
 
-_ESCAPE = (
-    "\U0010ffff"  # no character: a text of PostgreSQL cannot hold NUL, so that is written as this and "0"
-)
-
-
-class Asked(Protocol):
-    """What the rows need of their store."""
-
-    @property
-    def place(self) -> str:
-        """The address without user and password."""
-        ...
-
-    @property
-    def transaction(self) -> PostgresTransaction | None:
-        """This thread's transaction."""
-        ...
-
-    @property
-    def homes(self) -> Homes:
-        """Where rows are."""
-        ...
-
-    @property
-    def cipher(self) -> Keys:
-        """The keys of encrypted tenants."""
-        ...
-
-    def ask(
-        self, query: str, parameters: Parameters = (), *, home: Home = NO_HOME, doing: str = "reading"
-    ) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement."""
-        ...
-
-    def ask_each(
-        self, homes: Sequence[str], question: Callable[[str], Asking], *, doing: str = "reading"
-    ) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement about each of several homes."""
-        ...
+_ESCAPE = "\U0010ffff"
+"""No character: a text of PostgreSQL cannot hold NUL, so that is written as this and "0"."""
 
 
 class Rows:
@@ -105,7 +67,7 @@ class Beside:
     """The tables of one layer. Thread-safe.
 
     Args:
-        store: the collection that the layer writes to.
+        collection: that the layer writes to.
         layer: what is known of its tables.
         statements: that made them.
     """
@@ -113,8 +75,8 @@ class Beside:
     is_file = False
     """What triggers do in a file, the layer does."""
 
-    def __init__(self, store: Asked, layer: Layer, statements: Sequence[str]) -> None:
-        self._store = store
+    def __init__(self, collection: Collection, layer: Layer, statements: Sequence[str]) -> None:
+        self._collection = collection
         self._layer = layer
         self._names = [re.split(r" ON |\(", one)[0].split()[-1] for one in statements]
         self.text_factory: Any = str
@@ -122,13 +84,13 @@ class Beside:
     @property
     def cipher(self) -> Keys:
         """The keys of encrypted tenants."""
-        return self._store.cipher
+        return self._collection.cipher
 
     def next_number(self) -> int:
         """Return a number for a row that is written next, within a transaction."""
-        transaction = self._store.transaction
+        transaction = self._collection.sessions.transaction
         if transaction is None:
-            raise StoreError(f"writing: expected it inside of a transaction: {self._store.place}")
+            raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
         return transaction.number()
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Rows:
@@ -140,19 +102,19 @@ class Beside:
         """
         made = translated(statement, self._layer)
         values: dict[str, Any] = {f"p{i}": _stored(value) for i, value in enumerate(parameters)}
-        transaction = self._store.transaction
-        own = self._store.homes.own
+        transaction = self._collection.sessions.transaction
+        own = self._collection.homes.own
         values.update((f"h{name[1:]}", own(values[name])) for name in made.tenants)
         home: Home | None = own(values[made.home]) if made.home else "" if made.home == "" else None
         if transaction is None:
             if made.writes:
-                raise StoreError(f"writing: expected it inside of a transaction: {self._store.place}")
+                raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
             return Rows(
-                _read(self._store.ask(made.query, values, home=EVERY_HOME if home is None else home)), -1
+                _read(self._collection.ask(made.query, values, home=EVERY_HOME if home is None else home)), -1
             )
         if made.number is not None and values.get(made.number) is None:
             values[made.number] = transaction.number()
-        with errors_translated(self._store.place, "writing" if made.writes else "reading"):
+        with errors_translated(self._collection.place, "writing" if made.writes else "reading"):
             if statement.startswith(_SAVEPOINTS):
                 transaction.batch.savepoint(statement)
                 return Rows([], -1)
@@ -170,12 +132,12 @@ class Beside:
             return transaction.batch.run(made.query, values, home=EVERY_HOME if home is None else home)
         if not transaction.homes or (home is not None and home not in transaction.homes):
             raise StoreError(
-                f"writing: expected the turn of the home that is written to: {self._store.place}"
+                f"writing: expected the turn of the home that is written to: {self._collection.place}"
             )
         rows: list[tuple[Any, ...]] = []
         n = 0
         counted = counting(made.query)
-        tenant = self._store.homes.tenant
+        tenant = self._collection.homes.tenant
         for one in transaction.homes if home is None else [home]:
             if made.is_whole and one:
                 transaction.lock_tenant(tenant(one))
@@ -209,7 +171,7 @@ class Beside:
             )
 
         counts: dict[int, int] = {}
-        for number, n in self._store.ask_each(self._store.homes.within(scope), question):
+        for number, n in self._collection.ask_each(self._collection.homes.within(scope), question):
             counts[number] = counts.get(number, 0) + n
         return [(f"_{number}", n) for number, n in sorted(counts.items())]
 
@@ -218,14 +180,14 @@ class Beside:
         return [
             name
             for name in self._names
-            if self._store.ask("SELECT to_regclass(%s)::text", (name,))[0][0] is None
+            if self._collection.ask("SELECT to_regclass(%s)::text", (name,))[0][0] is None
         ]
 
     def _note(self, transaction: PostgresTransaction, made: Statement, rows: Sequence[Any]) -> None:
         stamps = self._layer.stamps
         for names in dict.fromkeys(rows):
             transaction.touch(*names)
-            home = self._store.homes.own(names[0])
+            home = self._collection.homes.own(names[0])
             if made.changes in self._layer.stamped:
                 transaction.batch.add(
                     f"INSERT INTO {stamps} AS s VALUES (%s, %s, %s, 1) "

@@ -12,7 +12,7 @@ the scope is cold still.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
@@ -26,9 +26,8 @@ from scrubjay.store.postgres.loading import Loaded, insert
 from scrubjay.store.postgres.server import IDLE_SECONDS
 from scrubjay.store.postgres.used import today
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.rows.decoding import scope_of
 
-__all__ = ["MAX_BYTES", "OF_SCOPE", "Cold", "ColdRows", "expired_sql", "fetched", "purge", "thaw"]
+__all__ = ["MAX_BYTES", "OF_SCOPE", "Cold", "expired_sql", "fetched", "opened", "purge", "thaw"]
 
 MAX_BYTES = 256 << 20  # of the rows of one scope: larger ones stay where they are
 _PLACE = "home = %s AND collection = %s AND scope = %s"
@@ -56,76 +55,8 @@ def expired_sql(condition: str, *, expiries: str = "expiries") -> str:
     )
 
 
-class ColdRows:
-    """Reads what is frozen of one collection, from its objects. Thread-safe.
-
-    Args:
-        ask: a statement, its parameters and its `home` -> rows, as the asking thread sees them.
-        collection: the number of the collection.
-        objects: returns where the objects are; None: the index was opened without.
-        opening: the keys of the store.
-        place: of the database, for messages.
-    """
-
-    def __init__(
-        self,
-        ask: Callable[..., list[tuple[Any, ...]]],
-        collection: int,
-        objects: Callable[[], ObjectStore | None],
-        opening: Opening,
-        place: str,
-    ) -> None:
-        self._ask = ask
-        self._collection = collection
-        self._objects = objects
-        self._opening = opening
-        self._place = place
-
-    def of(self, home: str, numbers: Sequence[int]) -> dict[int, Cold]:
-        """Return those scopes of a home that are frozen, by the number of their key."""
-        found = self._ask(
-            "SELECT scope, object, n_bytes, version, documents FROM sj_cold WHERE home = %s AND collection = %s "
-            "AND scope = ANY(%s) AND thawed_at IS NULL",
-            (home, self._collection, list(numbers)),
-            home=home,
-        )
-        return {row[0]: Cold(*row[1:]) for row in found}
-
-    def expiries(self, key: Key) -> list[int]:
-        """Return when documents of a frozen scope expire, in ascending order."""
-        found = self._ask(
-            "SELECT expiries FROM sj_cold WHERE home = %s AND collection = %s AND scope = %s AND thawed_at IS NULL",
-            (key.home, self._collection, key.number),
-            home=key.home,
-        )
-        return sorted(found[0][0] or ()) if found else []
-
-    def rows(self, scope: Scope, cold: Cold) -> list[Loaded]:
-        """Return the rows of a frozen scope in order of writing.
-
-        Raises:
-            StoreError: the index was opened without an object store; StoreUnavailableError: that does not answer.
-            CorruptIndexError: the object is missing, or is not what was put there.
-            EncryptionError: its key is not available.
-        """
-        data = fetched(self._objects(), scope, cold, self._place)
-        return _opened(data, scope, self._collection, cold, self._opening)
-
-    def everything(self) -> Iterator[tuple[tuple[int, str, int], Scope, Cold]]:
-        """Yield every frozen scope: the place of its first row in the order of writing, its names, where it is."""
-        found = self._ask(
-            "SELECT k.first_seq, k.home, k.scope, s.tenant, s.usr, s.agent, k.object, k.n_bytes, k.version, "
-            f"k.documents FROM sj_cold k JOIN sj_scope s ON {OF_SCOPE} "
-            "WHERE k.collection = %s AND k.thawed_at IS NULL ORDER BY k.first_seq",
-            (self._collection,),
-            home=EVERY_HOME,
-        )
-        for row in found:
-            yield row[:3], scope_of(*row[3:6]), Cold(*row[6:])
-
-
 def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -> bytes:
-    """Return the object of a frozen scope; see :meth:`ColdRows.rows`."""
+    """Return the object of a frozen scope; see :meth:`scrubjay.store.postgres.cold_reading.ColdRows.rows`."""
     if objects is None:
         raise StoreError(
             f"{scope!r} is in the cold tier: open the index with the objects=... that it was frozen with: {place}"
@@ -138,7 +69,8 @@ def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -
         raise CorruptIndexError(f"its rows are in the cold tier, and {error.what}", scope=scope) from None
 
 
-def _opened(data: bytes, scope: Scope, collection: int, cold: Cold, opening: Opening) -> list[Loaded]:
+def opened(data: bytes, scope: Scope, collection: int, cold: Cold, opening: Opening) -> list[Loaded]:
+    """Return the rows of a frozen scope, of its object."""
     return thawed_rows(data, scope, collection, cold.version, cold.documents, opening)
 
 
@@ -179,7 +111,7 @@ def thaw(
         batch.ask("SET LOCAL idle_in_transaction_session_timeout = 0")
         data = fetched(objects, key.scope, cold, place)
         batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
-    rows = _opened(data, key.scope, collection, cold, opening)
+    rows = opened(data, key.scope, collection, cold, opening)
     insert(batch, key.home, collection, rows)
     batch.add(
         "UPDATE sj_scope SET cold = NULL, used = %s WHERE home = %s AND collection = %s AND key = %s",

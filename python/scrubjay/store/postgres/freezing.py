@@ -17,10 +17,10 @@ from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
 from scrubjay.store.postgres.cold import MAX_BYTES, Cold
+from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.frozen import frozen_rows
 from scrubjay.store.postgres.keys import Key, can_hold
 from scrubjay.store.postgres.loading import Loaded
-from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.used import today

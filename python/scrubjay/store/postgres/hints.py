@@ -38,9 +38,8 @@ _MOST_KEYS = 250  # in one notification, which has at most 8,000 bytes
 _QUIET_SECONDS = 0.5  # after it was found that nobody wants hints of a bucket
 _RETRY_SECONDS = 1.0
 _SOON_SECONDS = 0.02  # until what the leader did not take is offered again
-_GATHER_SECONDS = (
-    0.003  # after hints of followers were sent, until the next are taken: each time costs as much as many
-)
+_GATHER_SECONDS = 0.003
+"""After hints of followers were sent, until the next are taken: each time costs as much as many."""
 
 
 class Hints:

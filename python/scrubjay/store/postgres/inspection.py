@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.digests import table_problems
 from scrubjay.store.postgres.sealing import plain_table
+from scrubjay.store.postgres.walking import Walk
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.vectors import fits, n_bytes
-
-if TYPE_CHECKING:
-    from scrubjay.store.postgres.reading import PostgresReader
 
 __all__ = ["inspect_rows"]
 
@@ -77,29 +74,29 @@ _CONTRADICTIONS = {
 }
 
 
-def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
+def inspect_rows(collection: Collection, walk: Walk, report: CheckReport) -> None:
     """Check the rows of a collection; in a snapshot."""
     for what, question in _CONTRADICTIONS.items():
-        (n,) = store.ask(question, (store.number,), home=EVERY_HOME, doing="checking")[0]
+        (n,) = collection.ask(question, (collection.number,), home=EVERY_HOME, doing="checking")[0]
         if n:
             report.add(f"{n} {what}")
-    for tenant, user, agent, home in store.ask(
+    for tenant, user, agent, home in collection.ask(
         "SELECT tenant, usr, agent, home FROM sj_scope WHERE collection = %s AND home <> ''",
-        (store.number,),
+        (collection.number,),
         home=EVERY_HOME,
         doing="checking",
     ):
         try:
-            if (right := store.homes.of(scope_of(tenant, user, agent))) != home:
+            if (right := collection.homes.of(scope_of(tenant, user, agent))) != home:
                 report.add(
                     f"scope ({tenant!r}, {user!r}, {agent!r}): expected the home {right!r}, got {home!r}"
                 )
         except CorruptIndexError as error:
             report.add(error.what)
-    _check_keys(store, report)
-    identity = store.identity()
+    _check_keys(collection, report)
+    identity = collection.identity()
     expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
-    for page in store.walk(now=0):
+    for page in walk.walk(now=0):
         for entry in page:
             report.documents += 1
             try:
@@ -121,23 +118,23 @@ def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
                 )
 
 
-def _check_keys(store: PostgresReader, report: CheckReport) -> None:
+def _check_keys(collection: Collection, report: CheckReport) -> None:
     """Hold the notes of feedback to their digests, and tenants with keys to have nothing in the clear."""
-    cipher = store.cipher
+    cipher = collection.cipher
     if cipher.ring is None:
         return
-    homes = store.ask("SELECT home FROM sj_home WHERE home <> '' ORDER BY home", home=EVERY_HOME)
+    homes = collection.ask("SELECT home FROM sj_home WHERE home <> '' ORDER BY home", home=EVERY_HOME)
     for (home,) in homes:
-        tenant = store.homes.tenant(home)
+        tenant = collection.homes.tenant(home)
         try:
             if not cipher.readable(tenant):
                 continue
-            plain = plain_table(store.ask, home) if cipher.refuses_plain(tenant) else None
+            plain = plain_table(collection.ask, home) if cipher.refuses_plain(tenant) else None
             if plain is not None:
                 report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
             box = cipher.box(tenant, None)
             if box is not None:
-                for problem in table_problems(store.ask, box, home):
+                for problem in table_problems(collection.ask, box, home):
                     report.add(problem)
         except CorruptIndexError as error:
             report.add(str(error))

@@ -47,6 +47,15 @@ class Loaded(NamedTuple):
     hash: bytes
     pending: bool
 
+    def is_live(self, now: int) -> bool:
+        """Whether it has not expired at a time."""
+        return self.expires_at is None or self.expires_at > now
+
+    @property
+    def stored(self) -> tuple[Any, ...]:
+        """The row as readers ask the table for it: seq, id, text, payload, vector, hash."""
+        return self.seq, self.id, self.text, self.payload, self.vector, self.hash
+
 
 def insert(batch: Batch, home: str, collection: int, rows: Sequence[Loaded]) -> None:
     """Write new rows of one home."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms

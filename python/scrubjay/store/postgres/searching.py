@@ -7,17 +7,15 @@ its copies and its backups are not rows: the report names them as not covered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrubjay.errors import StoreError
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.beside import as_kept
+from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.images import has_objects
 from scrubjay.store.postgres.walls import ACROSS, EVERY_HOME
 from scrubjay.store.rows.erased import ErasureReport, Sought, first_hits, sought_for
-
-if TYPE_CHECKING:
-    from scrubjay.store.postgres.reading import PostgresReader
 
 __all__ = ["NOT_COVERED", "NOT_COVERED_OF_OBJECTS", "search_rows"]
 
@@ -48,7 +46,7 @@ GROUP BY c.oid, c.relname ORDER BY c.relname
 """
 
 
-def search_rows(store: PostgresReader, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
+def search_rows(collection: Collection, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
     """Search all tables of the index, of every collection and every layer above, for byte sequences and for names.
 
     As in files, of a sequence longer than 32 bytes every 32 bytes are looked for. With an object store every object of
@@ -62,20 +60,22 @@ def search_rows(store: PostgresReader, needles: Sequence[bytes], names: Sequence
     sought = sought_for(needles, names)
     found: list[tuple[str, int, int]] = []
     n_bytes = 0
-    objects = store.objects
-    with store.snapshot():
-        if objects is None and has_objects(store.ask):
+    objects = collection.objects
+    with collection.sessions.snapshot():
+        if objects is None and has_objects(collection.ask):
             raise StoreError(
-                f"verify_erased: images are in an object store; open the index with objects=...: {store.place}"
+                f"verify_erased: images are in an object store; open the index with objects=...: {collection.place}"
             )
-        tables = store.ask(_TABLES, doing="verify_erased")
+        tables = collection.ask(_TABLES, doing="verify_erased")
         for table, columns, are_bytes, is_seen in tables:
             if not is_seen:
                 raise StoreError(
                     f"verify_erased: this role may not see every row of {table}; search as the role that owns the "
-                    f"tables or as the one that serves: {store.place}"
+                    f"tables or as the one that serves: {collection.place}"
                 )
-            n_of_table, of_table = _search(store, table, list(zip(columns, are_bytes, strict=True)), sought)
+            n_of_table, of_table = _search(
+                collection, table, list(zip(columns, are_bytes, strict=True)), sought
+            )
             n_bytes += n_of_table
             found += of_table
     n_objects = 0
@@ -103,7 +103,7 @@ def _search_objects(objects: ObjectStore, sought: Sought) -> Iterator[tuple[str,
 
 
 def _search(
-    store: PostgresReader, table: str, columns: Sequence[tuple[str, bool]], sought: Sought
+    collection: Collection, table: str, columns: Sequence[tuple[str, bool]], sought: Sought
 ) -> tuple[int, list[tuple[str, int, int]]]:
     """Return how many bytes the columns of a table have, and (column, number of rows, which) of what is there."""
     values = ", ".join(f"('{column}', {_bytes_of(column, is_bytes)})" for column, is_bytes in columns)
@@ -112,7 +112,7 @@ def _search(
     parameters: list[Any] = [[one[place] for one in pieces] for place in range(3)]
     lower = "decode(lower(encode(v.data, 'escape') COLLATE \"C\"), 'escape')" if sought.folded else "v.data"
     # OFFSET 0: computed once for a row, so that what is kept out of line is not fetched for every needle.
-    rows = store.ask(
+    rows = collection.ask(
         f"SELECT v.name, count(*), h.number FROM {table} t CROSS JOIN LATERAL (VALUES {values}) AS v(name, data) "
         f"CROSS JOIN LATERAL (SELECT {lower} AS data OFFSET 0) l CROSS JOIN LATERAL (SELECT DISTINCT n.number "
         "FROM unnest(%s::bytea[], %s::int[], %s::boolean[]) AS n(piece, number, is_folded) "
@@ -123,7 +123,7 @@ def _search(
         doing="verify_erased",
     )
     lengths = " + ".join(f'coalesce(sum(octet_length(t."{column}")), 0)' for column, _ in columns)
-    ((n_bytes,),) = store.ask(f"SELECT ({lengths})::bigint FROM {table} t", home=EVERY_HOME)
+    ((n_bytes,),) = collection.ask(f"SELECT ({lengths})::bigint FROM {table} t", home=EVERY_HOME)
     return n_bytes, [(f"{table}.{name}", n, number) for name, n, number in rows]
 
 

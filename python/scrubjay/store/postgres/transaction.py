@@ -7,55 +7,45 @@ together with the COMMIT, so that a usual write takes two round trips.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import (
-    KeyErasedError,
     StoreBusyError,
     StoreError,
     StoreUnavailableError,
     UnsupportedError,
-    VersionConflictError,
 )
-from scrubjay.payload import is_pending
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import Opening
-from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
-from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.care import drop_collection, forget_deleted
-from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
-from scrubjay.store.postgres.digests import BLOCKS, Counted, count_tables_anew, seal_notes
+from scrubjay.store.postgres.digests import count_tables_anew, seal_notes
+from scrubjay.store.postgres.document_writing import DocumentWriter
+from scrubjay.store.postgres.erasing import erase_scopes
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
-from scrubjay.store.postgres.loading import Loaded, insert
 from scrubjay.store.postgres.notes import write_note
 from scrubjay.store.postgres.order import settling
-from scrubjay.store.postgres.reading import agreeing
 from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_scopes
 from scrubjay.store.postgres.sealing import Sealer
-from scrubjay.store.postgres.turns import PLACE, Touched, Turns
+from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.rows.decoding import Checksum, scope_of
+from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.feedback import Feedback
-from scrubjay.store.rows.holds import check_held
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
-from scrubjay.store.rows.vectors import content_hash
 
 __all__ = ["PostgresTransaction"]
-
-_Old = tuple[int, bool, int | None, bytes | None]  # number, whether it has a vector, expiry, blocks
 
 
 class PostgresTransaction:
@@ -91,6 +81,7 @@ class PostgresTransaction:
         self.batch = Batch(connection)
         self._homes = homes
         self._turns = Turns(self.batch, collection, lineage, opening, table, homes, is_held, place)
+        self._documents = DocumentWriter(self._turns, id_of)
         self._place = place
         self._lineage = lineage
         self._id_of = id_of
@@ -107,10 +98,6 @@ class PostgresTransaction:
         """Tenants of whom nothing is left that needs a key."""
         self.hints: list[Hint] = []
         """What others are to be told of once this is committed."""
-
-        self._known: tuple[Key, list[bytes], list[tuple[Any, ...]]] | None = (
-            None  # ids that were asked for, rows
-        )
         self._changed_beside: dict[tuple[str, str, str], None] = {}
         self.beside: Any = None
         """What a layer above writes its rows by."""
@@ -179,7 +166,7 @@ class PostgresTransaction:
     def lock(self, homes: Iterable[str]) -> None:
         """Take the turns of tenants' own homes, for rows of a layer above ("": of what belongs to all tenants).
 
-        Until it ends, the transaction shows from which number on it may write (:meth:`PostgresStore.settled`).
+        Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
 
         Raises:
             ValueError: a name that the tables cannot have.
@@ -259,10 +246,10 @@ class PostgresTransaction:
         if ids and len(scopes) == 1:
             wanted = [stored_id(id) for id in ids]
             key = self._homes.key(scopes[0])
-            found = self._turns.begin_with(scopes[0], len(ids), self._question_of_old(key, wanted))
+            found = self._turns.begin_with(scopes[0], len(ids), self._documents.question_of_old(key, wanted))
             state = self._turns.state(scopes[0])
             if not state.is_changed and state.cold is None:  # its staged vectors were put in place
-                self._known = key, wanted, found
+                self._documents.know(key, wanted, found)
         else:
             self._turns.begin(scopes)
         self.batch.flush()
@@ -358,121 +345,7 @@ class PostgresTransaction:
             HeldError: a row that would be replaced is under a legal hold.
             VersionConflictError: a row is to replace another version than the one that is there.
         """
-        by_scope: dict[Scope, list[NewRow]] = {}
-        for row in rows:
-            by_scope.setdefault(row.scope, []).append(row)
-        self._turns.begin(by_scope)
-        for scope in by_scope:
-            self._turns.thawed(scope)
-        old = self._old(by_scope)
-        for row in rows:
-            if row.expected is not None:
-                seq, _, expires_at, _ = old.get(
-                    (self._homes.key(row.scope), stored_id(row.id)), (0, False, None, None)
-                )
-                found = 0 if expires_at is not None and expires_at <= now else seq
-                if found != row.expected:
-                    raise VersionConflictError(row.id, row.expected, found)
-        written = []
-        before = {scope: replace(self._turns.state(scope)) for scope in by_scope}
-        new = self._numbered(rows, now)
-        for scope, part in by_scope.items():
-            key, state = self._homes.key(scope), self._turns.state(scope)
-            gone = [
-                found for found in (old.get((key, stored_id(row.id))) for row in part) if found is not None
-            ]
-            if gone:
-                if self._turns.is_held and not fills:
-                    self._turns.holds.check(scope)
-                self._remove(key, state, [(seq, expires_at, blocks) for seq, _, expires_at, blocks in gone])
-            state.documents += len(part) - len(gone)
-            state.vectors += sum(row.vector is not None for row in part) - sum(has for _, has, *_ in gone)
-            written.append(Written(scope, before[scope].version, state.version, before[scope].documents))
-        for home, of_home in new.items():
-            insert(self.batch, home, self._turns.collection, of_home)
-        return written
-
-    def _numbered(self, rows: Sequence[NewRow], now: int) -> dict[str, list[Loaded]]:
-        """Return rows as the table has them, by home, with numbers in their order, also where they are of several."""
-        number = self._turns.newest(self._homes.of(row.scope) for row in rows)
-        known: dict[Scope, tuple[Key, Checksum, RowBox | None]] = {}
-        numbered: dict[str, list[Loaded]] = {}
-        for row in rows:
-            of_scope = known.get(row.scope)
-            if of_scope is None:
-                box = self.sealer.row_box(self._turns.collection, row.scope)
-                of_scope = known[row.scope] = self._homes.key(row.scope), Checksum(row.scope), box
-            key, checksum, box = of_scope
-            number += 1
-            self._turns.number(key, number)
-            text, payload, vector = row.text.encode(), row.payload, row.vector
-            if box is None:
-                hash = checksum.of(row.id, row.text, payload)
-            else:
-                text, payload, vector = box.seal(number, row.id, row.text, payload, vector)
-                hash = content_hash(text, payload)
-                self._turns.state(row.scope).counted.add(number, row.expires_at, text, payload, vector)
-            numbered.setdefault(key.home, []).append(
-                Loaded(
-                    number,
-                    key.number,
-                    stored_id(row.id),
-                    text,
-                    payload,
-                    vector,
-                    row.created_at,
-                    now,
-                    row.expires_at,
-                    hash,
-                    is_pending(row.payload),
-                )
-            )
-        return numbered
-
-    def _old(self, by_scope: Mapping[Scope, Sequence[NewRow]]) -> dict[tuple[Key, bytes], _Old]:
-        """Return the rows that are there, by key and id."""
-        found: dict[tuple[Key, bytes], _Old] = {}
-        by_home: dict[str, list[tuple[Key, list[bytes]]]] = {}
-        known, self._known = self._known, None  # true until anything is written
-        for scope, part in by_scope.items():
-            key = self._homes.key(scope)
-            if known is not None and known[:2] == (key, [stored_id(row.id) for row in part]):
-                found.update(((key, row[0]), row[1:]) for row in known[2])
-            elif self._turns.state(scope).documents:
-                by_home.setdefault(key.home, []).append((key, [stored_id(row.id) for row in part]))
-        for home, wanted in by_home.items():
-            questions = [self._question_of_old(key, ids) for key, ids in wanted]
-            answers = self.batch.ask_all(questions, home=home)
-            for (key, _), answer in zip(wanted, answers, strict=True):
-                found.update(((key, row[0]), row[1:]) for row in answer)
-        return found
-
-    def _question_of_old(self, key: Key, ids: list[bytes]) -> Statement:
-        return (
-            f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
-            "AND id = ANY(%s)",
-            (key.home, self._turns.collection, key.number, ids),
-        )
-
-    @property
-    def _blocks(self) -> str:
-        """The expression for what a row adds to a digest, if it may be sealed."""
-        return "NULL::bytea" if self.sealer.ring is None else BLOCKS
-
-    def _remove(self, key: Key, state: Touched, rows: Sequence[tuple[int, int | None, bytes | None]]) -> None:
-        """Delete rows (number, expiry, blocks) of a scope."""
-        seqs = [row[0] for row in rows]
-        if any(blocks is not None for _, _, blocks in rows):
-            with suppress(KeyErasedError):  # then it is never read again
-                box = self.sealer.current(key.scope.tenant, make=False)
-                if box is not None:
-                    for row in rows:
-                        state.counted.remove(box, *row)
-        self.batch.add(
-            f"DELETE FROM sj_document WHERE {PLACE} AND seq = ANY(%s)",
-            (key.home, self._turns.collection, key.number, seqs),
-            home=key.home,
-        )
+        return self._documents.upsert(rows, now=now, fills=fills)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
         """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has none of them.
@@ -480,72 +353,11 @@ class PostgresTransaction:
         Raises:
             HeldError: one that is there is under a legal hold.
         """
-        if not can_hold(scope):
-            return None
-        wanted = {stored_id(id): id for id in ids}
-        key, state = self._homes.key(scope), self._turns.state(scope)
-        if not state.documents or not wanted:
-            return None
-        self._turns.thawed(scope)
-        found = self.batch.ask(
-            f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
-            "AND id = ANY(%s)",
-            (key.home, self._turns.collection, key.number, list(wanted)),
-            home=key.home,
-        )
-        by_id = {row[0]: row for row in found}
-        gone = [by_id[data] for data in wanted if data in by_id]
-        if gone and self._turns.is_held:
-            self._turns.holds.check(scope)
-        return self._delete(scope, gone, [wanted[row[0]] for row in gone], reason, now) if gone else None
-
-    def _delete(
-        self,
-        scope: Scope,
-        gone: Sequence[tuple[Any, ...]],
-        ids: Sequence[RowId],
-        reason: str,
-        now: int,
-    ) -> Written:
-        """Delete rows (id, number, whether it has a vector, expiry, blocks) of a locked scope; leave tombstones and an
-        event."""
-        key, state = self._homes.key(scope), self._turns.state(scope)
-        before = replace(state)
-        self._remove(key, state, [(seq, expires_at, blocks) for _, seq, _, expires_at, blocks in gone])
-        place = (key.home, self._turns.collection, key.number)
-        self._delete_notes(f"{PLACE} AND id = ANY(%s)", (*place, [row[0] for row in gone]), key.home)
-        numbers = [self._turns.next(key.home) for _ in gone]
-        self.batch.add(
-            "INSERT INTO sj_tombstone SELECT %s, %s, %s, u.seq, u.id "
-            "FROM unnest(%s::bigint[], %s::bytea[]) AS u(seq, id)",
-            (*place, numbers, [row[0] for row in gone]),
-            home=key.home,
-        )
-        state.version, state.is_changed = numbers[-1], True
-        state.documents -= len(gone)
-        state.vectors -= sum(row[2] for row in gone)
-        state.counted.tombstones += zip(numbers, (row[0] for row in gone), strict=True)
-        self._event(key, state.version, reason, len(gone), now)
-        return Written(scope, before.version, state.version, before.documents, list(ids))
-
-    def _delete_notes(self, condition: str, parameters: Sequence[Any], home: str) -> None:
-        query = f"DELETE FROM sj_feedback WHERE {condition}"
-        self._turns.notes.run(-1, query, parameters, home, self._turns.collection)
-
-    def _event(self, key: Key, version: int, reason: str, n_documents: int, now: int) -> None:
-        written = reason.encode("utf-8", "surrogatepass")
-        self.batch.add(
-            "INSERT INTO sj_event(home, collection, scope, version, at, reason, documents) "
-            "VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (key.home, self._turns.collection, key.number, version, now, written, n_documents),
-            home=key.home,
-        )
+        return self._documents.delete(scope, ids, reason, now=now)
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
         """Write that documents of a scope were deleted."""
-        key, state = self._homes.key(scope), self._turns.state(scope)
-        state.version, state.is_changed = self._turns.next(key.home), True
-        self._event(key, state.version, reason, n_documents, now)
+        self._documents.add_event(scope, reason, n_documents, now=now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
         """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
@@ -554,44 +366,7 @@ class PostgresTransaction:
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
         """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those under
         a legal hold."""
-        if within is not None and not can_hold(within):
-            return []
-
-        def question(home: str | None) -> Statement:
-            condition, names = agreeing(within, home, table="s")
-            return (
-                "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
-                f"AND {condition} AND (EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
-                "d.collection = s.collection AND d.scope = s.key AND d.expires_at <= %s) "
-                f"OR s.cold IS NOT NULL AND {expired_sql(OF_SCOPE)} > 0)",
-                (self._turns.collection, *names, now, now),
-            )
-
-        found: list[tuple[Any, ...]]
-        if within is None:
-            found = self.batch.ask(*question(None), home=EVERY_HOME)
-        else:
-            homes = self._homes.within(within)
-            answers = self.batch.ask_each([(home, question(home)) for home in homes])
-            found = [row for rows in answers for row in rows]
-        scopes = [scope for scope in (scope_of(*row) for row in found) if scope.tenant not in leaving]
-        self._turns.begin(scopes)
-        written = []
-        for scope in scopes:
-            key = self._homes.key(scope)
-            if self._turns.is_held and self._turns.holds.holds(*names_of(scope)):
-                continue
-            self._turns.thawed(scope)
-            gone = self.batch.ask(
-                f"SELECT id, seq, vector IS NOT NULL, expires_at, {self._blocks} FROM sj_document d WHERE {PLACE} "
-                "AND expires_at <= %s ORDER BY seq",
-                (key.home, self._turns.collection, key.number, now),
-                home=key.home,
-            )
-            if gone:
-                ids = [self._id_of(row[0]) for row in gone]
-                written.append(self._delete(scope, gone, ids, "sweep", now))
-        return written
+        return self._documents.sweep(within, leaving=leaving, now=now)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
         """Delete every document whose scope agrees with `scope`; images and tombstones go with them.
@@ -601,76 +376,12 @@ class PostgresTransaction:
         """
         if not can_hold(scope):
             return []
-        homes = self._lock_asked(scope, exact=exact)
-        if self._turns.is_held:
-            check_held(self._turns.holds.of(self.batch, scope.tenant), scope, within=not exact)
-        scopes = [one for home in homes for one in self._erase_in(home, scope, exact=exact)]
+        written = erase_scopes(self._turns, self._documents, scope, reason, exact=exact, now=now)
         if scope.user is None and scope.agent is None:
             self._erased[scope.tenant] = None
         elif scope.user is not None:
             self._erased_users[scope.tenant, scope.user] = None
-        return [self._erase_one(one, reason, now) for one in scopes]
-
-    def _lock_asked(self, scope: Scope, *, exact: bool) -> list[str]:
-        """Lock the homes in which scopes are that agree with a scope, or notes of who asked from them; return them."""
-        if scope.user is None and not exact:
-            return self._turns.lock_tenant(scope.tenant)
-        homes = self._homes.asked_within(scope) if scope.user is not None else [self._homes.of(scope)]
-        self._turns.lock(homes)
-        return homes
-
-    def _erase_in(self, home: str, scope: Scope, *, exact: bool) -> list[Scope]:
-        """Delete the images of a locked home's scopes that agree with `scope`, and notes of who asked from them; return
-        these scopes."""
-        condition, names = agreeing(scope, home, exact=exact, table="s")
-        rows = "home = s.home AND {table}.collection = s.collection AND {table}.scope = s.key"
-        found = self.batch.ask(
-            f"SELECT tenant, usr, agent FROM sj_scope s WHERE {condition} AND collection = %s AND (documents > 0 "
-            + "".join(
-                f"OR EXISTS(SELECT 1 FROM {table} WHERE {table}.{rows.format(table=table)}) "
-                for table in ("sj_image", "sj_tombstone", "sj_cold")
-            )
-            + ") FOR NO KEY UPDATE",  # an image that is just being written is to be seen, and deleted
-            (*names, self._turns.collection),
-            home=home,
-        )
-        scopes = [scope_of(*row) for row in found]
-        self._turns.begin(scopes)
-        if scopes:
-            numbers = [self._homes.key(one).number for one in scopes]
-            self._turns.drop_images(
-                "home = %s AND collection = %s AND scope = ANY(%s)",
-                (home, self._turns.collection, numbers),
-                home=home,
-            )
-            self._turns.drop_cold(
-                "home = %s AND collection = %s AND scope = ANY(%s)",
-                (home, self._turns.collection, numbers),
-                home=home,
-            )
-        asked, asked_names = agreeing(scope, home, exact=exact)
-        self._delete_notes(f"{asked} AND collection = %s", (*asked_names, self._turns.collection), home)
-        return scopes
-
-    def _erase_one(self, scope: Scope, reason: str, now: int) -> Written:
-        key, state = self._homes.key(scope), self._turns.state(scope)
-        before = replace(state)
-        place = (key.home, self._turns.collection, key.number)
-        for table in ("sj_document", "sj_tombstone", "sj_staged"):
-            self.batch.add(f"DELETE FROM {table} WHERE {PLACE}", place, home=key.home)
-        if state.cold is not None:
-            self.batch.add(
-                "UPDATE sj_scope SET cold = NULL WHERE home = %s AND collection = %s AND key = %s",
-                place,
-                home=key.home,
-            )
-        self._delete_notes(PLACE, place, key.home)
-        state.version = state.horizon = self._turns.next(key.home)
-        state.documents, state.vectors, state.is_changed, state.cold = 0, 0, True, None
-        state.counted = Counted()  # a scope without documents has no digest
-        if before.documents:
-            self._event(key, state.version, reason, before.documents, now)
-        return Written(scope, before.version, state.version, before.documents, erased=True)
+        return written
 
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
@@ -693,6 +404,7 @@ class PostgresTransaction:
         """Return this transaction as it writes to another collection; to be adopted."""
         other = copy(self)
         other._turns = self._turns.beside(number)
+        other._documents = DocumentWriter(other._turns, self._id_of)
         return other
 
     def _adopt(self, other: PostgresTransaction) -> None:

@@ -20,9 +20,7 @@ __all__ = ["Budget"]
 
 # What does not belong to any partition: SQLite's caches, an image on its way, and what the allocator cannot give back.
 _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES = 4, 64 << 20
-_BORROWED_SHARE = (
-    4  # of what is set aside, that partitions may take while nobody but a search could make room
-)
+_BORROWED_SHARE = 4  # of what is set aside: partitions may take it while only a search could make room
 _TRIM_SHARE = 16  # of the limit that may be freed before the allocator is asked to give it back
 
 

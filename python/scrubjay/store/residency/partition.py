@@ -58,9 +58,7 @@ class Partition:
         self.version = version  # of the scope, as far as this process knows
         self.applied = version if empty else 0
         self.in_flight = 0  # the version that this process is just committing
-        self.in_flight_from = (
-            0  # the version that it found, perhaps a write of others that is not known here yet
-        )
+        self.in_flight_from = 0  # the version that it found, perhaps of others and not known here yet
         self.resident = empty  # without documents the engine holds all of them
         self.ready = empty  # resident and current: a search may run
         self.erased = False  # resident without anything, because its user's key was destroyed

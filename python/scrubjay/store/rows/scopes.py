@@ -19,19 +19,26 @@ def names_of(scope: Scope) -> tuple[str, str, str]:
     return (scope.tenant, scope.user or "", scope.agent or "")
 
 
-def agreeing(scope: Scope, *, exact: bool = False, table: str = "") -> tuple[str, tuple[str, ...]]:
+def agreeing(
+    scope: Scope,
+    *,
+    exact: bool = False,
+    table: str = "",
+    columns: tuple[str, str, str] = ("tenant", "user", "agent"),
+    mark: str = "?",
+) -> tuple[str, tuple[str, ...]]:
     """Return the condition that a row's tenant, user and agent agree with each component that `scope` names, and its
-    parameters; with `exact` that they are precisely the scope's.
+    parameters, which stand where `mark` is; with `exact` that they are precisely the scope's.
 
     >>> agreeing(Scope("acme", agent="coder"), table="s")
     ('s.tenant = ? AND s.agent = ?', ('acme', 'coder'))
     >>> agreeing(Scope("acme"), exact=True)
     ('tenant = ? AND user = ? AND agent = ?', ('acme', '', ''))
     """
-    given = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
-    named = {column: name or "" for column, name in given.items() if exact or name is not None}
+    given = zip(columns, (scope.tenant, scope.user, scope.agent), strict=True)
+    named = {column: name or "" for column, name in given if exact or name is not None}
     prefix = f"{table}." if table else ""
-    return " AND ".join(f"{prefix}{column} = ?" for column in named), tuple(named.values())
+    return " AND ".join(f"{prefix}{column} = {mark}" for column in named), tuple(named.values())
 
 
 class Sight(NamedTuple):

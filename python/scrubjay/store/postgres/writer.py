@@ -1,0 +1,191 @@
+"""Transactions of one collection: how they begin and end, and what is done before and afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import Error, StoreError
+from scrubjay.store.postgres import user_keys
+from scrubjay.store.postgres.beside import Beside
+from scrubjay.store.postgres.cold import fetched
+from scrubjay.store.postgres.cold_reading import ColdRows
+from scrubjay.store.postgres.collection import Collection
+from scrubjay.store.postgres.errors import is_away, translated
+from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.freshness import Freshness
+from scrubjay.store.postgres.holds import HoldTable
+from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.order import SETTLED
+from scrubjay.store.postgres.transaction import PostgresTransaction
+from scrubjay.store.postgres.walls import NO_HOME
+from scrubjay.store.rows.stored import RowId
+
+__all__ = ["Writer"]
+
+_WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
+"""What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
+
+
+class Writer:
+    """Gives threads their transactions. Thread-safe.
+
+    Args:
+        collection: that is written to.
+        cold: reads frozen scopes.
+        freshness: is told of what was committed.
+        feed: is told what of it others may have in memory.
+        is_held: whether legal holds hold the documents of the collection.
+    """
+
+    def __init__(
+        self, collection: Collection, cold: ColdRows, freshness: Freshness, feed: Feed, *, is_held: bool
+    ) -> None:
+        self.beside: Beside | None = None
+        """What a layer above writes its rows by."""
+        self._collection = collection
+        self._sessions = collection.sessions
+        self._server = collection.sessions.server
+        self._cold = cold
+        self._freshness = freshness
+        self._feed = feed
+        self._is_held = is_held
+        self._holds = HoldTable()
+        self._keyed: set[str] = set()  # tenants that have a data key, or had one
+
+    @contextmanager
+    def writing(
+        self,
+        doing: str,
+        *,
+        scopes: Iterable[Scope] | None = None,
+        wait: bool = True,
+        in_background: bool = False,
+        is_log: bool = False,
+        ids: Sequence[RowId] = (),
+    ) -> Iterator[PostgresTransaction]:
+        """Take a transaction and the turns of the scopes' homes; see :meth:`scrubjay.store.seam.Store.writing`.
+
+        Raises:
+            StoreBusyError: another process wrote to the home for longer than the index waits.
+            StoreUnavailableError: the database does not answer. The message says if it is not known whether the
+                transaction was committed.
+        """
+        self._sessions.check_open()
+        if self._server.read_only:
+            raise StoreError(f"{doing}: the index was opened for reading only: {self._collection.place}")
+        if self._sessions.current is not None:
+            raise StoreError(
+                f"{doing}: this thread is in the middle of another write: {self._collection.place}"
+            )
+        scopes = list(scopes or ())
+        if self._collection.homes.user_homes and scopes and self._collection.cipher.ring is not None:
+            with suppress(Error):  # what is written says what is wrong
+                self._make_keys({scope.tenant for scope in scopes if scope.user is not None})
+        with translated(self._collection.place, doing):
+            connection, transaction = self._begin_writing(doing, scopes, wait, ids)
+            try:
+                with self._sessions.using(transaction):
+                    yield transaction
+                    if not transaction.committed:
+                        transaction.commit()
+                    self._feed.tell(transaction.elsewhere, transaction.generations)
+                    self._feed.hints.add(transaction.hints)
+                    self._freshness.wrote()
+            finally:
+                if not transaction.committed:
+                    transaction.roll_back()
+                self._server.give(connection)
+                if transaction.committed and self._collection.objects is not None:
+                    self._collection.objects.discard(transaction.dropped)
+        self._keyed.difference_update(transaction.released)
+        if (
+            transaction.released and self._collection.cipher.ring is not None
+        ):  # without a connection: it may take long
+            self._collection.cipher.ring.destroy(transaction.released)
+        if transaction.buries:
+            self.destroy_user_keys()
+
+    def settled(self) -> tuple[int, int | None, int | None]:
+        """Return the number that writes have now, and the smallest that a transaction under way may still write: of
+        any, of those that write for all tenants (None: there is none). To be asked before a snapshot is taken; see
+        :mod:`scrubjay.store.postgres.order`."""
+        now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
+        return now, anybody, everybody
+
+    def _begin_writing(
+        self, doing: str, scopes: Sequence[Scope], wait: bool, ids: Sequence[RowId]
+    ) -> tuple[Any, PostgresTransaction]:
+        ahead: dict[bytes, bytes] = {}
+        fresh = False
+        while True:
+            connection = self._server.take(fresh=fresh)
+            transaction = PostgresTransaction(
+                connection,
+                self._collection.number,
+                self._collection.place,
+                self._server.lineage,
+                self._collection.id_of,
+                self._collection.cipher,
+                self._holds,
+                self._collection.homes,
+                is_held=self._is_held,
+            )
+            transaction.images_belong = self._freshness.history == self._server.lineage
+            transaction.beside, transaction.objects = self.beside, self._collection.objects
+            transaction.ahead.update(ahead)
+            try:
+                transaction.start(scopes, wait=wait, ids=ids)
+                frozen = transaction.cold if doing in _WITH_ROWS else []
+                if not frozen or ahead or self._collection.objects is None:
+                    return connection, transaction
+                transaction.roll_back()  # others need not wait for the object store
+                self._server.give(connection)
+            except BaseException as error:
+                transaction.roll_back()
+                self._server.give(connection)
+                if fresh or not is_away(error):
+                    raise
+                self._server.forget_resting()  # it may have rested since before a restart: nothing was sent yet
+                fresh = True
+                continue
+            ahead = {digest: self._ahead(key) for key, digest in frozen}
+
+    def _ahead(self, key: Key) -> bytes:
+        """Return the object of a frozen scope; nothing if that fails, which the transaction finds, too."""
+        with suppress(Error):
+            cold = self._cold.of(key.home, [key.number]).get(key.number)
+            if cold is not None:
+                return fetched(self._collection.objects, key.scope, cold, self._collection.place)
+        return b""
+
+    def _make_keys(self, tenants: set[str]) -> None:
+        """Have tenants get their data keys before a transaction has the turn of one of their buckets: who makes a key
+        needs those of all, its own home's first."""
+        ring = self._collection.cipher.ring
+        if ring is None:
+            return
+        for tenant in tenants - self._keyed:
+            access = ring.access(tenant)
+            if access.erased or access.master is None:
+                continue
+            if self._collection.data_key(tenant) is None:
+                with self.writing("making a key", scopes=()) as transaction:
+                    transaction.lock_tenant(tenant)
+                    transaction.sealer.current(tenant)
+            self._keyed.add(tenant)
+
+    def destroy_user_keys(self) -> None:
+        """Destroy the halves of dead keys that are in the key store, and note that it was done.
+
+        Raises:
+            EncryptionError: the key store is not available; the next erasure or opening does it.
+        """
+        ring = self._collection.cipher.ring
+        if ring is None or ring.users is None or not (keys := user_keys.dying(self._collection.ask)):
+            return
+        ring.destroy_users([id for _, id in keys])
+        with self.writing("noting destroyed keys", scopes=()) as transaction:
+            user_keys.settle(transaction.batch, keys)
