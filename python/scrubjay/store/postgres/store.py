@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -45,6 +46,7 @@ from scrubjay.store.rows.stored import Identity, Look, Noticed, RowId, ScopeStat
 
 __all__ = ["PostgresStore"]
 
+_MOST_AHEAD_US = 1_000_000  # of the clock, that a question about the order of commits waits for
 _MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
 _WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
 """What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
@@ -102,6 +104,7 @@ class PostgresStore(PostgresReader):
         self._marks = threading.Lock()  # the three below
         renew_in_children(self, "_marks")
         self._epoch = 0
+        self._numbered = 0  # the newest number of a layer's row that this process wrote
         self._behind: dict[Scope, int] = {}
         self._is_other_history = False
         self._generation, self._is_renewed = stored.generation, False
@@ -323,6 +326,7 @@ class PostgresStore(PostgresReader):
                 self._feed.hints.add(transaction.hints)
                 with self._marks:
                     self._epoch += 1  # what is kept by a glance was true before
+                    self._numbered = max(self._numbered, transaction.numbered)
             finally:
                 self._local.batch = self._local.transaction = None
                 if not transaction.committed:
@@ -502,6 +506,15 @@ class PostgresStore(PostgresReader):
         :mod:`scrubjay.store.postgres.order`."""
         self.check_open()
         now, anybody, everybody = PostgresReader.ask(self, SETTLED, home=NO_HOME)[0]
+        if self.homes.user_homes:
+            ahead = (
+                self._numbered - now
+            )  # of numbers that a home has only some are taken, so they may be ahead
+            if 0 <= ahead < _MOST_AHEAD_US:
+                time.sleep((ahead + 1) / 1e6)
+                now, anybody, everybody = PostgresReader.ask(self, SETTLED, home=NO_HOME)[0]
+            # Users of a tenant do not wait for each other, so their numbers are in no order of commits.
+            everybody = min((one for one in (anybody, everybody) if one is not None), default=None)
         return now, anybody, everybody
 
     # ------------------------------------------------------------------ beside the documents

@@ -332,14 +332,25 @@ class Turns:
         self._last[home] += 1
         return self._last[home]
 
+    def is_locked(self, tenant: str, home: str) -> bool:
+        """Whether nobody else writes to a home of a tenant until the transaction ends."""
+        return home in self._last or tenant in self._whole
+
     @property
     def locked(self) -> list[str]:
         """The locked homes, in alphabetical order."""
         return sorted(self._last)
 
     def next_of_all(self) -> int:
-        """Return the number of one more write, above all before it in every locked home."""
+        """Return the number of one more write, above all before it in every locked home.
+
+        No other transaction gives it to a row of the same tenant: with buckets each home of a tenant has numbers of its
+        own, by their remainders. (Who has several homes has the own ones of their tenants, and numbers of those.)
+        """
         number = max(self._last.values()) + 1
+        if self.homes.user_homes:
+            part = min(map(self.homes.part, self._last))
+            number += (part - number) % (self.homes.user_homes + 1)
         self._last.update(dict.fromkeys(self._last, number))
         return number
 
