@@ -263,6 +263,24 @@ class TestFeed:
             later.id,
         ]
 
+    def test_a_page_ends_behind_all_changes_of_its_last_number(self, memory: Memory) -> None:
+        """Two tenants may have the same one."""
+        globex = Scope("globex", user="jane")
+        for tenant, user, id in (
+            ("acme", JANE.user, memory.propose("Jane rides", scope=JANE, source="r").id),
+            ("globex", "jane", memory.propose("Jane rides", scope=globex, source="r").id),
+        ):
+            for number in (7, 8):
+                with memory._parts.context.changing("writing", of=[tenant]) as change:
+                    change.connection.execute(
+                        "INSERT INTO memory_log(number, at, record, what, by, tenant, user, agent) "
+                        "VALUES (?, 1, ?, 'updated', NULL, ?, ?, '')",
+                        (number, id, tenant, user),
+                    )
+        pages = [memory.admin.changes(since, limit=1) for since in (0, 7)]
+        assert [[event.cursor for event in page] for page in pages] == [[7, 7], [8, 8]]
+        assert all({event.scope for event in page} == {JANE, globex} for page in pages)
+
     @staticmethod
     def rows(memory: Memory) -> list[tuple[str, str]]:
         with memory._parts.context.reading() as connection:
