@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -224,6 +224,25 @@ def verbs(memory: Memory, number: int) -> set[tuple[Scope, str]]:
         elif kind == "sweep":
             memory.admin.sweep()
     return set(kept)
+
+
+def test_no_two_homes_of_a_tenant_give_a_row_the_same_number(memory: Memory, url: str) -> None:
+    """Rows of all users stand in one table under the tenant's own home, and are numbered there by several writers."""
+    given: list[int] = []
+    with opened(url) as second, opened(url) as third:
+        stores: list[Any] = [one._parts.context.store for one in (memory, second, third)]
+        with ExitStack() as stack:
+            for store, scope in zip(stores, (ACME, JANE, JOE), strict=True):
+                transaction = stack.enter_context(store.writing("numbering"))
+                transaction.lock([scope])
+                last = transaction._turns._last
+                last.update(dict.fromkeys(last, 10**17))  # at the same time
+                given += [transaction.number() for _ in range(50)]
+                assert given[-50:] == sorted(set(given[-50:])) and given[-50] > 10**17
+            assert len(set(given)) == 150
+        with stores[0].writing("numbering") as transaction:  # goes on above all of them
+            transaction.lock(["acme"])
+            assert transaction.number() > max(given)
 
 
 class TestFeed:
