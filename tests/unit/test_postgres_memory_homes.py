@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,13 +21,18 @@ from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.turns import Turns
 from tests.data.keys import provider
 from tests.data.postgres import new_url
+from tests.data.routed import route
 from tests.data.stores import asked
 
 pytest.importorskip("psycopg")
 
 ACME = Scope("acme")
-HOMES = Homes(4)
+HOMES, HOMES_16 = Homes(4), Homes(16)
 USERS = [f"user-{i}" for i in range(24)]
+
+
+def homes_of(url: str, table: str) -> set[str]:
+    return {home for (home,) in asked(url, f"SELECT DISTINCT home FROM {table}")}
 
 
 def users_of(bucket: int) -> list[Scope]:
@@ -304,6 +310,42 @@ class TestFeed:
     def rows(memory: Memory) -> list[tuple[str, str]]:
         with memory._parts.context.reading() as connection:
             return connection.execute("SELECT id, user FROM memory_fact WHERE tenant = 'acme'").fetchall()
+
+
+def test_a_memory_of_homes_in_three_databases_keeps_what_a_file_keeps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The turn of a user is in one database, the records are in another one."""
+    urls = route(monkeypatch)
+    with (
+        Memory.open(tmp_path / "m.scrubjay", durability="normal") as file,
+        opened(urls[0], user_homes=16) as served,
+    ):
+        for memory in (file, served):
+            for user in USERS[:6]:
+                scope = Scope("acme", user=user)
+                first = memory.propose(f"{user} keeps bees", scope=scope, source="r")
+                memory.propose(f"{user} lives in Oslo", scope=scope, source="r")
+                memory.session(scope, "run").user("Hello.")
+                memory.prefer("tone", "brief", scope=scope)
+                memory.revoke(str(first.id), reason="sold them", scope=scope)
+                memory.propose(about("Acme ships to Norway"), scope=scope, source=f"run of {user}")
+            memory.forget(Scope("acme", user=USERS[1]))
+            assert memory.admin.check() == []
+        for scope in (ACME, *(Scope("acme", user=user) for user in USERS[:7])):
+            said, told = (
+                sorted((str(one.scope), one.kind, one.text) for one in memory.list(scope))
+                for memory in (served, file)
+            )
+            assert said == told
+            assert [event.what for event in served.feed.changes(scope=scope)] == [
+                event.what for event in file.feed.changes(scope=scope)
+            ]
+            assert len(served.session(scope, "run").events()) == len(file.session(scope, "run").events())
+    locked = [homes_of(url, "sj_home") - {"acme", ""} for url in urls]
+    assert sum(map(len, locked)) == len({HOMES_16.of_user("acme", user) for user in USERS[:6]})
+    assert len(list(filter(None, locked))) > 1
+    assert [homes_of(url, "sj_memory_fact") for url in urls].count({"acme"}) == 1
 
 
 def test_an_encrypted_tenant_has_one_turn_and_sound_digests(url: str) -> None:
