@@ -8,7 +8,7 @@ about. Cold: an index that was opened just now searches the scope for the first 
 on both sides. `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by
 default a folder) and in the cache on the local disk, turn and turn about. `--user-homes` measures only 24 processes
 that each write to a user of one tenant, in a database in which its users are in so many homes and in one without, turn
-and turn about.
+and turn about: documents of an index, then facts of a memory (`propose`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.data.postgres import new_cluster, new_url
 
 from benchmarks.corpus import Corpus
 from benchmarks.ingest import clustered_vectors
-from scrubjay import Index, Objects, Query, Scope
+from scrubjay import Index, Memory, Objects, Query, Scope
 from scrubjay.backend import Backend
 
 DIM = 256
@@ -291,11 +291,27 @@ def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> flo
     return totals[True] / totals[False]
 
 
-def writers_of_a_tenant(urls: tuple[str, str], seconds: float = 3.0, n: int = 24, rounds: int = 5) -> str:
+def writers_of_a_tenant(
+    urls: tuple[str, str],
+    work: Callable[..., None],
+    what: str,
+    seconds: float = 3.0,
+    n: int = 24,
+    rounds: int = 5,
+) -> str:
     """Return the writes a second of `n` processes with a user of one tenant each, in two databases, turn and turn
-    about, and the middle of the rounds' ratios."""
+    about, and the middle of the rounds' ratios.
+
+    Args:
+        urls: of the databases.
+        work: what each process does.
+        what: it is called.
+        seconds: of a round in one of them.
+        n: how many processes.
+        rounds: in each of them.
+    """
     rates: tuple[list[float], list[float]] = ([], [])
-    with processes_that_write(_write_as_user, urls, n) as written:
+    with processes_that_write(work, urls, n) as written:
         for place in (0, 1):
             written(place, 0.5)  # warms up
         for i in range(2 * rounds):
@@ -303,7 +319,7 @@ def writers_of_a_tenant(urls: tuple[str, str], seconds: float = 3.0, n: int = 24
     ratios = sorted(one / other for one, other in zip(*rates, strict=True))
     first, second = (sum(of_place) / rounds for of_place in rates)
     return (
-        f"{n} writers of one tenant: {first:.0f}/s with users in homes of their own, {second:.0f}/s without, "
+        f"{what}, {n} writers of one tenant: {first:.0f}/s with users in homes of their own, {second:.0f}/s without, "
         f"{ratios[rounds // 2]:.2f} times (rounds: {', '.join(f'{ratio:.2f}' for ratio in ratios)})"
     )
 
@@ -322,6 +338,22 @@ def _write_as_user(urls: tuple[str, str], number: int, barrier: Any, commands: A
                 index.upsert(n % 500, "an oak and a jay", scope=scope, vector=vectors[n % 100])
                 n += 1
             counts.put(n)
+
+
+def _propose_as_user(urls: tuple[str, str], number: int, barrier: Any, commands: Any, counts: Any) -> None:
+    scope = Scope("product", user=f"user {number}")
+    with Memory.open(urls[0]) as first, Memory.open(urls[1]) as second:
+        n = 0
+        while True:
+            barrier.wait()
+            if not commands["seconds"]:
+                return
+            memory = (first, second)[commands["way"]]
+            end, before = time.monotonic() + commands["seconds"], n
+            while time.monotonic() < end:
+                memory.propose(f"An oak of age {n} and a jay", scope=scope, source="run")
+                n += 1
+            counts.put(n - before)
 
 
 def _write(url: str, number: int, barrier: Any, commands: Any, counts: Any) -> None:
@@ -390,10 +422,14 @@ def main() -> None:
             return
         if arguments.user_homes is not None:
             base = arguments.url or server.url  # type: ignore[union-attr]
-            urls = new_url(base), new_url(base)
-            for url, n_homes in zip(urls, (arguments.user_homes, 0), strict=True):
-                Index.open(url, dim=DIM, user_homes=n_homes).close()
-            print(writers_of_a_tenant(urls))
+            for work, what in ((_write_as_user, "documents"), (_propose_as_user, "Memory.propose")):
+                urls = new_url(base), new_url(base)
+                for url, n_homes in zip(urls, (arguments.user_homes, 0), strict=True):
+                    if work is _propose_as_user:
+                        Memory.open(url, user_homes=n_homes).close()
+                    else:
+                        Index.open(url, dim=DIM, user_homes=n_homes).close()
+                print(writers_of_a_tenant(urls, work, what), flush=True)
             return
         with tempfile.TemporaryDirectory() as folder:
             if arguments.cold:

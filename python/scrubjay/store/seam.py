@@ -93,8 +93,9 @@ class Transaction(Protocol):
         """The connection, for rows of tables beside the documents; raises UnsupportedError where there are none."""
         ...
 
-    def lock(self, homes: Iterable[str]) -> None:
-        """Take the turns of tenants ("": of what belongs to all) whose rows of a layer above are read and written."""
+    def lock(self, whose: Iterable[str | Scope]) -> None:
+        """Take the turns of rows of a layer above that are read and written: of all that a tenant has ("": of what
+        belongs to all), or of what the user of a scope has (without one: of what the tenant has without a user)."""
         ...
 
     def commit(self) -> None:

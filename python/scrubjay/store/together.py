@@ -58,15 +58,16 @@ class Change:
         connection: sqlite3.Connection = self._transaction.connection
         return connection
 
-    def lock(self, tenants: Iterable[str]) -> None:
-        """Take the turns of tenants ("": of what belongs to all) whose rows in other tables are read and written; the
-        first step of a change. In a file, which has one writer, that turn is taken already.
+    def lock(self, whose: Iterable[str | Scope]) -> None:
+        """Take the turns of rows in other tables that are read and written: of all that a tenant has ("": of what
+        belongs to all tenants), or of what the user of a scope has (without one: of what the tenant has without a
+        user). The first step of a change; in a file, which has one writer, its turn is taken already.
 
-        The time of the change is that after the wait, so the times of a tenant's changes are in their order.
+        The time of the change is that after the wait, so the times of changes of one user's rows are in their order.
         """
-        tenants = list(tenants)
-        self._transaction.lock(tenants)
-        if tenants and not self._has_turn:
+        whose = list(whose)
+        self._transaction.lock(whose)
+        if whose and not self._has_turn:
             self._has_turn, self.now = True, self._engine.clock()
 
     def upsert(

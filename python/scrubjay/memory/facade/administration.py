@@ -243,7 +243,7 @@ class MemoryAdmin:
 
         Args:
             since: the cursor of the last change that is known; 0: from the beginning.
-            limit: how many at most.
+            limit: how many at most; over PostgreSQL, of those with the number of the last one all.
         """
         checked_count(limit, "limit")
         return self._context.changes.after(checked_cursor(since), Sight(None), limit)

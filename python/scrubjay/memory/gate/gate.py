@@ -142,8 +142,11 @@ class Gate:
         self._asking.judge(prepared)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
+        of = _written(prepared) | {scope for _, scope, _ in revoke}
+        if also is not None:  # it may be about the tenant
+            of |= {Scope(tenant) for tenant in tenants}
         is_keyed = self._context.store.cipher.ring is not None
-        with self._context.changing("proposing", tenants) as change:
+        with self._context.changing("proposing", tenants, of=of) as change:
             for id, scope, reason in revoke:
                 self._standing.revoke_in(change, id, scope, reason, None)
             if is_keyed:
@@ -360,6 +363,22 @@ class Gate:
         content = as_kept(content_of(one.kind, one.candidate))
         write_rejection(change, one.scope, one.kind, reason, content, one.source)
         return Outcome("rejected", one.kind, None, reason, active=False)
+
+
+def _written(proposals: Iterable[Proposal]) -> set[str | Scope]:
+    """Return whose rows proposals are decided by and written to, as :meth:`MemoryContext.changing` takes them.
+
+    A statement about the tenant counts with those of all its users, and may end their copies of it. What else is read
+    of the tenant is which policy is the newest, which a row says as it is when the row is written.
+    """
+    of: set[str | Scope] = set()
+    for one in proposals:
+        of.add(one.scope)  # a refusal is noted there
+        if one.about_tenant:
+            of.add(one.scope.tenant)
+        elif one.target is not None:
+            of.add(one.target)
+    return of
 
 
 def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:

@@ -48,7 +48,9 @@ class Standing:
         with self._context.reading() as connection:
             seen = find_row(connection, id)
         embedded = self._context.embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
-        with self._context.changing("confirming", [scope.tenant]) as change:
+        # A fact that comes into force also changes its copies, which any user may have.
+        of = [scope.tenant if isinstance(seen, FactRow) else scope]
+        with self._context.changing("confirming", [scope.tenant], of=of) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 raise absent(id)
@@ -83,7 +85,7 @@ class Standing:
         checked_scope(scope)
         reason = named(reason, "reason")
         by = None if by is None else named(by, "by")
-        with self._context.changing("revoking", [scope.tenant]) as change:
+        with self._context.changing("revoking", [scope.tenant], of=[scope]) as change:
             if not self.revoke_in(change, id, scope, reason, by):
                 raise absent(id)
 

@@ -125,7 +125,7 @@ def distil(
     outcomes: list[DistilledOne] = []
 
     def also(change: Any, results: Sequence[Any]) -> None:
-        change.lock([scope.tenant])  # which has no turn yet if nothing is proposed
+        change.lock([scope, Scope(scope.tenant)])  # there is no turn yet if nothing is proposed
         connection: sqlite3.Connection = change.connection
         if _last_distilled(connection, scope.tenant, run.key) != last or not _same_run(
             connection, scope.tenant, run

@@ -125,7 +125,16 @@ class Changes:
                     (*names, *(() if settled is None else (settled,)), since, limit),
                 ).fetchall()
             found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
-            events = (self._event(row) for row in found[:limit])
+            del found[limit:]
+            if settled is not None and len(found) == limit:
+                # Two tenants may have the same number, and the next page begins after it.
+                last = found[-1][0]
+                found = [row for row in found if row[0] < last]
+                for condition, names in sight.parts():
+                    found += connection.execute(
+                        f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number = ?", (*names, last)
+                    ).fetchall()
+            events = (self._event(row) for row in found)
             return [event for event in events if event is not None]
 
     def times(self, sight: Sight, limit: int) -> list[int]:

@@ -106,7 +106,7 @@ class MemoryContext:
 
     @contextmanager
     def changing(
-        self, doing: str, tenants: Iterable[str] = (), *, of: Iterable[str] | None = None
+        self, doing: str, tenants: Iterable[str] = (), *, of: Iterable[str | Scope] | None = None
     ) -> Iterator[Change]:
         """Begin a change that writes texts of these tenants: from its beginning they are sealed in memory, or are not.
 
@@ -115,8 +115,9 @@ class MemoryContext:
         Args:
             doing: what is being done, for the message of an error.
             tenants: whose texts are written.
-            of: whose rows are read and written, for which no other process writes meanwhile ("": what belongs to all);
-                None: of the same.
+            of: whose rows are read and written, for which no other process writes meanwhile: all of a tenant ("": what
+                belongs to all), or what the user of a scope has, whichever agent (without a user: what the tenant has
+                without one); None: all of the same tenants.
 
         Raises:
             EncryptionError: a tenant's key cannot be had (KeyErasedError: ever again).

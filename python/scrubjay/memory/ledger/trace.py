@@ -184,7 +184,7 @@ class Traces:
         names = names_of(scope)
         self._sealer.require(scope.tenant)
         with self.store.writing("appending to a trace", is_log=True) as transaction:
-            transaction.lock([scope.tenant])
+            transaction.lock([scope])
             ask = partial(rows_of, transaction.connection)
             is_sealed = settle(transaction.connection, scope.tenant)
             now = self.clock()

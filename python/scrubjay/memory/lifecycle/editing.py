@@ -142,7 +142,7 @@ class Editing:
         embedded = None
         if isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text:
             embedded = self._context.embed_texts([_text(candidate)])[0]
-        with self._context.changing("updating", [scope.tenant]) as change:
+        with self._context.changing("updating", [scope.tenant], of=[scope]) as change:
             held = find_row(change.connection, id)
             if held is None or _said(held) != _said(seen):
                 raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")

@@ -116,7 +116,9 @@ class Erasure:
         reason = checked_str(reason, "reason") or "delete"
         if by is not None:
             checked_str(by, "by")
-        with self._context.changing("deleting", of=[scope.tenant]) as change:
+        # Copies of a tenant's fact, which any user may have, speak for themselves again once it is gone.
+        of = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
+        with self._context.changing("deleting", of=of) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 return False
@@ -190,8 +192,12 @@ class Erasure:
         words = Pseudonyms(scope) if names else None
         if self._context.store.cipher.ring is not None:
             self._context.store.cipher.openable(scope.tenant)
-        # The stamp of all tenants says that names are gone.
-        with self._context.changing("forgetting", of=[scope.tenant, *([""] if names else [])]) as change:
+        of: list[str | Scope] = [scope.tenant]
+        if names:  # which stand in rows of others; and the stamp of all tenants says that they are gone
+            of.append("")
+        elif scope.user is not None:
+            of = [scope, Scope(scope.tenant)]
+        with self._context.changing("forgetting", of=of) as change:
             connection = change.connection
             check_hold(connection, scope, within=True)
             with erasing(connection):

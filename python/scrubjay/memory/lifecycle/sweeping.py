@@ -231,7 +231,7 @@ class Sweeping:
         checked_scope(scope)
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__}")
-        with self._context.changing("noting use", of=[scope.tenant]) as change:
+        with self._context.changing("noting use", of=[scope, Scope(scope.tenant)]) as change:
             row = find_row(change.connection, id)
             if (
                 not isinstance(row, (FactRow, EpisodeRow))

@@ -186,6 +186,10 @@ class Beside:
     def _note(self, transaction: PostgresTransaction, made: Statement, rows: Sequence[Any]) -> None:
         stamps = self._layer.stamps
         for names in dict.fromkeys(rows):
+            if not transaction.has_turn(names[0], _as_given(names[1])):
+                raise StoreError(
+                    f"writing: expected the turn of the user whose {made.changes} is written: {self._collection.place}"
+                )
             transaction.touch(*names)
             home = self._collection.homes.own(names[0])
             if made.changes in self._layer.stamped:

@@ -91,6 +91,14 @@ class Homes:
         """Whether it is the home of a tenant itself, not a bucket of its users."""
         return home == self.own(self.tenant(home))
 
+    def part(self, home: str) -> int:
+        """Return which of a tenant's homes it is: 0 for its own, 1 and more for a bucket.
+
+        >>> Homes(64).part("acme"), Homes(64).part("acme#0"), Homes().part("acme#0")
+        (0, 1, 0)
+        """
+        return 0 if self.is_own(home) else int(home.rpartition(_SIGN)[2]) + 1
+
     def all(self, tenant: str) -> list[str]:
         """Return every home that a tenant may have, its own first."""
         buckets = sorted(f"{tenant}{_SIGN}{bucket}" for bucket in range(self.user_homes))

@@ -99,6 +99,8 @@ class PostgresTransaction:
         self.hints: list[Hint] = []
         """What others are to be told of once this is committed."""
         self._changed_beside: dict[tuple[str, str, str], None] = {}
+        self.numbered = 0
+        """The last number of a row of a layer above."""
         self.beside: Any = None
         """What a layer above writes its rows by."""
 
@@ -163,23 +165,36 @@ class PostgresTransaction:
             raise UnsupportedError("tables beside the documents", self._place)
         return self.beside
 
-    def lock(self, homes: Iterable[str]) -> None:
-        """Take the turns of tenants' own homes, for rows of a layer above ("": of what belongs to all tenants).
+    def lock(self, whose: Iterable[str | Scope]) -> None:
+        """Take the turns of rows of a layer above: of all that a tenant has ("": of what belongs to all tenants), or of
+        what the user of a scope has, whichever agent (without a user: of what the tenant has without one).
+
+        These rows are in the tenant's own home, whosever they are; the turn of what a user has is that of the user's
+        home. So users of different homes do not wait for each other, and whoever has a tenant waits for all of them. An
+        encrypted tenant has one digest of each table, so there a user's turn is the tenant's own as well.
 
         Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
 
         Raises:
             ValueError: a name that the tables cannot have.
         """
-        homes = list(homes)
-        for home in homes:
-            if "\0" in home:
+        whose = list(whose)
+        tenants = [one for one in whose if isinstance(one, str)]
+        scopes = [one for one in whose if not isinstance(one, str)]
+        for tenant in (*tenants, *(scope.tenant for scope in scopes)):
+            if "\0" in tenant:
                 raise ValueError(
-                    f"tenant: expected a name without the character NUL, got {home!r}: {self._place}"
+                    f"tenant: expected a name without the character NUL, got {tenant!r}: {self._place}"
                 )
-        for everybody in (False, *((True,) if "" in homes else ())):
+        for everybody in (False, *((True,) if "" in tenants else ())):
             self.batch.add(settling(everybody))
-        self._turns.lock(map(self._homes.own, homes))
+        homes = {self._homes.of_user(scope.tenant, scope.user) for scope in scopes}
+        homes.update(map(self._homes.own, tenants))
+        if self.sealer.ring is not None:
+            homes.update(self._homes.own(scope.tenant) for scope in scopes)
+        self._turns.lock(homes)
+        for tenant in filter(None, tenants):
+            self._turns.lock_tenant(tenant)
 
     def lock_tenant(self, tenant: str) -> list[str]:
         """Take the turns of all homes of a tenant, and return them, its own first."""
@@ -195,14 +210,19 @@ class PostgresTransaction:
 
     @property
     def homes(self) -> list[str]:
-        """The tenants' own homes whose turns the transaction has, which is where layers above have their rows."""
-        return [home for home in self._turns.locked if self._homes.is_own(home)]
+        """The own homes of tenants of whom the transaction has a turn, which is where layers above have their rows."""
+        return sorted({self._homes.own(self._homes.tenant(home)) for home in self._turns.locked})
+
+    def has_turn(self, tenant: str, user: str) -> bool:
+        """Whether no other transaction writes rows of a layer above that belong to a user of a tenant ('': to none)."""
+        return self._turns.is_locked(tenant, self._homes.of_user(tenant, user))
 
     def number(self) -> int:
         """Return the number of a row of a layer above: greater than all before it in the homes that have their turn."""
         if not self._turns.locked:
             raise StoreError(f"writing: expected the turn of a home, got none: {self._place}")
-        return self._turns.next_of_all()
+        self.numbered = self._turns.next_of_all()
+        return self.numbered
 
     def touch(self, tenant: str, user: str, agent: str) -> None:
         """A row of a layer above changed that belongs to a scope (tenant "": to all tenants): its version grows."""

@@ -203,7 +203,7 @@ class Turns:
             found = self.batch.ask(
                 "SELECT home FROM sj_home WHERE home = ANY(%s)", (self.homes.all(tenant),), home=EVERY_HOME
             )
-            self.lock(home for (home,) in found)
+            self._read_each([home for (home,) in found if home not in self._last])
             self._whole.add(tenant)
         return self.locked_of(tenant)
 
@@ -228,11 +228,7 @@ class Turns:
             states, held = self._asked(home, questions) if questions else ([], None)
         else:
             # Each statement sees what was committed before it began, so the states are those after the wait.
-            lock: Statement = (
-                f"SELECT last, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, {KEY} FROM sj_home "
-                "WHERE home = %s FOR UPDATE",
-                (home,),
-            )
+            lock = _lock(home)
             if not self._last:
                 self.batch.add_seeing(home, *holding_model(self.collection))
             questions = [self._question(scope) for scope in scopes]
@@ -247,6 +243,17 @@ class Turns:
             self.holds.answer(home, held)
         for scope, state in zip(scopes, states, strict=True):
             self._enter(home, scope, state)
+
+    def _read_each(self, homes: Sequence[str]) -> None:
+        """Lock buckets whose rows are there, in one round trip; who has their tenant's own home, which this one has,
+        may take them in any order, and nobody deletes them."""
+        if self.is_held:  # it has more to ask of each
+            self.lock(homes)
+            return
+        answers = self.batch.ask_each([(home, _lock(home)) for home in homes])
+        for home, found in zip(homes, answers, strict=True):
+            self._last[home] = max(found[0][:2])
+            self._keys[home] = data_key_of(self.homes.tenant(home), found[0][2:])
 
     def _make_home(self, home: str) -> None:
         """Collect the row of a home. That of a bucket is made in the turn of the tenant's own home, with a copy of the
@@ -332,14 +339,25 @@ class Turns:
         self._last[home] += 1
         return self._last[home]
 
+    def is_locked(self, tenant: str, home: str) -> bool:
+        """Whether nobody else writes to a home of a tenant until the transaction ends."""
+        return home in self._last or tenant in self._whole
+
     @property
     def locked(self) -> list[str]:
         """The locked homes, in alphabetical order."""
         return sorted(self._last)
 
     def next_of_all(self) -> int:
-        """Return the number of one more write, above all before it in every locked home."""
+        """Return the number of one more write, above all before it in every locked home.
+
+        No other transaction gives it to a row of the same tenant: with buckets each home of a tenant has numbers of its
+        own, by their remainders. (Who has several homes has the own ones of their tenants, and numbers of those.)
+        """
         number = max(self._last.values()) + 1
+        if self.homes.user_homes:
+            part = min(map(self.homes.part, self._last))
+            number += (part - number) % (self.homes.user_homes + 1)
         self._last.update(dict.fromkeys(self._last, number))
         return number
 
@@ -506,6 +524,15 @@ class Turns:
             )
             for home, numbers in by_home.items()
         ]
+
+
+def _lock(home: str) -> Statement:
+    """Return the statement that locks a home and returns its last number, the server's time, and its data key."""
+    return (
+        f"SELECT last, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, {KEY} FROM sj_home "
+        "WHERE home = %s FOR UPDATE",
+        (home,),
+    )
 
 
 def _holdable(scope: Scope) -> Scope:

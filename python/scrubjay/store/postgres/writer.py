@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import Error, StoreError
+from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres import user_keys
 from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.cold import fetched
@@ -25,6 +28,7 @@ from scrubjay.store.rows.stored import RowId
 
 __all__ = ["Writer"]
 
+_MOST_AHEAD_US = 1_000_000  # of the clock, that a question about the order of commits waits for
 _WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
 """What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
 
@@ -54,6 +58,9 @@ class Writer:
         self._is_held = is_held
         self._holds = HoldTable()
         self._keyed: set[str] = set()  # tenants that have a data key, or had one
+        self._lock = threading.Lock()  # the one below
+        renew_in_children(self, "_lock")
+        self._numbered = 0  # the newest number of a layer's row that this process wrote
 
     @contextmanager
     def writing(
@@ -94,6 +101,8 @@ class Writer:
                     self._feed.tell(transaction.elsewhere, transaction.generations)
                     self._feed.hints.add(transaction.hints)
                     self._freshness.wrote()
+                    with self._lock:
+                        self._numbered = max(self._numbered, transaction.numbered)
             finally:
                 if not transaction.committed:
                     transaction.roll_back()
@@ -113,6 +122,14 @@ class Writer:
         any, of those that write for all tenants (None: there is none). To be asked before a snapshot is taken; see
         :mod:`scrubjay.store.postgres.order`."""
         now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
+        if self._collection.homes.user_homes:
+            # Of numbers that a home has only some are taken, so they may be ahead.
+            ahead = self._numbered - now
+            if 0 <= ahead < _MOST_AHEAD_US:
+                time.sleep((ahead + 1) / 1e6)
+                now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
+            # Users of a tenant do not wait for each other, so their numbers are in no order of commits.
+            everybody = min((one for one in (anybody, everybody) if one is not None), default=None)
         return now, anybody, everybody
 
     def _begin_writing(

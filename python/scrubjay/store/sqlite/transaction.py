@@ -84,7 +84,7 @@ class Transaction:
         self._last = self._version + 1
         return self._last
 
-    def lock(self, homes: Iterable[str]) -> None:
+    def lock(self, whose: Iterable[str | Scope]) -> None:
         """A file has one writer."""
 
     def commit(self) -> None:

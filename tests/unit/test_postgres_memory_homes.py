@@ -1,0 +1,368 @@
+"""Do users of a tenant whose users are in homes of their own change their memories side by side, and lose nothing?
+
+Without the homes of users a change of one user waits for those of all others of the tenant.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import FactCandidate, Scope, StoreBusyError, StoreError
+from scrubjay.memory import Memory, Outcome
+from scrubjay.store.postgres.keys import Homes
+from scrubjay.store.postgres.turns import Turns
+from tests.data.keys import provider
+from tests.data.postgres import new_url
+from tests.data.routed import route
+from tests.data.stores import asked
+
+pytest.importorskip("psycopg")
+
+ACME = Scope("acme")
+HOMES, HOMES_16 = Homes(4), Homes(16)
+USERS = [f"user-{i}" for i in range(24)]
+
+
+def homes_of(url: str, table: str) -> set[str]:
+    return {home for (home,) in asked(url, f"SELECT DISTINCT home FROM {table}")}
+
+
+def users_of(bucket: int) -> list[Scope]:
+    return [Scope("acme", user=user) for user in USERS if HOMES.of_user("acme", user) == f"acme#{bucket}"]
+
+
+JANE, HER_NEIGHBOUR = users_of(0)[:2]
+JOE = users_of(1)[0]
+
+
+@pytest.fixture
+def url() -> str:
+    return new_url()
+
+
+@contextmanager
+def opened(url: str, **options: Any) -> Iterator[Memory]:
+    with Memory.open(url, durability="normal", max_stale=0, **{"user_homes": 4, **options}) as memory:
+        yield memory
+
+
+@pytest.fixture
+def memory(url: str) -> Iterator[Memory]:
+    with opened(url, busy_timeout=30) as memory:
+        for scope in (JANE, HER_NEIGHBOUR, JOE):
+            memory.propose(f"{scope.user} keeps bees", scope=scope, source="r")
+        yield memory
+
+
+def about(content: str) -> FactCandidate:
+    return FactCandidate(content, "Acme", "ships")
+
+
+def test_changes_of_one_user_wait_for_those_of_its_home_only(memory: Memory, url: str) -> None:
+    context = memory._parts.context
+    with opened(url, busy_timeout=0.2) as other:
+        waits = other.propose(about("Acme ships to Norway"), scope=ACME, source="r")
+        mine = other.propose("Jane lives in Oslo", scope=JOE, source="r")
+        with context.changing("holding a user", of=[JANE]):
+            assert other.propose("Joe lives in Oslo", scope=JOE, source="r")
+            assert other.prefer("tone", "brief", scope=JOE)
+            episode = {"summary": "Fixed it", "outcome": "success"}
+            assert other.propose(episode, scope=Scope("acme", user=JOE.user, agent="bot"), source="r")
+            other.session(JOE, "run").user("Hello.")
+            other.update(mine.id, scope=JOE, content="Joe lives in Rome")
+            other.revoke(mine.id, reason="moved", scope=JOE)
+            assert other.policy("refunds", "up to 100", tenant="acme", by="ann").active
+            assert other.delete(mine.id, scope=JOE)
+            other.forget(JOE)
+            assert [fact.scope for fact in other.list(JOE, ["fact"])] == [ACME]
+            for change in (
+                lambda: other.propose("lives in Oslo", scope=HER_NEIGHBOUR, source="r"),
+                lambda: other.session(JANE, "run").user("Hello."),
+                lambda: other.propose(about("Acme ships to Chile"), scope=JOE, source="r"),
+                lambda: other.confirm(waits.id, by="ann", scope=ACME),
+                lambda: other.forget(tenant="acme"),
+                lambda: other.admin.hold(JOE, reason="a case", by="ann"),
+            ):
+                with pytest.raises(StoreBusyError):
+                    change()
+        assert other.propose("lives in Oslo", scope=HER_NEIGHBOUR, source="r")
+        with context.changing("holding a tenant", of=["acme"]), pytest.raises(StoreBusyError):
+            other.propose("Joe lives in Oslo", scope=JOE, source="r")
+    assert memory.admin.check() == []
+
+
+def test_without_homes_of_users_they_wait_for_each_other(url: str) -> None:
+    with (
+        opened(url, user_homes=0) as memory,
+        opened(url, user_homes=0, busy_timeout=0.2) as other,
+        memory._parts.context.changing("holding a user", of=[JANE]),
+        pytest.raises(StoreBusyError),
+    ):
+        other.propose("Joe lives in Oslo", scope=JOE, source="r")
+
+
+def test_a_change_without_the_turn_of_a_user_writes_nothing_of_that_user(memory: Memory) -> None:
+    context = memory._parts.context
+    (row,) = memory.list(JOE, ["fact"])
+    for of in ([JANE], [ACME]):
+        with (
+            pytest.raises(StoreError, match="expected the turn of the user whose memory_fact is written"),
+            context.changing("writing", of=of) as change,
+        ):
+            change.connection.execute("UPDATE memory_fact SET uses = 7 WHERE id = ?", (row.id,))
+    with context.changing("writing", of=["acme"]) as change:
+        change.connection.execute("UPDATE memory_fact SET uses = 7 WHERE id = ?", (row.id,))
+    assert [fact.uses for fact in memory.list(JOE, ["fact"])] == [7]
+
+
+def test_what_two_users_say_of_the_tenant_is_promoted_once(memory: Memory, url: str) -> None:
+    """Both are the second source if each sees the other's observation, and none is if they do not wait."""
+    outcomes: list[Outcome] = []
+
+    def proposing(one: Memory, scope: Scope, said: FactCandidate) -> Callable[[], None]:
+        return lambda: outcomes.append(one.propose(said, scope=scope, source=f"run of {scope.user}"))
+
+    with opened(url, busy_timeout=30) as other:
+        for i in range(6):
+            outcomes.clear()
+            said = about(f"Acme ships to country {i}")
+            run_all([proposing(memory, JANE, said), proposing(other, JOE, said)])
+            assert sorted("promoted" in outcome.reason for outcome in outcomes) == [False, True]
+            (fact,) = [fact for fact in memory.list(ACME, ["fact"]) if fact.text == said.content]
+            assert fact.status == "active"
+            for scope in (JANE, JOE):
+                assert [one.text for one in memory.recall(said.content, scope, k=1)] == [said.content]
+    assert memory.admin.check() == []
+
+
+def run_all(functions: Iterable[Callable[[], None]]) -> None:
+    failed: list[BaseException] = []
+
+    def run(function: Callable[[], object]) -> None:
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def test_verbs_of_users_and_of_the_tenant_at_once_leave_a_sound_memory(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No two wait for each other, whatever they take in whichever order; what was acknowledged is there."""
+    read = Turns._read
+
+    def read_slowly(self: Turns, home: str, scopes: Any) -> None:
+        read(self, home, scopes)
+        time.sleep(0.002)  # in which others take what this one wants next
+
+    monkeypatch.setattr(Turns, "_read", read_slowly)
+    kept: list[set[tuple[Scope, str]]] = []
+
+    def work(memory: Memory, number: int) -> Callable[[], None]:
+        return lambda: kept.append(verbs(memory, number))
+
+    with opened(url, busy_timeout=30) as one, opened(url, busy_timeout=30) as two:
+        run_all(work(memory, i) for i, memory in enumerate((one, two, one, two, one)))
+        there: set[tuple[Scope, str]] = set()
+        for user in USERS:
+            scope = Scope("acme", user=user)
+            there |= {(scope, fact.text) for fact in one.list(scope, ["fact"]) if fact.scope == scope}
+        own = {(scope, text) for scope, text in there if text.startswith("writer")}
+        assert own == set().union(*kept)
+        assert one.admin.check() == [] and one.documents.admin.check().clean
+        numbers = asked(url, "SELECT number FROM sj_memory_log")
+        assert len(numbers) == len(set(numbers)) > 100
+        events = two.feed.changes(scope=ACME, within=True)
+        assert [event.cursor for event in events] == sorted(event.cursor for event in events)
+
+
+def verbs(memory: Memory, number: int) -> set[tuple[Scope, str]]:
+    """Change what some users have, and what the tenant has; return which facts of this writer's users are to be there.
+
+    Each writer has users of its own, whose homes it shares with others.
+    """
+    rng = random.Random(number)
+    users = [Scope("acme", user=user) for user in USERS[number::5]]
+    kept: dict[tuple[Scope, str], str] = {}
+    for step in range(24):
+        scope = rng.choice(users)
+        kind = rng.choice(
+            ["fact"] * 4 + ["several", "tenant", "policy", "wish", "run", "delete", "forget", "sweep"]
+        )
+        text = f"writer {number} has seen bird {step}"
+        if kind == "fact":
+            kept[scope, text] = memory.propose(text, scope=scope, source=f"r{number}").id
+        elif kind == "several":
+            some = rng.sample(users, 3)
+            outcomes = memory.propose_all([(text, one, f"r{number}") for one in some])
+            kept.update(((one, text), outcome.id) for one, outcome in zip(some, outcomes, strict=True))
+        elif kind == "tenant":
+            memory.propose(about(f"Acme ships to {rng.randrange(3)}"), scope=scope, source=f"r{number}")
+        elif kind == "policy":
+            memory.policy(f"p{rng.randrange(3)}", text, tenant="acme", by="ann")
+        elif kind == "wish":
+            memory.prefer("tone", text, scope=rng.choice([scope, ACME]))
+        elif kind == "run":
+            memory.session(scope, f"run {number}").user(text)
+        elif kind == "delete" and kept:
+            (of, said), id = rng.choice(list(kept.items()))
+            assert memory.delete(id, scope=of)
+            del kept[of, said]
+        elif kind == "forget":
+            memory.forget(scope)
+            kept = {place: id for place, id in kept.items() if place[0] != scope}
+        elif kind == "sweep":
+            memory.admin.sweep()
+    return set(kept)
+
+
+def test_no_two_homes_of_a_tenant_give_a_row_the_same_number(memory: Memory, url: str) -> None:
+    """Rows of all users stand in one table under the tenant's own home, and are numbered there by several writers."""
+    given: list[int] = []
+    with opened(url) as second, opened(url) as third:
+        stores: list[Any] = [one._parts.context.store for one in (memory, second, third)]
+        with ExitStack() as stack:
+            for store, scope in zip(stores, (ACME, JANE, JOE), strict=True):
+                transaction = stack.enter_context(store.writing("numbering"))
+                transaction.lock([scope])
+                last = transaction._turns._last
+                last.update(dict.fromkeys(last, 10**17))  # at the same time
+                given += [transaction.number() for _ in range(50)]
+                assert given[-50:] == sorted(set(given[-50:])) and given[-50] > 10**17
+            assert len(set(given)) == 150
+        with stores[0].writing("numbering") as transaction:  # goes on above all of them
+            transaction.lock(["acme"])
+            assert transaction.number() > max(given)
+
+
+class TestFeed:
+    def test_own_changes_are_in_it_at_once(self, url: str) -> None:
+        """Numbers of a home are some of all, so a change may have one that is ahead of the server's clock."""
+        with opened(url, user_homes=4096) as memory:
+            for i in range(40):
+                said = [(f"Joe has seen bird {i}-{j}", JOE, "r") for j in range(5)]
+                memory.propose_all(said)
+                assert len(memory.feed.changes(scope=JOE)) == 5 * (i + 1)
+
+    def test_no_change_of_a_tenant_is_missed_that_commits_after_a_later_one(
+        self, memory: Memory, url: str
+    ) -> None:
+        """Of two users at once: the one whose number is smaller commits last."""
+        cursor = memory.feed.cursor
+        with memory._parts.context.changing("holding a user", of=[JANE]) as change:
+            change.connection.execute(
+                "INSERT INTO memory_rejection(at, tenant, user, agent, kind, reason, content, source_run) "
+                "VALUES (1, 'acme', ?, '', 'fact', 'none', 'none', 'r')",
+                (JANE.user,),
+            )  # has its number
+            (fact,) = (fact for fact in self.rows(memory) if fact[1] == JANE.user)
+            change.connection.execute(
+                "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (1, ?, 'updated', NULL, "
+                "'acme', ?, '')",
+                fact,
+            )
+            with opened(url) as other:
+                later = other.propose("Joe lives in Oslo", scope=JOE, source="r")
+                assert other.feed.changes(cursor, scope=ACME, within=True) == []  # one before it is under way
+                seen = other.feed.cursor
+        found = memory.feed.changes(cursor, scope=ACME, within=True)
+        assert [event.record for event in found] == [fact[0], later.id]
+        assert [event.record for event in memory.feed.changes(seen, scope=ACME, within=True)] == [
+            fact[0],
+            later.id,
+        ]
+
+    def test_a_page_ends_behind_all_changes_of_its_last_number(self, memory: Memory) -> None:
+        """Two tenants may have the same one."""
+        globex = Scope("globex", user="jane")
+        for tenant, user, id in (
+            ("acme", JANE.user, memory.propose("Jane rides", scope=JANE, source="r").id),
+            ("globex", "jane", memory.propose("Jane rides", scope=globex, source="r").id),
+        ):
+            for number in (7, 8):
+                with memory._parts.context.changing("writing", of=[tenant]) as change:
+                    change.connection.execute(
+                        "INSERT INTO memory_log(number, at, record, what, by, tenant, user, agent) "
+                        "VALUES (?, 1, ?, 'updated', NULL, ?, ?, '')",
+                        (number, id, tenant, user),
+                    )
+        pages = [memory.admin.changes(since, limit=1) for since in (0, 7)]
+        assert [[event.cursor for event in page] for page in pages] == [[7, 7], [8, 8]]
+        assert all({event.scope for event in page} == {JANE, globex} for page in pages)
+
+    @staticmethod
+    def rows(memory: Memory) -> list[tuple[str, str]]:
+        with memory._parts.context.reading() as connection:
+            return connection.execute("SELECT id, user FROM memory_fact WHERE tenant = 'acme'").fetchall()
+
+
+def test_a_memory_of_homes_in_three_databases_keeps_what_a_file_keeps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The turn of a user is in one database, the records are in another one."""
+    urls = route(monkeypatch)
+    with (
+        Memory.open(tmp_path / "m.scrubjay", durability="normal") as file,
+        opened(urls[0], user_homes=16) as served,
+    ):
+        for memory in (file, served):
+            for user in USERS[:6]:
+                scope = Scope("acme", user=user)
+                first = memory.propose(f"{user} keeps bees", scope=scope, source="r")
+                memory.propose(f"{user} lives in Oslo", scope=scope, source="r")
+                memory.session(scope, "run").user("Hello.")
+                memory.prefer("tone", "brief", scope=scope)
+                memory.revoke(str(first.id), reason="sold them", scope=scope)
+                memory.propose(about("Acme ships to Norway"), scope=scope, source=f"run of {user}")
+            memory.forget(Scope("acme", user=USERS[1]))
+            assert memory.admin.check() == []
+        for scope in (ACME, *(Scope("acme", user=user) for user in USERS[:7])):
+            said, told = (
+                sorted((str(one.scope), one.kind, one.text) for one in memory.list(scope))
+                for memory in (served, file)
+            )
+            assert said == told
+            assert [event.what for event in served.feed.changes(scope=scope)] == [
+                event.what for event in file.feed.changes(scope=scope)
+            ]
+            assert len(served.session(scope, "run").events()) == len(file.session(scope, "run").events())
+    locked = [homes_of(url, "sj_home") - {"acme", ""} for url in urls]
+    assert sum(map(len, locked)) == len({HOMES_16.of_user("acme", user) for user in USERS[:6]})
+    assert len(list(filter(None, locked))) > 1
+    assert [homes_of(url, "sj_memory_fact") for url in urls].count({"acme"}) == 1
+
+
+def test_an_encrypted_tenant_has_one_turn_and_sound_digests(url: str) -> None:
+    """Each table has one digest for a tenant, which every change counts on."""
+    with (
+        opened(url, keys=provider, busy_timeout=30) as one,
+        opened(url, keys=provider, busy_timeout=30) as two,
+    ):
+
+        def work(memory: Memory, scope: Scope) -> Callable[[], None]:
+            def run() -> None:
+                for i in range(6):
+                    memory.propose(f"{scope.user} has seen bird {i}", scope=scope, source="r")
+                    memory.prefer("tone", f"wish {i}", scope=scope)
+
+            return run
+
+        run_all(work(memory, scope) for memory, scope in ((one, JANE), (two, JOE), (one, HER_NEIGHBOUR)))
+        assert [len(one.list(scope, ["fact"])) for scope in (JANE, JOE, HER_NEIGHBOUR)] == [6, 6, 6]
+        assert one.admin.check() == [] and one.documents.admin.check().clean
