@@ -26,6 +26,7 @@ from scrubjay.store.local import LocalEngine
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.postgres.address import is_address
+from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.feedback import FeedbackLog
 from scrubjay.store.rows.stored import Identity
@@ -272,18 +273,18 @@ def open_root(
             file on a read-only medium can be opened so, unless it was not closed properly.
         on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
         max_stale: of a database: seconds for which a search may not know what other processes wrote (its own writes it
-            always knows); 0: it asks each time. A file is always up to date.
+            always knows); 0: it asks each time. A file is always up to date, whatever it is.
         objects: of a database: where images of more than 1 MB are kept, an address ("s3://bucket/scrubjay",
             "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which has a cache on the local
-            disk, too; the same place for every process. None: in the database.
+            disk, too; the same place for every process. None: in the database. Refused for a file.
         shared_feed: of a database: whether one of the processes of this machine that open it with the same address,
             role and `max_stale` (above .8 all are alike) asks for all of them what others wrote. False: this one asks
-            by itself.
+            by itself. A file has no feed; both are alike.
         user_homes: of a new database: in how many homes the users of each tenant are. Writes to one home take
             turns, and a server that shards keeps a home in one place. 0: a tenant is one home. 1 to 4096: each user is
             in one of so many, beside the tenant's own; for products that are one tenant, or a few. None: as the
             database was made, a new one with 0. Another number than that of the database is refused; `scrubjay copy`
-            moves everything into one with another.
+            moves everything into one with another. Refused for a file.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -308,6 +309,8 @@ def open_root(
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
     shared_feed, user_homes = options.pop("shared_feed", True), options.pop("user_homes", None)
     if not is_address(path):
+        checked_max_stale(max_stale)
+        checked_shared_feed(shared_feed)
         for what, given in (("objects", objects), ("user_homes", user_homes)):
             if given is not None:
                 raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
