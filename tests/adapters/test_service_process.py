@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -96,46 +94,6 @@ def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, numbe
     assert [status for status, _ in answers] == [200]
     with Index.open(path) as index:
         assert index.count(JANE) == n and index.admin.check().problems == []
-
-
-@pytest.mark.parametrize("when", ["while it starts", "while it serves"])
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_demo_that_is_told_to_end_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, when: str
-) -> None:
-    """SIGHUP is what a terminal sends that is closed."""
-    number = getattr(signal, name, None)
-    if number is None:
-        pytest.skip(f"no {name} here")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    if when == "while it serves":
-        with Serving("--demo", "--embedder", "none") as service:
-            assert [path.name for path in tmp_path.glob("scrubjay-demo-*/demo.scrubjay")] == ["demo.scrubjay"]
-            assert service.end(number)[0] == 0
-    else:
-        command = [sys.executable, "-m", "scrubjay", "serve", "--demo", "--embedder", "none", "--port", "0"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            while not list(tmp_path.glob("scrubjay-demo-*/demo.scrubjay")):
-                assert process.poll() is None
-                time.sleep(0.001)
-            process.send_signal(number)
-            _, said = process.communicate(timeout=60)
-        assert process.returncode in (0, 128 + number) and "Traceback" not in said
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_service_outlives_its_terminal_under_nohup(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not hasattr(signal, "SIGHUP"):
-        pytest.skip("no SIGHUP here")
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a child has what its parent ignores
-    try:
-        service = Serving(path, "--tenant", "acme", "--embedder", "none")
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    with service:
-        service.process.send_signal(signal.SIGHUP)
-        time.sleep(0.3)
-        assert service.ask("GET", "/health/ready")[0] == 200
 
 
 def test_only_this_machine_is_served_without_tokens(path: Path, capsys: Any, monkeypatch: Any) -> None:
