@@ -146,12 +146,17 @@ while True:
         assert writer.stdout is not None
         acknowledged = [int(next(writer.stdout)) for _ in range(10)]
         writer.kill()
-        acknowledged += [int(line) for line in writer.stdout.read().splitlines(keepends=True) if line[-1] == "\n"]
+        acknowledged += [
+            int(line) for line in writer.stdout.read().splitlines(keepends=True) if line[-1] == "\n"
+        ]
     assert acknowledged == list(range(len(acknowledged))) and writer.wait() != 0
     with Index.open(path) as index:
         assert index.admin.check().problems == []
         n_batches = index.count(JANE) // 3
-        assert index.count(JANE) == 3 * n_batches and n_batches - len(acknowledged) in (0, 1)  # whole, and no more
+        assert index.count(JANE) == 3 * n_batches and n_batches - len(acknowledged) in (
+            0,
+            1,
+        )  # whole, and no more
         assert sorted(ids(index)) == list(range(3 * n_batches))
         index.upsert(0, "beech", scope=JANE)
         assert ids(index, "beech") == [0]

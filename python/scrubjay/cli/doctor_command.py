@@ -18,7 +18,8 @@ from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
-from scrubjay.errors import Error
+from scrubjay.embedders.spec import from_spec
+from scrubjay.errors import Error, MissingExtraError
 from scrubjay.index import Index
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.store.postgres.address import is_address
@@ -131,9 +132,12 @@ def _embedder() -> dict[str, Any]:
     from scrubjay.embedders.wordllama import default
 
     try:
-        model = default()
+        try:
+            model, note = default(), {}
+        except MissingExtraError as missing:  # what `--embedder auto` makes then
+            model, note = from_spec("static"), {"why": f"({missing})"}
         model.embed_query("a question")  # loads its weights
-        return {"default": model.name, "dim": model.dim}
+        return {"default": model.name, "dim": model.dim, **note}
     except (Error, ValueError, OSError) as error:
         return {"default": None, "why": str(error)}
 
@@ -243,7 +247,7 @@ def _show(report: dict[str, Any]) -> None:
     print(bold("here"))
     _show_facts({name: value for name, value in report["here"].items() if name != "sqlite_options"})
     embedder = report["embedder"]
-    _show_facts({"embedder": embedder["default"] or embedder["why"]})
+    _show_facts({"embedder": " ".join(embedder[what] for what in ("default", "why") if embedder.get(what))})
     print(bold("extras"))
     rows = [
         [extra, green(mark()) if state["installed"] else "-", *_remedy(extra, state)]

@@ -16,6 +16,7 @@ from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.reading import InputError
 from scrubjay.demo import load_questions, make_file
+from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import OpenAIExtractor
@@ -98,7 +99,8 @@ def _index(arguments: argparse.Namespace) -> Iterator[Index]:
         with contextlib.redirect_stdout(sys.stderr):
             if getattr(arguments, "demo", False):
                 folder = until.enter_context(_demo_folder())
-                embedder = from_spec("default" if arguments.embedder == "auto" else arguments.embedder)
+                auto = arguments.embedder == "auto"
+                embedder = embedder_of_model(None, None) if auto else from_spec(arguments.embedder)
                 index = make_file(folder / "demo.scrubjay", embedder)
             else:
                 budget = getattr(arguments, "memory_budget", None)
@@ -121,7 +123,9 @@ def _demo_folder() -> Iterator[Path]:
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    numbers = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+    numbers = [
+        number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+    ]
     if threading.current_thread() is not threading.main_thread():
         numbers = []
     with tempfile.TemporaryDirectory(prefix="scrubjay-demo-") as folder:

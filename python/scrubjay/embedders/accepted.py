@@ -129,11 +129,9 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
     """Return the embedder whose vectors, of `dim` numbers, are stored.
 
     That is the one of this name, if it can be made here without asking anybody; None, and a warning that says what to
-    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder; without its
-    package None, unless nothing is stored at all (`is_new`): what is there is found by words, with no package.
-
-    Raises:
-        MissingExtraError: it is the default one, whose package is not installed, and the file is new.
+    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder. Without its
+    package it is None: what is there is found by words; and where nothing is stored at all (`is_new`) the one that
+    Scrubjay carries, with a warning, since the file keeps to it.
     """
     from scrubjay.embedders.wordllama import WordLlama, default
 
@@ -143,9 +141,14 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
         try:
             return default()
         except MissingExtraError:
-            if is_new:
-                raise
-            return None
+            if not is_new:
+                return None
+            _log.warning(
+                'the default embedder is not installed (pip install "scrubjay[wordllama]"): %s is used, which is in the '
+                "package",
+                PACKAGED_NAME,
+            )
+            return Static()
     kind, _, name = model.partition("/")
     try:
         if model == WordLlama.name:

@@ -241,7 +241,8 @@ def open_root(
             which verbs it has.
         embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
             "auto": that model, if it can be made here without asking anybody (WordLlama, Ollama's), otherwise none,
-            with a warning in the log `scrubjay.embedders` that names it; in a new file the default one.
+            with a warning in the log `scrubjay.embedders` that names it; in a new file the default one, or without its
+            package "static", with a warning, too.
         dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
             known, and what is given must agree.
         stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.

@@ -46,7 +46,7 @@ def serve(
     extractor: Extractor | None = None,
     examples: Sequence[Example] = (),
 ) -> None:
-    """Serve an index until the process is told to end (SIGTERM, SIGINT, SIGHUP); requests that run end, and it is closed.
+    """Serve an index until a signal ends it (SIGTERM, SIGINT, SIGHUP); then requests that run end, and it is closed.
 
     Args:
         index: where the memories are.
