@@ -77,7 +77,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/unit/test_cli.py::test_version_and_help",
     ),
     "the service starts, answers and ends": (
-        "tests/adapters/test_service_signals.py::test_a_demo_that_is_told_to_end_leaves_no_folder[SIGTERM-while it serves]",
+        "tests/adapters/test_service_signals.py::test_a_demo_leaves_no_folder[SIGTERM-while it serves]",
     ),
 }
 """What is proven -> the tests that do."""

@@ -1,4 +1,4 @@
-"""`scrubjay serve` when a signal ends it, or should not; nothing of the service is imported here, since it takes long."""
+"""`scrubjay serve` and signals; nothing of the service is imported here, since it takes long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ for needed in ("fastapi", "uvicorn", "prometheus_client"):
 
 @pytest.mark.parametrize("when", ["while it starts", "while it serves"])
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_demo_that_is_told_to_end_leaves_no_folder(
+def test_a_demo_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, when: str
 ) -> None:
     """SIGHUP is what a terminal sends that is closed."""

@@ -138,7 +138,8 @@ def test_a_killed_writer_leaves_what_it_acknowledged(path: Path) -> None:
 from scrubjay import Index, Scope
 index, number = Index.open({str(path)!r}), 0
 while True:
-    index.upsert_many([{{"id": 3 * number + i, "text": f"oak {{number}}"}} for i in range(3)], scope=Scope("acme", user="jane"))
+    rows = [{{"id": 3 * number + i, "text": f"oak {{number}}"}} for i in range(3)]
+    index.upsert_many(rows, scope=Scope("acme", user="jane"))
     print(number, flush=True)
     number += 1
 """

@@ -18,7 +18,8 @@ from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
-from scrubjay.embedders.spec import from_spec
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.static import Static
 from scrubjay.errors import Error, MissingExtraError
 from scrubjay.index import Index
 from scrubjay.memory.ledger.context import COLLECTION
@@ -131,11 +132,12 @@ def _of_sqlite(version: tuple[int, ...], options: list[str]) -> list[str]:
 def _embedder() -> dict[str, Any]:
     from scrubjay.embedders.wordllama import default
 
+    note: dict[str, str] = {}
     try:
         try:
-            model, note = default(), {}
+            model: Embedder = default()
         except MissingExtraError as missing:  # what `--embedder auto` makes then
-            model, note = from_spec("static"), {"why": f"({missing})"}
+            model, note = Static(), {"why": f"({missing})"}
         model.embed_query("a question")  # loads its weights
         return {"default": model.name, "dim": model.dim, **note}
     except (Error, ValueError, OSError) as error:

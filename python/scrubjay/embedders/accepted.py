@@ -144,8 +144,8 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
             if not is_new:
                 return None
             _log.warning(
-                'the default embedder is not installed (pip install "scrubjay[wordllama]"): %s is used, which is in the '
-                "package",
+                'the default embedder is not installed (pip install "scrubjay[wordllama]"): '
+                "%s is used, which is in the package",
                 PACKAGED_NAME,
             )
             return Static()
