@@ -94,6 +94,20 @@ def test_a_new_index_gets_the_model_of_the_package_and_says_so(
     assert 'pip install "scrubjay[wordllama]"' in report["embedder"]["why"]
 
 
+@pytest.mark.parametrize("has_default", [True, False])
+def test_a_memory_that_begins_with_a_rule_embeds_its_first_fact(
+    here: Path, request: pytest.FixtureRequest, capsys: Any, has_default: bool
+) -> None:
+    """Rules have no vector, so that the file knows the number of dimensions and not yet the model."""
+    if not has_default:
+        request.getfixturevalue("bare")
+    rule = ("--kind", "policy", "--key", "limit", "--value", "500")
+    assert run(capsys, "memory", "add", "agent.scrubjay", *rule)[0] == 0
+    assert run(capsys, "memory", "add", "agent.scrubjay", "Jane lives in Oslo", "--user", "jane")[0] == 0
+    code, out, _ = run(capsys, "memory", "recall", "agent.scrubjay", "where?", "--user", "jane", "--json")
+    assert code == 0 and (json.loads(out)["mode"], json.loads(out)["degraded"]) == ("hybrid", [])
+
+
 @pytest.mark.parametrize("command", [("search", "nothere.scrubjay", "oak"), ("stats", "nothere.scrubjay")])
 def test_what_is_missing_is_said_before_a_model_is_loaded(
     here: Path, bare: None, capsys: Any, caplog: pytest.LogCaptureFixture, command: tuple[str, ...]

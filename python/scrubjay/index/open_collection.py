@@ -355,7 +355,9 @@ def make_root(
 ) -> OpenCollection:
     """Make an index in memory; see :class:`scrubjay.Index`."""
     family: Family[OpenCollection] = Family(None, query_cache, options, checked_policy(on_embedder_error))
-    made = embedder_of_model(None, identity.dim) if embedder == AUTO else embedder
+    made = (
+        embedder_of_model(None, identity.dim, is_new=identity.dim is None) if embedder == AUTO else embedder
+    )
     opened = make_in_memory(family, "", identity, made)
     opened.is_root = True
     family.add_root(opened)
