@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Index, Scope
+from scrubjay import Index, Memory, Scope
 from scrubjay.embedders import Function, OpenAIClient, OpenAICompatible, as_embedder
 from scrubjay.embedders.static import PACKAGED_NAME
 
@@ -212,3 +212,18 @@ def test_auto_in_a_new_file_is_the_default_or_that_of_the_package(
     with Index.open(path.with_name("n.scrubjay"), "auto") as index:  # a file keeps to its model
         assert index.embedder is not None and index.embedder.name == PACKAGED_NAME
     assert Index("auto", dim=3).embedder is None
+
+
+@pytest.mark.parametrize("name", ["default", "static"])
+def test_auto_in_a_file_of_a_memory_is_the_model_of_its_facts(path: Path, name: str) -> None:
+    """The documents beside a memory have no vectors as long as there are none."""
+    with Memory.open(path, name) as memory:
+        memory.propose("Jane lives in Oslo.", scope=JANE, source="run-1")
+        made = memory.index.embedder
+        assert made is not None
+    with Memory.open(path, "auto") as memory:
+        assert memory.documents.embedder is not None and memory.documents.embedder.name == made.name
+        assert memory.index.embedder is not None and memory.index.embedder.name == made.name
+        assert memory.recall("where?", JANE).degraded == ()
+    with Memory.open(path) as memory:  # none was given
+        assert memory.documents.embedder is None
