@@ -18,7 +18,7 @@ test: ## Python tests, the slow ones too: what CI runs
 quick: ## Python tests without the slow ones
 	$(PYTHON) -m pytest
 
-smoke: ## a cross-section of unit, property and reference tests in eight seconds (tests/smoke.py)
+smoke: ## a cross-section of unit, property and reference tests in about eight seconds (tests/smoke.py)
 	$(PYTHON) -m tests.smoke
 
 lint: ## ruff, mypy and clang-format, without changing anything
