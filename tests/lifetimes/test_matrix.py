@@ -18,7 +18,7 @@ from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, caller
 from tests.lifetimes.situations import all_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARES = {"close": 5, "closed": 5, "exit": 8, "fork": 10, "callback": 8, "uninitialised": 4, "hostile": 4}
+SHARES = {"close": 10, "closed": 10, "exit": 16, "fork": 20, "callback": 10, "uninitialised": 8, "hostile": 8}
 """Of how many cases the default run takes one."""
 
 

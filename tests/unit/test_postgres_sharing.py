@@ -211,7 +211,9 @@ def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
         stranger.connect(address)
         stranger.send(words)
     follower = Follower(address)
-    until(lambda: leader.hear() == ([], False) and len(leader.peers) == 2)  # the last one only said nothing
+    until(
+        lambda: leader.hear(leader.sockets()) == ([], False) and len(leader.peers) == 2
+    )  # the last one only said nothing
     assert not follower.hear() and follower.leader == leader.name
     leader.wake()
     assert follower.hear()

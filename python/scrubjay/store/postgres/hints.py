@@ -15,13 +15,14 @@ it tells its leader what it wants to hear of and what it wrote.
 
 from __future__ import annotations
 
+import math
 import secrets
-import selectors
+import select
 import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -34,9 +35,12 @@ from scrubjay.store.postgres.sharing import Sharing
 __all__ = ["Hint", "Hints", "bucket_of"]
 
 _MOST_KEYS = 250  # in one notification, which has at most 8,000 bytes
-_QUIET_SECONDS = 0.2  # after it was found that nobody wants hints of a bucket
+_QUIET_SECONDS = 0.5  # after it was found that nobody wants hints of a bucket
 _RETRY_SECONDS = 1.0
 _SOON_SECONDS = 0.02  # until what the leader did not take is offered again
+_GATHER_SECONDS = (
+    0.003  # after hints of followers were sent, until the next are taken: each time costs as much as many
+)
 
 
 class Hints:
@@ -69,6 +73,7 @@ class Hints:
             tuple[str, str]
         ] = []  # channel and words, of notifications that came along with an answer
         self._next_try = 0.0
+        self._gathers_until = 0.0
         self._bell, self._clapper = socket.socketpair()
         for end in (self._bell, self._clapper):
             end.setblocking(False)
@@ -135,7 +140,9 @@ class Hints:
                 self._connect()
             left = end - time.monotonic()
             try:
-                ready = _readable(self._ends(), max(min(left, self._patience(is_away=is_away)), 0))
+                gathers = max(self._gathers_until - time.monotonic(), 0)
+                patience = min(left, self._patience(is_away=is_away), gathers or float("inf"))
+                ready = _readable(self._ends(gathers=bool(gathers)), max(patience, 0))
             except (
                 OSError,
                 ValueError,
@@ -148,7 +155,9 @@ class Hints:
                 with suppress(OSError):
                     while self._bell.recv(4096):
                         pass
-            heard = sharing.hear() if ready.intersection(sharing.sockets()) else []
+            heard = sharing.hear(ready)
+            if heard:
+                self._gathers_until = time.monotonic() + _GATHER_SECONDS
             try:
                 self._listen()
                 self._send(heard)
@@ -159,8 +168,8 @@ class Hints:
                 return heard
         return None
 
-    def _ends(self) -> list[Any]:
-        ends: list[Any] = [self._bell, *self._sharing.sockets()]
+    def _ends(self, *, gathers: bool) -> list[Any]:
+        ends: list[Any] = [self._bell] if gathers else [self._bell, *self._sharing.sockets()]
         if self._connection is not None and self._hears:
             ends.append(self._connection)  # else nobody would read what makes it readable, such as its end
         return ends
@@ -212,22 +221,31 @@ class Hints:
             return
         now = time.monotonic()
         pending.update(hint for hint in relayed if self._quiet.get(hint.bucket, 0) <= now)
-        by_bucket: dict[int, list[Hint]] = {}
-        for hint in pending:
+        if not pending:
+            return
+        parts = list(self._parts(pending))
+        # A lock that nobody else holds is had at once, and goes with this statement; one's own is no obstacle.
+        sent = self._connection.execute(
+            "SELECT b.bucket, pg_notify(b.channel, b.words) "
+            "FROM unnest(%s::int[], %s::text[], %s::text[]) AS b(bucket, channel, words) "
+            "WHERE NOT pg_try_advisory_xact_lock(%s, b.bucket)",
+            (*map(list, zip(*parts, strict=True)), self._lock_class),
+        ).fetchall()
+        wanted = {bucket for bucket, _ in sent}
+        if ALL not in wanted:
+            quiet = {hint.bucket for hint in pending} - wanted
+            self._quiet.update(dict.fromkeys(quiet, time.monotonic() + _QUIET_SECONDS))
+
+    def _parts(self, hints: Iterable[Hint]) -> Iterator[tuple[int, str, str]]:
+        """Yield the notifications that say hints: the bucket, its channel, and the words."""
+        by_bucket: dict[int, list[Hint]] = {ALL: list(hints)}
+        for hint in by_bucket[ALL]:
             by_bucket.setdefault(hint.bucket, []).append(hint)
-        for bucket, hints in by_bucket.items():
-            n_sent = 0
-            for start in range(0, len(hints), _MOST_KEYS):
-                part = hints[start : start + _MOST_KEYS]
+        for bucket, of_bucket in by_bucket.items():
+            for start in range(0, len(of_bucket), _MOST_KEYS):
+                part = of_bucket[start : start + _MOST_KEYS]
                 words = " ".join([self._token, *(f"{hint.collection}.{hint.key:x}" for hint in part)])
-                # A lock that nobody else holds is had at once, and goes with this statement; one's own is no obstacle.
-                n_sent += self._connection.execute(
-                    "SELECT pg_notify(b.channel, %s) FROM unnest(%s::text[], %s::int[]) AS b(channel, bucket) "
-                    "WHERE NOT pg_try_advisory_xact_lock(%s, b.bucket)",
-                    (words, [self.channel(bucket), self.channel(ALL)], [bucket, ALL], self._lock_class),
-                ).rowcount
-            if not n_sent:
-                self._quiet[bucket] = time.monotonic() + _QUIET_SECONDS
+                yield bucket, self.channel(bucket), words
 
     def _heard(self) -> list[Hint]:
         if self._connection is None or not self._hears:
@@ -271,10 +289,15 @@ class Hints:
 
 def _readable(ends: Iterable[Any], patience: float) -> set[Any]:
     """Return those that can be read after at most so many seconds; their numbers may be above 1,023."""
-    with selectors.DefaultSelector() as selector:
-        for end in ends:
-            selector.register(end, selectors.EVENT_READ)
-        return {key.fileobj for key, _ in selector.select(patience)}
+    if not hasattr(select, "poll"):
+        return set(select.select(list(ends), [], [], None if patience == float("inf") else patience)[0])
+    # An object of `selectors` is made anew at eight times the cost.
+    poll = select.poll()
+    by_number = {end.fileno(): end for end in ends}
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    ready = poll.poll(None if patience == float("inf") else math.ceil(patience * 1000))
+    return {by_number[number] for number, _ in ready}
 
 
 def _name(channel: str) -> Any:

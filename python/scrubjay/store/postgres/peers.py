@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from scrubjay.store.postgres.answers import FORMAT
 from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint
@@ -86,12 +87,14 @@ class Leader:
         """Return what is to be watched."""
         return [self._door, *(peer.end for peer in self.peers)]
 
-    def hear(self) -> tuple[list[Hint], bool]:
-        """Return the hints that followers gave, and whether another follower wants to know of one."""
+    def hear(self, ready: Collection[Any]) -> tuple[list[Hint], bool]:
+        """Return the hints of those followers whose sockets are ready to be read, and whether another follower wants to
+        know of one."""
         hints: list[Hint] = []
         is_asked = False
-        self._let_in()
-        for peer in list(self.peers):
+        if self._door in ready:
+            self._let_in()
+        for peer in [peer for peer in self.peers if peer.end in ready]:
             try:
                 given = peer.hear()
             except (OSError, ValueError):

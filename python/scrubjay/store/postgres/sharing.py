@@ -14,10 +14,10 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.answers import Answer, answer_of, bytes_of
@@ -153,17 +153,19 @@ class Sharing:
             return leader.sockets()
         return [] if follower is None else [follower.end]
 
-    def hear(self) -> list[Hint]:
-        """Take what was said on the sockets; return the hints of followers."""
+    def hear(self, ready: Collection[Any]) -> list[Hint]:
+        """Take what was said on those of the sockets that are ready to be read; return the hints of followers."""
+        if not ready:
+            return []
         with self._lock:
             if self._leader is not None:
                 had_followers = bool(self._leader.peers)
-                hints, is_asked = self._leader.hear()
+                hints, is_asked = self._leader.hear(ready)
                 self.is_asked = self.is_asked or is_asked
                 if had_followers and not self._leader.peers and self._meeting is not None:
                     self._meeting.erase_answer()
                 return hints
-            if self._follower is not None:
+            if self._follower is not None and self._follower.end in ready:
                 was_following = self.is_following
                 try:
                     self.has_news = self._follower.hear() or self.has_news

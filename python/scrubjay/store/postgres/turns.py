@@ -187,7 +187,9 @@ class Turns:
         """
         new = set(homes) - self._last.keys()
         if new and len(new) + len(self._last) > 1:
-            new |= {self.homes.own(self.homes.tenant(home)) for home in new | self._last.keys()} - self._last.keys()
+            new |= {
+                self.homes.own(self.homes.tenant(home)) for home in new | self._last.keys()
+            } - self._last.keys()
         return sorted(new, key=lambda home: (not self.homes.is_own(home), home))
 
     def lock_tenant(self, tenant: str) -> list[str]:
