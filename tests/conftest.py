@@ -105,6 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "mutants": "--mutants",
     }
     if config.getoption("--smoke"):
+        if names := smoke.absent([item.nodeid for item in items]):
+            raise pytest.UsageError(f"smoke.py names tests that are not there: {', '.join(names)}")
         left_out = [item for item in items if not smoke.has(item.nodeid)]
         items[:] = [item for item in items if smoke.has(item.nodeid)]
         config.hook.pytest_deselected(items=left_out)
@@ -115,6 +117,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker in wanted:
             if marker in item.keywords and not wanted[marker]:
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: run with {remedy[marker]}"))
+
+
+@pytest.fixture
+def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what a test runs, and the processes that it starts, make temporary files where pytest removes them."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
 
 
 @pytest.fixture(scope="session")

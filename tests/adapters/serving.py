@@ -21,6 +21,7 @@ class Serving:
     """
 
     def __init__(self, *arguments: str | Path, n_files: int | None = None) -> None:
+        self._has_folder = "--demo" in arguments  # which a process that is killed leaves behind
         command = [sys.executable, "-m", "scrubjay", "serve", *map(str, arguments), "--port", "0"]
         if n_files is not None:
             command = ["sh", "-c", f'ulimit -n {n_files}; exec "$@"', "sh", *command]
@@ -80,6 +81,6 @@ class Serving:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
+        if self.process.poll() is None and not self._has_folder:
             self.process.kill()
         self.end()

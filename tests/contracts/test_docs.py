@@ -50,6 +50,7 @@ def importable() -> list[str]:
     return names
 
 
+@pytest.mark.usefixtures("temporary_folder")
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name: str) -> None:
     try:
@@ -87,11 +88,12 @@ def name_of(value: Path | str) -> str:
 
 
 @pytest.mark.parametrize(("path", "extra"), markdown_examples(), ids=name_of)
-def test_markdown_examples(path: Path, extra: str) -> None:
+def test_markdown_examples(path: Path, extra: str, request: pytest.FixtureRequest) -> None:
     """Blocks with prompts are compared with their output; the others run."""
     names: dict[str, Any] = {"__name__": "__main__"}
     if extra in SERVERS:
         names["URL"], names["OTHER_URL"] = SERVERS[extra](), SERVERS[extra]()
+    request.getfixturevalue("temporary_folder")  # after the servers, which outlive this test
     for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
         try:
             if code.lstrip().startswith(">>>"):
@@ -189,6 +191,7 @@ def test_readme_and_the_guide_agree_where_it_has_run() -> None:
 README_BLOCKS = markdown.python_groups((ROOT / "README.md").read_text(encoding="utf-8"))[""]
 
 
+@pytest.mark.usefixtures("temporary_folder")
 @pytest.mark.parametrize("number", range(len(README_BLOCKS)))
 def test_a_block_of_the_readme_runs_by_itself(number: int) -> None:
     """A newcomer copies one of them, not all in order."""
@@ -239,6 +242,7 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 3
 
 
+@pytest.mark.usefixtures("temporary_folder")
 @pytest.mark.parametrize("script", EXAMPLES, ids=name_of)
 def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

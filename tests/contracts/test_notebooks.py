@@ -45,6 +45,7 @@ def test_a_notebook_begins_with_a_heading_and_is_in_the_list(path: Path) -> None
     assert f"[{path.name}]({path.name})" in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("temporary_folder")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=name_of)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     why = "a notebook needs ipykernel, nbclient and nbformat: pip install 'scrubjay[notebooks]'"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from scrubjay import FactCandidate, Index, Memory, Scope, cli
+from scrubjay.embedders.static import PACKAGED_NAME
 
 LOCAL = Scope("local")
 
@@ -73,17 +74,46 @@ def test_a_memory_without_vectors_needs_no_model(here: Path, bare: None, capsys:
     assert code == 0 and json.loads(out)["mode"] == "lexical"
 
 
-def test_a_new_index_needs_the_model_and_says_what_needs_none(here: Path, bare: None, capsys: Any) -> None:
+def test_a_new_index_gets_the_model_of_the_package_and_says_so(
+    here: Path, bare: None, capsys: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two packages are enough for the first command of the documentation."""
     Path("a.md").write_text("oak\n")
-    code, _, said = run(capsys, "add", "new.scrubjay", "a.md")
+    assert run(capsys, "add", "new.scrubjay", "a.md")[0] == 0
+    assert 'pip install "scrubjay[wordllama]"' in caplog.text and PACKAGED_NAME in caplog.text
+    caplog.clear()
+    code, out, _ = run(
+        capsys, "search", "new.scrubjay", "tree", "--json"
+    )  # by its own model, without the option
+    assert code == 0 and json.loads(out)["mode"] == "hybrid" and caplog.text == ""
+    code, _, said = run(capsys, "add", "new.scrubjay", "a.md", "--embedder", "default")
     assert code == 2 and '"static" and "none"' in said and 'pip install "scrubjay[wordllama]"' in said
-    assert run(capsys, "add", "new.scrubjay", "a.md", "--embedder", "static")[0] == 0
-    assert run(capsys, "search", "new.scrubjay", "tree")[0] == 0  # by its own model, without the option
+    code, out, _ = run(capsys, "doctor", "new.scrubjay", "--json")
+    report = json.loads(out)
+    assert report["embedder"]["default"] == report["file"]["embedder"] == PACKAGED_NAME
+    assert 'pip install "scrubjay[wordllama]"' in report["embedder"]["why"]
 
 
-def test_what_is_missing_is_said_before_a_model_is_loaded(here: Path, bare: None, capsys: Any) -> None:
-    code, _, said = run(capsys, "search", "nothere.scrubjay", "oak")
-    assert code == 2 and "nothere.scrubjay: No such file" in said
+@pytest.mark.parametrize("has_default", [True, False])
+def test_a_memory_that_begins_with_a_rule_embeds_its_first_fact(
+    here: Path, request: pytest.FixtureRequest, capsys: Any, has_default: bool
+) -> None:
+    """Rules have no vector, so that the file knows the number of dimensions and not yet the model."""
+    if not has_default:
+        request.getfixturevalue("bare")
+    rule = ("--kind", "policy", "--key", "limit", "--value", "500")
+    assert run(capsys, "memory", "add", "agent.scrubjay", *rule)[0] == 0
+    assert run(capsys, "memory", "add", "agent.scrubjay", "Jane lives in Oslo", "--user", "jane")[0] == 0
+    code, out, _ = run(capsys, "memory", "recall", "agent.scrubjay", "where?", "--user", "jane", "--json")
+    assert code == 0 and (json.loads(out)["mode"], json.loads(out)["degraded"]) == ("hybrid", [])
+
+
+@pytest.mark.parametrize("command", [("search", "nothere.scrubjay", "oak"), ("stats", "nothere.scrubjay")])
+def test_what_is_missing_is_said_before_a_model_is_loaded(
+    here: Path, bare: None, capsys: Any, caplog: pytest.LogCaptureFixture, command: tuple[str, ...]
+) -> None:
+    code, _, said = run(capsys, *command)
+    assert code == 2 and "nothere.scrubjay: No such file" in said and caplog.text == ""
 
 
 # -------------------------------------------------------------------- arguments

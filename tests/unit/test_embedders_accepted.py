@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Index, MissingExtraError, Scope
+from scrubjay import Index, Memory, Scope
 from scrubjay.embedders import Function, OpenAIClient, OpenAICompatible, as_embedder
+from scrubjay.embedders.static import PACKAGED_NAME
 
 JANE = Scope("acme", user="jane")
 
@@ -195,10 +196,34 @@ def test_auto_leaves_vectors_of_the_caller_alone(path: Path, caplog: pytest.LogC
     assert Index("auto", dim=3).embedder is None
 
 
-def test_auto_in_a_new_file_is_the_default(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_in_a_new_file_is_the_default_or_that_of_the_package(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     with Index.open(path, "auto") as index:
         assert index.embedder is not None and index.embedder.dim == 256
     monkeypatch.setattr("scrubjay.embedders.wordllama.find_spec", lambda name: None)
     monkeypatch.setattr("scrubjay.embedders.wordllama.default", __import__("scrubjay").embedders.WordLlama)
-    with pytest.raises(MissingExtraError, match=r'pip install "scrubjay\[wordllama\]"'):
-        Index.open(path.with_name("n.scrubjay"), "auto")
+    assert caplog.records == []
+    with Index.open(path.with_name("n.scrubjay"), "auto") as index:
+        assert index.embedder is not None and index.embedder.name == PACKAGED_NAME
+        index.upsert("m1", "Prefers trains to planes.", scope=JANE)
+    assert 'pip install "scrubjay[wordllama]"' in caplog.text and PACKAGED_NAME in caplog.text
+    monkeypatch.undo()
+    with Index.open(path.with_name("n.scrubjay"), "auto") as index:  # a file keeps to its model
+        assert index.embedder is not None and index.embedder.name == PACKAGED_NAME
+    assert Index("auto", dim=3).embedder is None
+
+
+@pytest.mark.parametrize("name", ["default", "static"])
+def test_auto_in_a_file_of_a_memory_is_the_model_of_its_facts(path: Path, name: str) -> None:
+    """The documents beside a memory have no vectors as long as there are none."""
+    with Memory.open(path, name) as memory:
+        memory.propose("Jane lives in Oslo.", scope=JANE, source="run-1")
+        made = memory.index.embedder
+        assert made is not None
+    with Memory.open(path, "auto") as memory:
+        assert memory.documents.embedder is not None and memory.documents.embedder.name == made.name
+        assert memory.index.embedder is not None and memory.index.embedder.name == made.name
+        assert memory.recall("where?", JANE).degraded == ()
+    with Memory.open(path) as memory:  # none was given
+        assert memory.documents.embedder is None

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.embedder import sources
 
 from scrubjay import CorruptIndexError, Index, Query, Scope, StaticEmbedder
 from scrubjay.embedders import Embedder, Static, as_embedder, from_spec
@@ -69,6 +68,8 @@ def test_the_package_has_a_table_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_package_says_whose_texts_its_table_was_made_of() -> None:
+    from benchmarks.embedder import sources  # not beside the tests of a wheel
+
     notice = (Path(__file__).resolve().parents[2] / "NOTICE").read_text(encoding="utf-8")
     carried = notice.partition("Not in the wheel")[0]
     for source in (*sources.DEBIAN, *sources.WHEELS, *sources.CATALOGUES):

@@ -218,8 +218,9 @@ def test_objects_of_a_served_index_are_those_of_the_command_line(
     assert objects_of(served.index, served) == Objects("s3://b/c", cache="x", cache_bytes=7 << 20)
     assert objects_of(url, parser.parse_args(["mcp", url])) == Objects("s3://of-the-environment/a")
     assert objects_of("a.scrubjay", parser.parse_args(["serve", "a.scrubjay"])) is None
-    with pytest.raises(InputError, match="--objects"):
-        objects_of("a.scrubjay", parser.parse_args(["serve", "a.scrubjay", "--objects", "s3://b/c"]))
+    for option, given in (("--objects", "s3://b/c"), ("--object-cache", "x"), ("--object-cache-mb", "7")):
+        with pytest.raises(InputError, match=f"^{option}: expected an index in a database"):
+            objects_of("a.scrubjay", parser.parse_args(["serve", "a.scrubjay", option, given]))
     monkeypatch.delenv("SCRUBJAY_OBJECTS")
     assert objects_of(url) is None
 

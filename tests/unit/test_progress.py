@@ -83,6 +83,7 @@ def test_nothing_is_shown_where_nobody_looks(
     assert stream.getvalue() == ""
 
 
+@pytest.mark.usefixtures("temporary_folder")
 def test_scrubjay_works_without_what_is_optional() -> None:
     """Nothing but NumPy is imported for an index, a memory, a search."""
     program = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,43 @@ ACME = Scope("acme")
 def test_it_is_refused(call: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize("place", ["a file", "postgresql://localhost/x"])
+@pytest.mark.parametrize(
+    ("option", "given", "kind"),
+    [
+        ("max_stale", -1, ValueError),
+        ("max_stale", True, ValueError),
+        ("max_stale", "1", ValueError),
+        ("max_stale", float("nan"), ValueError),
+        ("shared_feed", 1, TypeError),
+        ("shared_feed", None, TypeError),
+        ("user_homes", -1, ValueError),
+        ("objects", "", ValueError),
+    ],
+)
+def test_an_option_of_a_database_is_checked_over_a_file_too(
+    tmp_path: Path, place: str, option: str, given: Any, kind: type[Exception]
+) -> None:
+    """A program that may open either hears of its mistake on the first day; no file is made."""
+    if place.startswith("postgresql:"):
+        pytest.importorskip("psycopg")
+    else:
+        place = str(tmp_path / "m.scrubjay")
+    for open_it in (Index.open, scrubjay.Memory.open):
+        with pytest.raises(kind, match=f"^{option}: expected "):
+            open_it(place, **{option: given})
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_file_keeps_anyway_may_be_asked_of_it(tmp_path: Path) -> None:
+    """A file is never stale and has no feed; what only a database has is refused."""
+    with Index.open(tmp_path / "m.scrubjay", max_stale=0, shared_feed=False) as index:
+        index.upsert("m1", "oak", scope=ACME)
+    for option, given in (("user_homes", 4), ("user_homes", 0), ("objects", "file:///images")):
+        with pytest.raises(ValueError, match=f"^{option}: expected None for an index in a file, got"):
+            Index.open(tmp_path / "m.scrubjay", **{option: given})
 
 
 def test_a_number_beyond_float32_is_an_error_and_no_warning() -> None:

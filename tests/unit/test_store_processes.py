@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import random
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -128,6 +130,37 @@ def test_a_process_sees_whole_batches_of_another(path: Path) -> None:
         assert sizes == sorted(sizes)
         assert len(ids(reader)) == min(reader.count(JANE), 1000) >= 240
         assert len(set(sizes)) > 2, "the reader looked while the other wrote"
+
+
+def test_a_killed_writer_leaves_what_it_acknowledged(path: Path) -> None:
+    """The short form of tests/crash, for every platform: batches are acknowledged, then the process is gone."""
+    code = f"""
+from scrubjay import Index, Scope
+index, number = Index.open({str(path)!r}), 0
+while True:
+    rows = [{{"id": 3 * number + i, "text": f"oak {{number}}"}} for i in range(3)]
+    index.upsert_many(rows, scope=Scope("acme", user="jane"))
+    print(number, flush=True)
+    number += 1
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        acknowledged = [int(next(writer.stdout)) for _ in range(10)]
+        writer.kill()
+        acknowledged += [
+            int(line) for line in writer.stdout.read().splitlines(keepends=True) if line[-1] == "\n"
+        ]
+    assert acknowledged == list(range(len(acknowledged))) and writer.wait() != 0
+    with Index.open(path) as index:
+        assert index.admin.check().problems == []
+        n_batches = index.count(JANE) // 3
+        assert index.count(JANE) == 3 * n_batches and n_batches - len(acknowledged) in (
+            0,
+            1,
+        )  # whole, and no more
+        assert sorted(ids(index)) == list(range(3 * n_batches))
+        index.upsert(0, "beech", scope=JANE)
+        assert ids(index, "beech") == [0]
 
 
 def test_a_writer_that_waits_too_long_says_so_and_readers_never_wait(path: Path) -> None:

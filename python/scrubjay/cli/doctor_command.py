@@ -18,7 +18,9 @@ from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
-from scrubjay.errors import Error
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.static import Static
+from scrubjay.errors import Error, MissingExtraError
 from scrubjay.index import Index
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.store.postgres.address import is_address
@@ -130,10 +132,14 @@ def _of_sqlite(version: tuple[int, ...], options: list[str]) -> list[str]:
 def _embedder() -> dict[str, Any]:
     from scrubjay.embedders.wordllama import default
 
+    note: dict[str, str] = {}
     try:
-        model = default()
+        try:
+            model: Embedder = default()
+        except MissingExtraError as missing:  # what `--embedder auto` makes then
+            model, note = Static(), {"why": f"({missing})"}
         model.embed_query("a question")  # loads its weights
-        return {"default": model.name, "dim": model.dim}
+        return {"default": model.name, "dim": model.dim, **note}
     except (Error, ValueError, OSError) as error:
         return {"default": None, "why": str(error)}
 
@@ -243,7 +249,7 @@ def _show(report: dict[str, Any]) -> None:
     print(bold("here"))
     _show_facts({name: value for name, value in report["here"].items() if name != "sqlite_options"})
     embedder = report["embedder"]
-    _show_facts({"embedder": embedder["default"] or embedder["why"]})
+    _show_facts({"embedder": " ".join(embedder[what] for what in ("default", "why") if embedder.get(what))})
     print(bold("extras"))
     rows = [
         [extra, green(mark()) if state["installed"] else "-", *_remedy(extra, state)]

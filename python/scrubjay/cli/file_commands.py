@@ -54,9 +54,6 @@ def run_search(arguments: argparse.Namespace) -> int:
     # INDEX QUESTION, whatever else in the working folder is called like the question
     if len(files) == 1 and names_file and not is_index(files[0]):
         arguments.question, arguments.files = files[0], [asked]
-    for name in arguments.files:  # before a model is loaded
-        if name != "-" and not is_address(name) and not Path(name).exists():
-            raise InputError(f"{name}: No such file or directory")
     with _asked(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
@@ -122,6 +119,9 @@ def _asked(
 
     An index in a file is opened without a model where none is needed: it may not be installed here.
     """
+    for name in arguments.files:  # before a model is loaded
+        if name != "-" and not is_address(name) and not Path(name).exists():
+            raise InputError(f"{name}: No such file or directory")
     indexes = [name for name in arguments.files if is_index(name)]
     if not indexes:
         yield _load(arguments)

@@ -39,12 +39,14 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
     """Return the object store of an index by its name; None: it is a file, or nothing names a place.
 
     Raises:
-        InputError: the environment gives a size or time that is no number, or the command line a place for a file's
-            images.
+        InputError: the environment gives a size or time that is no number, or the command line an option of a
+            database's images for a file.
     """
     if not is_address(index):
-        if getattr(arguments, "objects", None):
-            raise InputError(f"--objects: expected an index in a database beside it, got {index}")
+        for name in ("objects", "object_cache", "object_cache_mb"):
+            if getattr(arguments, name, None):
+                option = "--" + name.replace("_", "-")
+                raise InputError(f"{option}: expected an index in a database beside it, got {index}")
         return None
 
     def given(name: str, variable: str) -> str | None:

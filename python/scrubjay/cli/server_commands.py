@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.reading import InputError
 from scrubjay.demo import load_questions, make_file
+from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import OpenAIExtractor
@@ -95,9 +98,10 @@ def _index(arguments: argparse.Namespace) -> Iterator[Index]:
     with contextlib.ExitStack() as until:
         with contextlib.redirect_stdout(sys.stderr):
             if getattr(arguments, "demo", False):
-                folder = until.enter_context(tempfile.TemporaryDirectory(prefix="scrubjay-demo-"))
-                embedder = from_spec("default" if arguments.embedder == "auto" else arguments.embedder)
-                index = make_file(Path(folder) / "demo.scrubjay", embedder)
+                folder = until.enter_context(_demo_folder())
+                auto = arguments.embedder == "auto"
+                embedder = embedder_of_model(None, None) if auto else from_spec(arguments.embedder)
+                index = make_file(folder / "demo.scrubjay", embedder)
             else:
                 budget = getattr(arguments, "memory_budget", None)
                 index = Index.open(
@@ -110,3 +114,28 @@ def _index(arguments: argparse.Namespace) -> Iterator[Index]:
                 )
         with index:
             yield index
+
+
+@contextlib.contextmanager
+def _demo_folder() -> Iterator[Path]:
+    """A folder that is removed at the end, also if a signal comes before the service, which ends by itself, runs."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [
+        number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+    ]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    with tempfile.TemporaryDirectory(prefix="scrubjay-demo-") as folder:
+        before = {
+            number: signal.signal(number, end)
+            for number in numbers
+            if signal.getsignal(number) == signal.SIG_DFL
+        }
+        try:
+            yield Path(folder)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -129,23 +130,27 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
     """Return the embedder whose vectors, of `dim` numbers, are stored.
 
     That is the one of this name, if it can be made here without asking anybody; None, and a warning that says what to
-    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder; without its
-    package None, unless nothing is stored at all (`is_new`): what is there is found by words, with no package.
-
-    Raises:
-        MissingExtraError: it is the default one, whose package is not installed, and the file is new.
+    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder. Without its
+    package it is None: what is there is found by words; and where nothing is stored at all (`is_new`) the one that
+    Scrubjay carries, with a warning, since the file keeps to it. Where nothing but `dim` is stored, since nothing was
+    embedded yet, it is the one of the two that has it.
     """
     from scrubjay.embedders.wordllama import WordLlama, default
 
     if model is None:
         if dim is not None:
-            return None
+            return _of_dim(dim, (default, Static)) if is_new else None
         try:
             return default()
         except MissingExtraError:
-            if is_new:
-                raise
-            return None
+            if not is_new:
+                return None
+            _log.warning(
+                'the default embedder is not installed (pip install "scrubjay[wordllama]"): '
+                "%s is used, which is in the package",
+                PACKAGED_NAME,
+            )
+            return Static()
     kind, _, name = model.partition("/")
     try:
         if model == WordLlama.name:
@@ -160,6 +165,14 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
         _log.warning("the vectors are of %r: %s; words alone are searched", model, missing)
         return None
     _log.warning("the vectors are of %r; give that embedder: words alone are searched", model)
+    return None
+
+
+def _of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
+    for make in makers:
+        with suppress(MissingExtraError):
+            if (made := make()).dim == dim:
+                return made
     return None
 
 

@@ -26,6 +26,7 @@ from scrubjay.store.local import LocalEngine
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.postgres.address import is_address
+from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.feedback import FeedbackLog
 from scrubjay.store.rows.stored import Identity
@@ -240,7 +241,8 @@ def open_root(
             which verbs it has.
         embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
             "auto": that model, if it can be made here without asking anybody (WordLlama, Ollama's), otherwise none,
-            with a warning in the log `scrubjay.embedders` that names it; in a new file the default one.
+            with a warning in the log `scrubjay.embedders` that names it; in a new file the default one, or without its
+            package "static", with a warning, too.
         dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
             known, and what is given must agree.
         stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
@@ -272,18 +274,18 @@ def open_root(
             file on a read-only medium can be opened so, unless it was not closed properly.
         on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
         max_stale: of a database: seconds for which a search may not know what other processes wrote (its own writes it
-            always knows); 0: it asks each time. A file is always up to date.
+            always knows); 0: it asks each time. A file is always up to date, whatever it is.
         objects: of a database: where images of more than 1 MB are kept, an address ("s3://bucket/scrubjay",
             "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which has a cache on the local
-            disk, too; the same place for every process. None: in the database.
+            disk, too; the same place for every process. None: in the database. Refused for a file.
         shared_feed: of a database: whether one of the processes of this machine that open it with the same address,
             role and `max_stale` (above .8 all are alike) asks for all of them what others wrote. False: this one asks
-            by itself.
+            by itself. A file has no feed; both are alike.
         user_homes: of a new database: in how many homes the users of each tenant are. Writes to one home take
             turns, and a server that shards keeps a home in one place. 0: a tenant is one home. 1 to 4096: each user is
             in one of so many, beside the tenant's own; for products that are one tenant, or a few. None: as the
             database was made, a new one with 0. Another number than that of the database is refused; `scrubjay copy`
-            moves everything into one with another.
+            moves everything into one with another. Refused for a file.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -308,6 +310,8 @@ def open_root(
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
     shared_feed, user_homes = options.pop("shared_feed", True), options.pop("user_homes", None)
     if not is_address(path):
+        checked_max_stale(max_stale)
+        checked_shared_feed(shared_feed)
         for what, given in (("objects", objects), ("user_homes", user_homes)):
             if given is not None:
                 raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
@@ -351,7 +355,9 @@ def make_root(
 ) -> OpenCollection:
     """Make an index in memory; see :class:`scrubjay.Index`."""
     family: Family[OpenCollection] = Family(None, query_cache, options, checked_policy(on_embedder_error))
-    made = embedder_of_model(None, identity.dim) if embedder == AUTO else embedder
+    made = (
+        embedder_of_model(None, identity.dim, is_new=identity.dim is None) if embedder == AUTO else embedder
+    )
     opened = make_in_memory(family, "", identity, made)
     opened.is_root = True
     family.add_root(opened)

@@ -175,7 +175,7 @@ def main() -> int:
         print(machine.run("-c", about), flush=True)
         failures += exchange(machine, arguments.state)
         print("exchange of files:", failures or "equal bits in both directions", flush=True)
-        smoke = ["-m", "tests.smoke", "run"]
+        smoke = ["-m", "tests.smoke"]
         chosen = smoke if arguments.tests is None else ["-m", "pytest", "-q", *arguments.tests.split()]
         if arguments.tests != "":
             said = machine.run(*chosen, check=False, SCRUBJAY_TEST_PROFILE="tiny").strip()

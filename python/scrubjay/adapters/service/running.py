@@ -46,7 +46,7 @@ def serve(
     extractor: Extractor | None = None,
     examples: Sequence[Example] = (),
 ) -> None:
-    """Serve an index until the process is told to end (SIGTERM, SIGINT); then requests that run end, and it is closed.
+    """Serve an index until a signal ends it (SIGTERM, SIGINT, SIGHUP); then requests that run end, and it is closed.
 
     Args:
         index: where the memories are.
@@ -160,12 +160,15 @@ def is_loopback(host: str) -> bool:
 
 
 def _run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Run it; a signal ends it in good order, and with exit code 0."""
+    """Run it; a signal ends it in good order, and with exit code 0: so does a terminal that is closed."""
     if threading.current_thread() is not threading.main_thread():
         server.run(sockets=[listening])
         return
     # When it has ended uvicorn raises the signal once more, for the handlers that were there before its own.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows; uvicorn leaves it to the system, which kills
+    if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:  # not under nohup
+        before[hangup] = signal.signal(hangup, lambda *_: server.handle_exit(signal.SIGTERM, None))
     try:
         server.run(sockets=[listening])
     finally:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.backend import Backend, Sweeper
-from scrubjay.embedders.accepted import EmbedderLike
+from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
+from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
@@ -151,7 +152,20 @@ def open_parts(
     """
     index = Index.open(path, embedder, **options)
     try:
+        if (of_memory := _of_memory(index, embedder)) is not None:
+            index.close()
+            index = Index.open(path, of_memory, **options)
         return Parts(index, settings, retriever)
     except BaseException:
         index.close()
         raise
+
+
+def _of_memory(index: Index, given: EmbedderLike | None) -> Embedder | None:
+    """Return the embedder that "auto" means where only the memory has vectors, the documents beside it have none."""
+    if not (isinstance(given, str) and given == AUTO) or index.embedder is not None:
+        return None
+    if COLLECTION not in index.admin.collections():
+        return None
+    stats = index.collection(COLLECTION).admin.stats()
+    return None if stats["embedder"] is None else embedder_of_model(str(stats["embedder"]), None)

@@ -9,6 +9,7 @@ from scrubjay.store.objects.objects import Objects, ObjectStore, blobs_of
 from scrubjay.store.postgres.address import Address
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.keys import checked_user_homes
+from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.rows.stored import Identity
@@ -22,7 +23,6 @@ class Database:
     Args:
         url: postgresql://...
         max_stale: seconds for which a search may rely on what was last heard of other processes; 0: it asks each time.
-
         objects: where large images are kept; None: in their rows.
         shared_feed: whether one process of this machine may ask for others what changed.
         user_homes: in how many homes the users of each tenant are in a new database; None: as the database has it.
@@ -42,18 +42,10 @@ class Database:
         shared_feed: bool = True,
         user_homes: int | None = None,
     ) -> None:
-        if (
-            isinstance(max_stale, bool)
-            or not isinstance(max_stale, (int, float))
-            or not 0 <= max_stale <= 3600
-        ):
-            raise ValueError(f"max_stale: expected 0 to 3600 seconds, got {max_stale!r}")
-        if not isinstance(shared_feed, bool):
-            raise TypeError(f"shared_feed: expected True or False, got {shared_feed!r}")
+        self.max_stale = checked_max_stale(max_stale)
+        self._shares_feed = checked_shared_feed(shared_feed)
         self._user_homes = checked_user_homes(user_homes)
         self.address = Address(url)
-        self.max_stale = float(max_stale)
-        self._shares_feed = shared_feed
         self._lock = threading.Lock()
         self._shared: tuple[Server, Feed] | None = None
         if objects is not None and not isinstance(objects, (str, Objects)):
