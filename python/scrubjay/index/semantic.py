@@ -200,8 +200,10 @@ class Semantics:
                     ) from answer.error
                 matrix = checked_matrix(answer.output, len(answer.batch), embedder)
                 outage.answered()
-                found = matrix.any(axis=1)
-                vectors.extend(matrix if found.all() else map(_unless_zero, matrix, found))
+                if matrix.any(axis=1).all():  # nearly always
+                    vectors.extend(matrix)
+                else:
+                    vectors.extend(row if row.any() else None for row in matrix)
             start = end
         return _embedded(vectors, len(texts))
 
@@ -343,10 +345,6 @@ def _other_model(embedder: Embedder, model: str) -> str:
 
 def _failed(embedder: Embedder, error: Exception) -> str:
     return f"embedder_failed: {embedder.name}: {_brief(error)}"
-
-
-def _unless_zero(row: Vectors, found: object) -> Vectors | None:
-    return row if found else None
 
 
 def _embedded(vectors: list[Vectors | None], n_texts: int) -> Embedded:
