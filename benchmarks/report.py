@@ -39,7 +39,7 @@ PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "lexical": ("BM25 beside the peers", tables.lexical_page),
     "vector": ("Vector searches beside the libraries", vector_page.page),
     "micro": ("The parts of a search", lambda report: "\n".join(micro.lines(report))),
-    "instructions": ("Instructions of fifteen fixed calls", instruction_lines),
+    "instructions": ("Instructions of sixteen fixed calls", instruction_lines),
 }
 
 

@@ -1,4 +1,4 @@
-"""The parts of a lexical search, one by one; and the guard over the instructions of fifteen calls.
+"""The parts of a lexical search, one by one; and the guard over the instructions of sixteen calls.
 
     python -m benchmarks.micro [--quick] [--documents N] [--no-instructions] [--levels] [--json FILE]
     python -m benchmarks.micro instructions [--check | --update REASON]

@@ -1,4 +1,4 @@
-"""The twelve searches and three calls about one document whose instructions are counted, and what they run over.
+"""The twelve searches and four calls about one document whose instructions are counted, and what they run over.
 
 Everything is made from fixed seeds with integer arithmetic or by correctly rounded operations, so that the same build
 counts the same on every machine: texts by Zipf's law over a made-up vocabulary, vectors around a few centres.
@@ -6,9 +6,11 @@ counts the same on every machine: texts by Zipf's law over a made-up vocabulary,
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,9 @@ GET, UPSERT, DELETE = (
 # A search in an engine of its own, whose vectors are wide.
 WIDE_DIM = 768
 WIDE = "vector of 768, 10,000"
-NAMES = (*(case.name for case in CASES), GET, UPSERT, DELETE, WIDE)
+# A write of an index on a file.
+FILE = "upsert, one new document, 1,000, on a file"
+NAMES = (*(case.name for case in CASES), GET, UPSERT, DELETE, WIDE, FILE)
 
 
 def vectors(n: int, seed: int, dim: int = DIM) -> Any:
@@ -138,7 +142,30 @@ def wide_search() -> Callable[[], Any]:
     return search
 
 
+def file_upsert() -> Callable[[], Any]:
+    """One into a user's 1,000 on a file whose commits do not wait for the disk; each adds one."""
+    import scrubjay
+
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    path, scope = Path(folder.name) / "memories.scrubjay", scrubjay.Scope("micro", user="small")
+    texts, rows = ZipfTexts(seed=1).texts(SMALL), vectors(SMALL, seed=SMALL)
+    with scrubjay.Index.open(path, dim=DIM, durability="normal") as filled:
+        filled.upsert_many(
+            [{"id": row, "text": texts[row], "vector": rows[row]} for row in range(SMALL)],
+            scope=scope,
+            progress=False,
+        )
+    index = scrubjay.Index.open(path, dim=DIM, durability="normal")  # with nothing for its housekeeper to do
+    index.search(texts[0], scope=scope)
+    text, vector, new = ZipfTexts(seed=3).text(30), vectors(1, seed=6)[0], count(SMALL)
+
+    def upsert(_: Any = folder) -> Any:  # the folder stays as long as this
+        index.upsert(next(new), text, scope=scope, vector=vector)
+
+    return upsert
+
+
 def calls() -> dict[str, Callable[[], Any]]:
     """All calls by name, in the order in which they are to run."""
     engine = filled_engine()
-    return {**searches(engine), **document_calls(engine), WIDE: wide_search()}
+    return {**searches(engine), **document_calls(engine), WIDE: wide_search(), FILE: file_upsert()}

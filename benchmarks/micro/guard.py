@@ -1,10 +1,11 @@
-"""Did a call come to need more instructions? Fifteen fixed ones, counted by callgrind, against a stored baseline.
+"""Did a call come to need more instructions? Sixteen fixed ones, counted by callgrind, against a stored baseline.
 
     python -m benchmarks.micro instructions [--check | --update REASON] [--baseline FILE] [--json FILE]
 
 --check: exit code 1 if one grew by more than 5%; then make it faster again, or store the new counts with --update and
-the reason, which is committed with them. Counts depend on SIMD level, compiler and Python, so there is a baseline for
-each combination; where there is none, or no valgrind (Debian package `valgrind`), the check says so and passes over.
+the reason, which is committed with them. Counts depend on SIMD level, compiler, Python, NumPy and
+SQLite, so there is a baseline for each combination; where there is none, or no valgrind (Debian package `valgrind`),
+the check says so and passes over.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from benchmarks.micro import instructions
 
 BASELINE = Path(__file__).with_name("instructions.json")
 TOLERANCE = 0.05
-KEYS = ("simd", "compiler", "python", "numpy")
+KEYS = ("simd", "compiler", "python", "numpy", "sqlite")
 
 
 def surroundings() -> dict[str, str]:
@@ -35,6 +37,7 @@ def surroundings() -> dict[str, str]:
         "compiler": str(config["compiler"]),
         "python": ".".join(platform.python_version_tuple()[:2]),
         "numpy": ".".join(np.__version__.split(".")[:1]),
+        "sqlite": sqlite3.sqlite_version,
     }
 
 

@@ -1,4 +1,4 @@
-"""The fifteen calls of the native engine whose instructions are guarded (`cases.py`), by the clock. Names are kept."""
+"""The sixteen calls whose instructions are guarded (`cases.py`), by the clock. Names are kept."""
 
 from __future__ import annotations
 

@@ -312,19 +312,25 @@ def check_row(
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
     _check_size(text)
-    expiry = payload.expiry_of(expires_at, ttl)
+    # Most fields are None in most writes: each call that only says so again is a fiftieth of a single write.
+    expiry = None if expires_at is None and ttl is None else payload.expiry_of(expires_at, ttl)
     said = None if passages is None else checked_passages(passages, text)
-    several = None if vector is None else _with_passages(checked_vector(vector, rule), said)
-    return Row(
-        id=id if isinstance(id, str) else int(id),
-        text=text,
-        scope=as_scope(scope),
-        vector=several,
-        payload=payload.encode(
+    several = None if vector is None else checked_vector(vector, rule)
+    if said is not None and several is not None:
+        several = _with_passages(several, said)
+    encoded = None
+    if not (metadata is entities is created_at is expiry is context is said is None):
+        encoded = payload.encode(
             with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), said
-        ),
-        expires_at=None if expiry is None else payload.microseconds(expiry),
-        version=checked_version(version),
+        )
+    return Row(
+        id if isinstance(id, str) else int(id),
+        text,
+        scope if isinstance(scope, Scope) else as_scope(scope),
+        several,
+        encoded,
+        None if expiry is None else payload.microseconds(expiry),
+        None if version is None else checked_version(version),
     )
 
 
@@ -439,7 +445,7 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
         and vector.dtype is _FLOAT32
         and vector.shape == (dim,)
         # The square of the length says all at once: NaN and infinity come out of it, and so do only zeros.
-        and 0.0 < float(np.dot(vector, vector)) < _MAX_FLOAT32
+        and 0.0 < float(vector.dot(vector)) < _MAX_FLOAT32
     ):
         return np.array(vector)  # a copy, as below
     if isinstance(vector, PassageVectors):
@@ -500,11 +506,7 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
     return found
 
 
-def _with_passages(
-    vector: DocumentVector, said: list[tuple[int, int]] | Literal[False] | None
-) -> DocumentVector:
-    if said is None:
-        return vector
+def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal[False]) -> DocumentVector:
     if said is False:
         if isinstance(vector, PassageVectors):
             raise ValueError("passages: expected those of the vectors, got False")

@@ -15,7 +15,7 @@ from benchmarks.micro import __main__ as micro
 from benchmarks.micro import cases, guard, instructions
 
 COUNTS = {"one": 1_000, "two": 2_000}
-AROUND = {"simd": "avx2", "compiler": "GCC 1.0", "python": "3.11", "numpy": "2"}
+AROUND = {"simd": "avx2", "compiler": "GCC 1.0", "python": "3.11", "numpy": "2", "sqlite": "3.40.1"}
 
 
 @pytest.fixture(autouse=True)

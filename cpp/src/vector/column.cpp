@@ -96,7 +96,10 @@ RowScale encode_row(const ColumnOptions& options, std::span<const float> vector,
   exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
   std::vector<float>& row = scratch_row();
   row.assign(padded, 0.0f);
-  for (size_t i = 0; i < vector.size(); ++i) row[i] = std::ldexp(vector[i], -exponent);
+  // In double precision the product is exact, so each element is rounded once, as ldexp rounds it.
+  const double down = std::ldexp(1.0, -exponent);
+  for (size_t i = 0; i < vector.size(); ++i)
+    row[i] = static_cast<float>(static_cast<double>(vector[i]) * down);
   if (options.storage == Storage::f16) {
     auto* halves = reinterpret_cast<uint16_t*>(place);
     simd::kernels().to_f16(row.data(), padded, halves);

@@ -37,7 +37,9 @@ class Embedder(Protocol):
     is called once a text. An optional attribute `native`, a :class:`scrubjay.StaticEmbedder` that makes the same
     vectors, lets a search embed its text inside the native call. An optional attribute `passage_chars` says that
     longer texts than `whole_chars` (optional, too; otherwise than that) are to be embedded in passages of at most so
-    many characters. Methods may be called from several threads at once.
+    many characters. An optional attribute `parallel_batches` says to how many calls of `embed_documents` at a time the
+    batches of one write may be given, on threads of their own; without it one follows the other. Methods may be called
+    from several threads at once.
     """
 
     @property

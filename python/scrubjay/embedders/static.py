@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.embedders.batches import usable_cores
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
 from scrubjay.errors import CorruptIndexError, EmbedderError
 
@@ -57,6 +58,11 @@ class Static:
         self.native = _packaged() if path is None else _read(path)
         self.name = f"static/{self.native.name}"
         self.dim = self.native.dim
+
+    @property
+    def parallel_batches(self) -> int:
+        """One batch for each core that this process may use."""
+        return usable_cores()
 
     def embed_documents(self, texts: list[str]) -> Vectors:
         """Return the unit vectors of `texts`, float32 of shape (n, dim)."""

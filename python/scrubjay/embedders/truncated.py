@@ -48,6 +48,7 @@ class Truncated:
         self.dim = dims
         self.passage_chars = getattr(embedder, "passage_chars", None)
         self.whole_chars = getattr(embedder, "whole_chars", self.passage_chars)
+        self.parallel_batches = getattr(embedder, "parallel_batches", 1)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of `texts`, float32 of shape (n, dims), of length 1 or zero."""

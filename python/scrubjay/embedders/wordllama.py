@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.embedders.batches import usable_cores
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
 from scrubjay.errors import MissingExtraError
 
@@ -56,6 +57,11 @@ class WordLlama:
         self.passage_chars, self.whole_chars = checked_chars(passage_chars, whole_chars)
         folder = _wheel_folder()
         self.native = _make_native(folder / _TOKENIZER, _map_table(folder / _WEIGHTS))
+
+    @property
+    def parallel_batches(self) -> int:
+        """One batch for each core that this process may use."""
+        return usable_cores()
 
     def embed_documents(self, texts: list[str]) -> Vectors:
         """Return the unit vectors of `texts`, float32 of shape (n, 256)."""

@@ -7,13 +7,13 @@ A failing embedder is a reason to degrade while searching; while writing either 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.embedders.batches import answers, n_at_once
 from scrubjay.embedders.cache import QueryCache
 from scrubjay.embedders.protocol import (
     ZERO_VECTOR,
@@ -178,27 +178,34 @@ class Semantics:
         vectors: list[Vectors | None] = []
         if embedder is None:
             return Embedded([None] * len(texts), len(texts) if self._written_by is None else 0)
-        for start in range(0, len(texts), batch_size):
+        start = 0
+        while start < len(texts):
             if outage.is_on and on_error == "pending" and outage.rests:
                 break
-            batch = [as_text(text) for text in texts[start : start + batch_size]]
-            begun = time.monotonic()
-            try:
-                output = embedder.embed_documents(batch)
-            except Exception as error:
-                if on_error == "pending":
-                    outage.failed(embedder.name, _brief(error), time.monotonic() - begun)
-                    break
-                raise EmbedderError(
-                    f"embedder {embedder.name!r} failed on the batch of {len(batch)} texts from position {start}, "
-                    f"nothing was written: {_brief(error)}"
-                ) from error
-            matrix = checked_matrix(output, len(batch), embedder)
-            outage.answered()
-            vectors.extend(row if row.any() else None for row in matrix)
-            progress.update(len(batch))
-        n_tried = len(vectors)
-        return Embedded(vectors + [None] * (len(texts) - n_tried), n_tried)
+            # An embedder that failed gets one batch; the others come when it has answered.
+            n_threads = 1 if outage.is_on else n_at_once(embedder)
+            end = len(texts) if n_threads > 1 else start + batch_size
+            batches = [
+                [as_text(text) for text in texts[first : first + batch_size]]
+                for first in range(start, min(end, len(texts)), batch_size)
+            ]
+            for answer in answers(embedder, batches, n_threads, progress.update):
+                if answer.error is not None:
+                    if on_error == "pending":
+                        outage.failed(embedder.name, _brief(answer.error), answer.seconds)
+                        return _embedded(vectors, len(texts))
+                    raise EmbedderError(
+                        f"embedder {embedder.name!r} failed on the batch of {len(answer.batch)} texts from position "
+                        f"{len(vectors)}, nothing was written: {_brief(answer.error)}"
+                    ) from answer.error
+                matrix = checked_matrix(answer.output, len(answer.batch), embedder)
+                outage.answered()
+                if matrix.any(axis=1).all():  # nearly always
+                    vectors.extend(matrix)
+                else:
+                    vectors.extend(row if row.any() else None for row in matrix)
+            start = end
+        return _embedded(vectors, len(texts))
 
     def restore(self, model: str | None) -> None:
         """Remember the model of the vectors that a store holds. Another embedder answers no query from then on."""
@@ -338,6 +345,12 @@ def _other_model(embedder: Embedder, model: str) -> str:
 
 def _failed(embedder: Embedder, error: Exception) -> str:
     return f"embedder_failed: {embedder.name}: {_brief(error)}"
+
+
+def _embedded(vectors: list[Vectors | None], n_texts: int) -> Embedded:
+    """Return the vectors of the first of so many texts; the others are pending."""
+    n_tried = len(vectors)
+    return Embedded(vectors + [None] * (n_texts - n_tried), n_tried)
 
 
 def _brief(error: Exception) -> str:

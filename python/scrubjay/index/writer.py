@@ -40,10 +40,11 @@ _PASSAGES_AT_A_TIME = 256  # that the embedder gets
 class Writer:
     """Changes what one collection holds. Thread-safe; a write is visible to the next search when it returns."""
 
-    __slots__ = ("_collection",)
+    __slots__ = ("_collection", "_rule")
 
     def __init__(self, collection: OpenCollection) -> None:
         self._collection = collection
+        self._rule = VectorRule(None, collection.engine.metric)
 
     def upsert(
         self,
@@ -117,10 +118,9 @@ class Writer:
         collection = self._collection
         check_unowned(collection, "upsert")
         semantics = collection.semantics
-        rule = _vector_rule(collection)
         row = check_row(
-            id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities, version, context,
-            passages,
+            id, text, scope, vector, metadata, created_at, self._vector_rule(), expires_at, ttl, entities, version,
+            context, passages,
         )  # fmt: skip
         if vector is None:
             (row.vector,), n_tried = semantics.embed_documents(
@@ -134,8 +134,9 @@ class Writer:
             )
         else:
             _write_versioned(collection, [row])
-        collection.expiry.add([row])
-        collection.backfill.note([row])
+        if row.payload is not None:  # neither expires nor is pending without one
+            collection.expiry.add([row])
+            collection.backfill.note([row])
         if vector is None and row.vector is not None:
             semantics.wrote()
 
@@ -184,7 +185,7 @@ class Writer:
         semantics = collection.semantics
         if batch_size < 1:
             raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
-        rows = read_rows(records, scope, _vector_rule(collection))
+        rows = read_rows(records, scope, self._vector_rule())
         to_embed = [row for row in rows if row.vector is None]
         bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
         try:
@@ -263,7 +264,7 @@ class Writer:
         if not isinstance(context, Keep):
             change = change.with_context(checked_context(context))
         if not isinstance(vector, Keep):
-            rule = _vector_rule(collection)
+            rule = self._vector_rule()
             change = change.with_vector(None if vector is None else checked_vector(vector, rule))
         expected = checked_version(version, at_least=1)
         collection.expiry.remove_due()
@@ -382,6 +383,13 @@ class Writer:
             _forget_notes(member, scope, exact)
         return n_erased
 
+    def _vector_rule(self) -> VectorRule:
+        """Return what vectors must be now. The metric never changes; the dimension does with the model."""
+        dim = self._collection.engine.dim
+        if self._rule.dim != dim:
+            self._rule = self._rule._replace(dim=dim)
+        return self._rule
+
 
 def _patch_context(
     collection: OpenCollection, id: str | int, change: Patch, scope: Scope, version: int | None
@@ -446,10 +454,6 @@ def _delete_matching(
     if not isinstance(collection.engine, DurableEngine):
         collection.notes.forget(lambda note: note.id in gone and note.document_scope == scope)
     return len(gone)
-
-
-def _vector_rule(collection: OpenCollection) -> VectorRule:
-    return VectorRule(collection.engine.dim, collection.engine.metric)
 
 
 def _forget_notes(collection: OpenCollection, scope: Scope, exact: bool) -> None:

@@ -218,10 +218,12 @@ class WritingEngine:
         version: int | None,
     ) -> NewRow:
         """Return one row to write, its vector as :meth:`_rows` encodes it."""
-        try:
-            created_at, expires_at = times_of(payload)
-        except CorruptIndexError as error:
-            raise ValueError(f"payloads[0]: {error.what}") from None
+        created_at = expires_at = None
+        if payload is not None:
+            try:
+                created_at, expires_at = times_of(payload)
+            except CorruptIndexError as error:
+                raise ValueError(f"payloads[0]: {error.what}") from None
         id = id if isinstance(id, str) else int(id)
         return NewRow(id, scope, as_text(text), payload, vector, created_at, expires_at, version)
 

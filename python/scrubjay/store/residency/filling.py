@@ -219,11 +219,7 @@ class Filling:
 
         Unreadable vectors (of a damaged file) are skipped; the document stays searchable by text.
         """
-        if (
-            prepared
-            and sum(map(len, prepared)) == len(rows)
-            and all(one.belongs_to(self.engine) for one in prepared)
-        ):
+        if prepared and self._n_prepared_here(prepared) == len(rows):
             for one in prepared:
                 self.engine.apply(one)
             return
@@ -243,6 +239,15 @@ class Filling:
                     if isinstance(part[0], NewRow):  # which the engine has taken before they were committed
                         raise
                     self._give_one_by_one(partition, part, vectors)
+
+    def _n_prepared_here(self, prepared: Sequence[PreparedDocuments]) -> int:
+        """Return how many documents were prepared by this engine, -1 if another one prepared some."""
+        n = 0
+        for one in prepared:
+            if not one.belongs_to(self.engine):
+                return -1
+            n += len(one)
+        return n
 
     def _give(self, partition: Partition, rows: Sequence[Arriving], vectors: Any) -> None:
         """Give rows to the engine."""

@@ -354,9 +354,9 @@ class Residency(Filling):
 
     def announce(self, written: Sequence[Written]) -> None:
         """Say, before the commit, which versions this process is about to commit and will apply itself."""
-        for one in written:
-            partition = self.partition(one.scope)
-            with self._lock:
+        with self._lock:
+            for one in written:
+                partition = self._partition(one.scope)
                 partition.in_flight, partition.in_flight_from = one.after, one.before
 
     def abandon(self, written: Sequence[Written]) -> None:
@@ -390,7 +390,8 @@ class Residency(Filling):
                         self.drop(partition)
                     elif one.deleted and rows:
                         self.disturb(partition)
-                    self._forget(partition, one.deleted)
+                    if one.deleted:
+                        self._forget(partition, one.deleted)
                     self._put(partition, rows, prepared)
                     partition.resident, partition.erased, partition.applied = True, False, one.after
                     self._count_changes(partition, len(one.deleted) + len(rows))

@@ -34,7 +34,7 @@ from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.single import ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, Written
-from scrubjay.store.rows.vectors import dim_of, has_passages
+from scrubjay.store.rows.vectors import dim_of, has_passages, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
@@ -121,13 +121,14 @@ class _ScopeRow:
 class _Known:
     """What the file says of a collection; see above for how long that is known."""
 
-    __slots__ = ("data_version", "identity", "is_sealing", "last", "scopes")
+    __slots__ = ("data_version", "identity", "is_sealing", "last", "scopes", "vector_bytes")
 
     def __init__(self, data_version: int, is_sealing: bool, last: int, identity: Identity) -> None:
         self.data_version = data_version
         self.is_sealing = is_sealing
         self.last = last
         self.identity = identity
+        self.vector_bytes = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
         self.scopes: dict[Scope, _ScopeRow] = {}
 
 
@@ -152,8 +153,14 @@ class GroupCommit:
         self._queue: deque[SingleWrite] = deque()
         self._known: _Known | None = None  # changes in the writer's turn
         t = tables
-        self._insert = (
-            f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id, scope) DO NOTHING"
+        # sqlite3 looks for a converter of each value that is not exactly an int, a float, a str or a bytearray: a None
+        # or a bytes costs half as much as a statement. So what is NULL in most rows is so by the statement.
+        columns = "seq, id, scope, text, updated_at, hash"
+        unless = "ON CONFLICT(id, scope) DO NOTHING"
+        self._insert = f"INSERT INTO {t.document}({columns}) VALUES (?, ?, ?, ?, ?, ?) {unless}"
+        columns += ", payload, created_at, expires_at"
+        self._insert_whole = (
+            f"INSERT INTO {t.document}({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) {unless}"
         )
         self._find = f"SELECT seq FROM {t.document} WHERE id = ? AND scope = ?"
         self._insert_vector = f"INSERT INTO {t.vector} VALUES (?, ?)"
@@ -242,9 +249,11 @@ class GroupCommit:
 
     def _taken(self, own: SingleWrite) -> list[SingleWrite]:
         writes: list[SingleWrite] = []
-        with suppress(IndexError):  # the queue is empty
-            while len(writes) < _MOST:
+        for _ in range(min(len(self._queue), _MOST)):
+            try:
                 writes.append(self._queue.popleft())
+            except IndexError:  # another thread withdrew its write
+                break
         if own not in writes:
             with suppress(ValueError):
                 self._queue.remove(own)
@@ -345,8 +354,8 @@ class GroupCommit:
             return True
         if dim is None:
             return False
-        given = dim_of(row.vector, identity.dtype)
-        if given != dim:
+        if len(row.vector) != known.vector_bytes:
+            given = dim_of(row.vector, identity.dtype)
             raise ValueError(f"vector: expected {dim} dimensions, got {given}")
         return write.model is None or write.model == identity.model
 
@@ -368,11 +377,14 @@ class GroupCommit:
             group.is_changing = True
             state = self._new_scope(row.scope, known)
         version = known.last + 1
-        values = (
-            version, row.id, state.key, row.text, row.payload, row.created_at, write.now, row.expires_at,
-            state.checksum.of(row.id, row.text, row.payload),
+        payload = row.payload
+        checksum = bytearray(state.checksum.of(row.id, row.text, payload))
+        insert: tuple[str, tuple[Any, ...]] = (
+            self._insert, (version, row.id, state.key, row.text, write.now, checksum),
         )  # fmt: skip
-        if old is not None or execute(self._insert, values).rowcount == 0:
+        if payload is not None:
+            insert = self._insert_whole, (*insert[1], bytearray(payload), row.created_at, row.expires_at)
+        if old is not None or execute(*insert).rowcount == 0:
             if old is None:
                 old = execute(self._find, (row.id, state.key)).fetchone()
                 if old is None:
@@ -382,12 +394,12 @@ class GroupCommit:
             execute(self._remove, old)
             state.n_vectors -= execute(self._remove_vector, old).rowcount
             execute(self._remove_staged, old)
-            execute(self._insert, values)
+            execute(*insert)
         else:
             group.is_changing = True
             state.n_new += 1
         if row.vector is not None:
-            execute(self._insert_vector, (version, row.vector))
+            execute(self._insert_vector, (version, bytearray(row.vector)))
             state.n_vectors += 1
         known.last = state.after = write.version = version
         group.add(write, state)

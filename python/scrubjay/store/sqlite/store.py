@@ -384,7 +384,8 @@ class SqliteStore(ReadingStore):
             StoreBusyError: another thread wrote for longer than the index waits.
             ClosedError, StoreError: nothing can be written.
         """
-        self.check_open()  # first: after a fork the lock may be held by a thread of the parent
+        if self._closed:  # first: after a fork the lock may be held by a thread of the parent
+            self.check_open()
         taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
         while not taken and wait and self._in_background:
             taken = self.write_lock.acquire(timeout=1)
@@ -392,13 +393,10 @@ class SqliteStore(ReadingStore):
             raise StoreBusyError(
                 f"{doing}: another thread was writing for longer than busy_timeout: {self.path}"
             )
-        try:
-            self.check_open()
-            if self._read_only:
-                raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
-        except BaseException:
+        if self._closed or self._read_only:
             self.end_turn()
-            raise
+            self.check_open()
+            raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
 
     def end_turn(self) -> None:
         """Let others write."""

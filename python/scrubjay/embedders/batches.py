@@ -1,0 +1,139 @@
+"""Batches of texts, embedded several at a time where the embedder gains by that.
+
+An embedder says so by its attribute `parallel_batches`. The batches are the same, so the vectors are, and so is what a
+failure leaves: batches are begun in order, and what counts is the first of them that failed, in that order.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from scrubjay.embedders.protocol import Embedder
+
+__all__ = ["Answer", "answers", "n_at_once", "usable_cores"]
+
+_MOST = 32  # threads of one call
+
+
+class Answer(NamedTuple):
+    """What an embedder made of a batch."""
+
+    batch: list[str]
+    output: Any
+    error: Exception | None
+    """What it raised instead."""
+    seconds: float
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def n_at_once(embedder: Embedder) -> int:
+    """Return how many batches an embedder is to get at a time; 1: one after the other."""
+    wanted = getattr(embedder, "parallel_batches", 1)
+    if isinstance(wanted, bool) or not isinstance(wanted, int):
+        return 1
+    return max(1, min(wanted, _MOST))
+
+
+def answers(
+    embedder: Embedder, batches: Sequence[list[str]], n_threads: int, progress: Callable[[int], object]
+) -> list[Answer]:
+    """Embed batches on `n_threads` threads, of which the caller's is one; return the answers up to the first failure.
+
+    What is no Exception (Ctrl-C) is raised. The other threads have ended when this returns or raises: they finish the
+    batches that they have begun. A thread that cannot be started is done without.
+
+    Args:
+        embedder: whose `embed_documents` is called.
+        batches: of texts.
+        n_threads: how many threads.
+        progress: told by the caller's thread how many texts were embedded since it was told last.
+    """
+    work = _Work(embedder, batches)
+    helpers: list[threading.Thread] = []
+    try:
+        for _ in range(min(n_threads, len(batches)) - 1):
+            context = contextvars.copy_context()
+            helper = threading.Thread(target=context.run, args=(work.do,), name="scrubjay-embedding")
+            try:
+                helper.start()
+            except RuntimeError:  # the interpreter ends, or there are no more threads
+                break
+            helpers.append(helper)
+        work.do(progress)
+    finally:
+        work.is_over = True
+        for helper in helpers:
+            helper.join()
+    if helpers:
+        work.tell(progress)
+    if work.stopped_by is not None:
+        raise work.stopped_by
+    return work.in_order()
+
+
+class _Work:
+    """Batches that threads take in order. A thread that has taken one embeds it, so before one that failed there are
+    no gaps."""
+
+    def __init__(self, embedder: Embedder, batches: Sequence[list[str]]) -> None:
+        self.is_over = False
+        self.stopped_by: BaseException | None = None
+        self._embedder = embedder
+        self._batches = batches
+        self._numbers = itertools.count()  # which the threads share: next() is one step
+        self._answers: list[Answer | None] = [None] * len(batches)
+        self._sizes: list[int] = []  # of the batches that were embedded, as they came
+        self._n_told = 0
+
+    def do(self, progress: Callable[[int], object] | None = None) -> None:
+        """Embed batches until none is left, or one has failed."""
+        while not self.is_over and (number := next(self._numbers)) < len(self._batches):
+            try:
+                self._answers[number] = self._answer(self._batches[number])
+            except BaseException as error:
+                self.is_over = True
+                if progress is not None:  # the caller's thread
+                    raise
+                self.stopped_by = error
+            if progress is not None:
+                self.tell(progress)
+
+    def _answer(self, batch: list[str]) -> Answer:
+        begun = time.monotonic()
+        try:
+            output = self._embedder.embed_documents(batch)
+        except Exception as error:  # noqa: BLE001 - whoever asked decides
+            self.is_over = True
+            return Answer(batch, None, error, time.monotonic() - begun)
+        self._sizes.append(len(batch))
+        return Answer(batch, output, None, time.monotonic() - begun)
+
+    def tell(self, progress: Callable[[int], object]) -> None:
+        """Tell how many texts were embedded since the last time; on the caller's thread."""
+        since = self._sizes[self._n_told :]
+        self._n_told += len(since)
+        if since:
+            progress(sum(since))
+
+    def in_order(self) -> list[Answer]:
+        """Return the answers up to the first failure."""
+        found = []
+        for answer in self._answers:
+            if answer is None:
+                break
+            found.append(answer)
+            if answer.error is not None:
+                break
+        return found
