@@ -23,6 +23,7 @@
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
 #include "text/analyzer.hpp"
+#include "text/foreign_function_words.hpp"
 #include "text/function_words.hpp"
 #include "text/utf8.hpp"
 
@@ -130,9 +131,16 @@ class Model {
       return std::vector<bool>(terms.size());
     text::FunctionWords finder;
     const auto keys = finder.find(query);
+    text::ForeignFunctionWords of_others;
+    of_others.start();
+    for (const auto& [term, count] : terms) of_others.add(text::term_key(term));
+    const bool foreign = of_others.any(query);
     std::vector<bool> found;
-    for (const auto& [term, count] : terms)
-      found.push_back(std::find(keys.begin(), keys.end(), text::term_key(term)) != keys.end());
+    for (const auto& [term, count] : terms) {
+      const uint64_t key = text::term_key(term);
+      found.push_back(std::find(keys.begin(), keys.end(), key) != keys.end() ||
+                      (foreign && of_others.contains(key)));
+    }
     if (std::find(found.begin(), found.end(), false) == found.end()) found.assign(found.size(), false);
     return found;
   }

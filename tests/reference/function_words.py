@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tests.reference.analyzer import stem_english
+from tests.reference.foreign_function_words import foreign_function_words
 
 WORDS = frozenset(
     """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
@@ -16,6 +17,7 @@ WORDS = frozenset(
     than too very s t can will just don should now
     dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant""".split()
 )
+STEMS = frozenset(map(stem_english, WORDS))
 MOST_IDF = 0.5
 """What the idf of a function word is worth at most: that of a term in three of five documents."""
 
@@ -43,7 +45,8 @@ def function_words(text: str) -> set[str]:
 
 
 def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> set[str]:
-    """Which of the query's terms weigh no more than MOST_IDF, those that corrections `meant` among them; none where it
-    has no others."""
-    terms, words = set(terms), function_words(text) | set(meant)
+    """Which of the query's terms weigh no more than MOST_IDF, those that corrections `meant` among them, and those of
+    another language; none where it has no others."""
+    terms = set(terms)
+    words = function_words(text) | set(meant) | foreign_function_words(text, terms, STEMS)
     return terms & words if terms - words else set()

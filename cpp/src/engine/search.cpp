@@ -215,11 +215,14 @@ class Search {
         return text::is_function_word(correction.used) && s_.spelled.means(term, correction.used);
       });
     };
-    if (keys.empty() && corrections_.empty() && !cannot) return;
+    s_.foreign_words.start();
+    for (const lexical::TermCount& term : terms_) s_.foreign_words.add(term.key);
+    const bool foreign = s_.foreign_words.any(*request_.text);
+    if (keys.empty() && corrections_.empty() && !cannot && !foreign) return;
     bool others = false;
     for (const lexical::TermCount& term : terms_) {
       const bool is_written = std::find(keys.begin(), keys.end(), term.key) != keys.end();
-      const bool is_one = is_written || meant(term);
+      const bool is_one = is_written || (foreign && s_.foreign_words.contains(term.key)) || meant(term);
       worths.push_back({is_one ? lexical::Worth::Kind::function_word : lexical::Worth::Kind::full});
       others = others || !is_one;
     }
