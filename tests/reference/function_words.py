@@ -20,6 +20,8 @@ WORDS = frozenset(
 STEMS = frozenset(map(stem_english, WORDS))
 MOST_IDF = 0.5
 """What the idf of a function word is worth at most: that of a term in three of five documents."""
+MOST_FOREIGN_IDF = 0.1
+"""And of one of another language: that of a term in nine of ten."""
 
 
 def function_words(text: str) -> set[str]:
@@ -44,9 +46,11 @@ def function_words(text: str) -> set[str]:
     return found - names
 
 
-def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> set[str]:
-    """Which of the query's terms weigh no more than MOST_IDF, those that corrections `meant` among them, and those of
-    another language; none where it has no others."""
+def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> dict[str, float]:
+    """Which of the query's terms weigh little, those that corrections `meant` among them, and what the idf of each is
+    worth at most; none where it has no others."""
     terms = set(terms)
-    words = function_words(text) | set(meant) | foreign_function_words(text, terms, STEMS)
-    return terms & words if terms - words else set()
+    english = terms & (function_words(text) | set(meant))
+    foreign = foreign_function_words(text, terms, STEMS)
+    most = dict.fromkeys(english, MOST_IDF) | dict.fromkeys(foreign, MOST_FOREIGN_IDF)
+    return most if terms - most.keys() else {}
