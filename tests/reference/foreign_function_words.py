@@ -101,4 +101,4 @@ def foreign_function_words(text: str, terms: Collection[str], english: Collectio
     if re.search("[a-z]", text):
         words = re.findall(r"[A-Za-z0-9_'\x80-\U0010ffff]+", text)
         names = {stem_english(word.lower()) for word in words if re.fullmatch("[A-Z]{2,7}", word)}
-    return (own & set(terms)) - names
+    return (set(terms) & own) - names
