@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tests.reference.bm25 import idf
-from tests.reference.function_words import MOST_IDF, marked
+from tests.reference.function_words import marked
 from tests.reference.fusion import FIRST_K, LEAST_DEVIATION, NEAR_K, places
 from tests.reference.vectors import MOST_FUSED, sampled_places, spread
 
@@ -115,7 +115,7 @@ class ScopeTerms:
             if not self.frequency[term]:
                 continue
             weight = idf(self.n_documents, self.frequency[term])
-            weight = count * (min(weight, MOST_IDF) if term in function_words else weight)
+            weight = count * min(weight, function_words.get(term, weight))
             held = self.frequency[term] / self.n_documents
             total += weight * weight * held * (1 - held)
         return max(math.sqrt(total), LEAST_DEVIATION)

@@ -23,6 +23,7 @@
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
 #include "text/analyzer.hpp"
+#include "text/foreign_function_words.hpp"
 #include "text/function_words.hpp"
 #include "text/utf8.hpp"
 
@@ -123,18 +124,25 @@ class Model {
            std::pair(visible_rank(from, *second.scope), second.written);
   }
 
-  // Which terms of a query weigh little: none where it has no others.
-  [[nodiscard]] std::vector<bool> function_words(const std::vector<std::pair<std::string, uint32_t>>& terms,
+  // What the idf of each term of a query is worth at most: that of function words, unless it has no others.
+  [[nodiscard]] std::vector<double> most_idfs(const std::vector<std::pair<std::string, uint32_t>>& terms,
                                                  std::string_view query) const {
     if (options_.analyzer.name != "english" || options_.bm25.is_textbook())
-      return std::vector<bool>(terms.size());
+      return std::vector<double>(terms.size(), kAny);
     text::FunctionWords finder;
     const auto keys = finder.find(query);
-    std::vector<bool> found;
-    for (const auto& [term, count] : terms)
-      found.push_back(std::find(keys.begin(), keys.end(), text::term_key(term)) != keys.end());
-    if (std::find(found.begin(), found.end(), false) == found.end()) found.assign(found.size(), false);
-    return found;
+    text::ForeignFunctionWords of_others;
+    of_others.start();
+    for (const auto& [term, count] : terms) of_others.add(text::term_key(term));
+    const bool foreign = of_others.any(query);
+    std::vector<double> most;
+    for (const auto& [term, count] : terms) {
+      const uint64_t key = text::term_key(term);
+      const bool of_english = std::find(keys.begin(), keys.end(), key) != keys.end();
+      most.push_back(foreign && of_others.contains(key) ? 0.1 : of_english ? 0.5 : kAny);
+    }
+    if (std::find(most.begin(), most.end(), kAny) == most.end()) most.assign(most.size(), kAny);
+    return most;
   }
 
   // Every visible match, best first.
@@ -168,7 +176,7 @@ class Model {
     while (std::ldexp(idf_total, bits) >= 0x1p30) --bits;
     const double average = n == 0 ? 0.0 : static_cast<double>(total_length) / static_cast<double>(n);
     const auto [k1, b] = options_.bm25.resolved(average);
-    const std::vector<bool> little = function_words(terms, query);
+    const std::vector<double> most = most_idfs(terms, query);
     std::vector<Ranked> ranked;
     for (const auto& [key, document] : documents_) {
       if (visible_rank(from, *document.scope) < 0) continue;
@@ -179,7 +187,7 @@ class Model {
         const auto found = document.tfs.find(terms[t].first);
         if (found == document.tfs.end()) continue;
         const auto tf = static_cast<float>(std::min(found->second, 31u));
-        const double idf = little[t] ? std::min(idfs[t], 0.5) : idfs[t];
+        const double idf = std::min(idfs[t], most[t]);
         const float weight = static_cast<float>(std::ldexp(idf, bits)), product = weight * tf,
                     sum = tf + norm;
         score += terms[t].second * static_cast<uint64_t>(std::max(1L, std::lrint(product / sum)));
@@ -244,6 +252,8 @@ class Model {
   }
 
  private:
+  static constexpr double kAny = std::numeric_limits<double>::infinity();
+
   // The lower bound of the step that the length falls into.
   [[nodiscard]] static uint32_t kept_length(uint32_t length) {
     if (length <= 1024) return length;

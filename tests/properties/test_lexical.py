@@ -128,6 +128,58 @@ def test_function_words_weigh_little(kit: Kit, words: list[str], query: list[tup
     check(pair, "".join(word + between for word, between in query), HOME)
 
 
+FOREIGN = [
+    "le",
+    "les",
+    "est",
+    "quel",
+    "DE",
+    "de",
+    "die",
+    "der",
+    "welcher",
+    "zwischen",
+    "LA",
+    "la",
+    "el",
+    "donde",
+]
+FOREIGN += [
+    "dónde",
+    "où",
+    "für",
+    "che",
+    "não",
+    "het",
+    "och",
+    "ikke",
+    "OS",
+    "os",
+    "d'où",
+    "the",
+    "what",
+    "jay",
+    "Jay",
+]
+
+
+@given(
+    st.lists(st.sampled_from(FOREIGN), min_size=1, max_size=6),
+    st.lists(st.tuples(st.sampled_from(FOREIGN), st.sampled_from(BETWEEN)), min_size=1, max_size=8),
+)
+@example(["le", "jay", "est"], [("le", " "), ("est", " "), ("quel", " "), ("jay", " ")])
+@example(["la", "de", "jay"], [("LA", " "), ("de", " "), ("la", " "), ("el", " "), ("jay", " ")])
+@example(["le", "the"], [("le", " "), ("quel", " "), ("the", " "), ("what", " "), ("jay", " ")])
+def test_function_words_of_other_languages_weigh_less(
+    kit: Kit, words: list[str], query: list[tuple[str, str]]
+) -> None:
+    pair = Pair(kit)
+    for id, word in enumerate(words):
+        pair.step(Put(id, f"{word} oak", HOME, None))
+        pair.step(Put(len(words) + id, " ".join(words[id:]), HOME, None))
+    check(pair, "".join(word + between for word, between in query), HOME)
+
+
 @HEAVY
 @given(
     draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys

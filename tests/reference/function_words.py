@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tests.reference.analyzer import stem_english
+from tests.reference.foreign_function_words import foreign_function_words
 
 WORDS = frozenset(
     """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
@@ -16,8 +17,11 @@ WORDS = frozenset(
     than too very s t can will just don should now
     dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant""".split()
 )
+STEMS = frozenset(map(stem_english, WORDS))
 MOST_IDF = 0.5
 """What the idf of a function word is worth at most: that of a term in three of five documents."""
+MOST_FOREIGN_IDF = 0.1
+"""And of one of another language: that of a term in nine of ten."""
 
 
 def function_words(text: str) -> set[str]:
@@ -42,8 +46,11 @@ def function_words(text: str) -> set[str]:
     return found - names
 
 
-def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> set[str]:
-    """Which of the query's terms weigh no more than MOST_IDF, those that corrections `meant` among them; none where it
-    has no others."""
-    terms, words = set(terms), function_words(text) | set(meant)
-    return terms & words if terms - words else set()
+def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> dict[str, float]:
+    """Which of the query's terms weigh little, those that corrections `meant` among them, and what the idf of each is
+    worth at most; none where it has no others."""
+    terms = set(terms)
+    english = terms & (function_words(text) | set(meant))
+    foreign = foreign_function_words(text, terms, STEMS)
+    most = dict.fromkeys(english, MOST_IDF) | dict.fromkeys(foreign, MOST_FOREIGN_IDF)
+    return most if terms - most.keys() else {}

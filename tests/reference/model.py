@@ -38,7 +38,7 @@ from tests.reference.analyzer import analyze as analyze_text
 from tests.reference.analyzer import stem_english
 from tests.reference.contexts import context_of
 from tests.reference.dates import Dates, find_dates
-from tests.reference.function_words import MOST_IDF, WORDS, marked
+from tests.reference.function_words import WORDS, marked
 from tests.reference.identifiers import is_of_another
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
@@ -608,7 +608,7 @@ class ModelEngine:
         for term, idf in idf_of.items():
             worth = idf
             if term in little:
-                worth = min(idf, MOST_IDF)
+                worth = min(idf, little[term])
             elif stands_for and term in stands_for:
                 worth = stands_for[term].worth(idf, idf_of.get(stands_for[term].term))
             norms = np.array([self.formulas.length_norm(row.length, average, k1, b) for row in holders[term]])
@@ -618,13 +618,16 @@ class ModelEngine:
                 total[row.serial] = total.get(row.serial, 0) + count_in_query[term] * gain
         return {serial: self.formulas.reported_score(score, bits) for serial, score in total.items()}
 
-    def _function_words(self, text: Any, tokens: Analysis, meant: Collection[str] = ()) -> frozenset[str]:
-        """The terms of the query that weigh little; `meant` are function words that were misspelt."""
+    def _function_words(
+        self, text: Any, tokens: Analysis, meant: Collection[str] = ()
+    ) -> Mapping[str, float]:
+        """The terms of the query that weigh little, and how much at most; `meant` are function words that were
+        misspelt."""
         english = self.analyzer.split("-")[0] == "english"
         textbook = self.k1 is not None and self.b is not None
         if text is None or not english or textbook:
-            return frozenset()
-        return frozenset(marked(arguments.text(text), [term for term, _ in tokens], meant))
+            return {}
+        return marked(arguments.text(text), [term for term, _ in tokens], meant)
 
     def _spread(self, rows: Sequence[Row], similarity_of: dict[int, float], most: int) -> tuple[float, float]:
         sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), most)]
@@ -737,7 +740,7 @@ class ModelEngine:
         terms = dict.fromkeys(term for term, _ in tokens)
         counting = {term for term, kind in tokens if kind in COUNTING}
         leaves_out = self.analyzer.split("-")[0] == "english" and (self.k1 is None or self.b is None)
-        silent = marked(text, terms, meant) if leaves_out else set()
+        silent = marked(text, terms, meant) if leaves_out else {}
         return {
             term: bm25.idf(len(rows), sum(term in row.frequencies for row in rows))
             for term in terms

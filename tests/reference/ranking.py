@@ -15,7 +15,6 @@ from typing import Generic
 from tests.reference import bm25, filters, neighbours
 from tests.reference.analyzer import stem_english
 from tests.reference.dates import Dates
-from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
 from tests.reference.identifiers import MOST_VISITED, Identifiers, rare_limit, rarest
 from tests.reference.identifiers import identifiers as query_identifiers
@@ -59,8 +58,8 @@ class Evidence(Generic[Id]):
     """What the query is about."""
     spread: tuple[float, float] = (math.nan, math.nan)
     """Mean and deviation of the similarities of a sample of the visible documents."""
-    function_words: frozenset[str] = frozenset()
-    """Terms that weigh little."""
+    function_words: Mapping[str, float] = field(default_factory=dict)
+    """Terms that weigh little: what the idf of each is worth at most."""
     visible: Sequence[Id] | None = None
     """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
     dates: Dates | None = None
@@ -117,7 +116,7 @@ def lexical_deviation(evidence: Evidence[Id]) -> float:
         idf = bm25.idf(n_documents, frequency)
         worth = idf
         if term in evidence.function_words:
-            worth = min(idf, MOST_IDF)
+            worth = min(idf, evidence.function_words[term])
         elif (other := evidence.stands_for.get(term)) is not None:
             frequency_of_other = document_frequency(other.term, evidence)
             worth = other.worth(

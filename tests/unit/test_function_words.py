@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from scrubjay import Query
@@ -52,6 +54,64 @@ def test_a_rare_function_word_does_not_outrank_content(kit: Kit) -> None:
 )
 def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[str]) -> None:
     assert first(kit, list(reversed(texts)), query) == texts[0]
+
+
+RECORDS = [
+    "Le médecin de Noël est le docteur Blanc.",
+    "Le médecin de Rémi est le docteur Petit.",
+    "Le train de Lille est le plus lent.",
+    "Rémi collectionne les vieux disques.",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "texts"),
+    [
+        ("Quel est le passe-temps de Rémi ?", RECORDS[1:2] + RECORDS[3:]),
+        ("Wo ist die Rechnung von der Firma?", ["Firma: Rechnung bezahlt"]),
+        ("¿Cuál es la ciudad de los trenes?", ["Trenes, ciudad"]),
+    ],
+)
+def test_function_words_of_other_languages_leave_content_first(
+    kit: Kit, query: str, texts: list[str]
+) -> None:
+    """Those that hold nothing of what is asked are last, however many function words they hold."""
+    others = [
+        *RECORDS[:1],
+        *RECORDS[2:3],
+        "Wo die Frau ist, von der er sprach.",
+        "La casa de los libros es la mejor.",
+    ]
+    engine, home = kit.Engine(), kit.Scope("acme")
+    engine.upsert_many(list(range(len(texts + others))), others + texts, scope=home)
+    ids = list(engine.search(query, scope=home, query=LEXICAL).ids)
+    assert {(others + texts)[id] for id in ids[: len(texts)]} == set(texts)
+
+
+@pytest.mark.parametrize(
+    ("query", "held"),
+    [
+        ("que dit le rouge et le noir", ["le", "et"]),
+        ("das Boot und die Welle", ["das", "und", "die"]),
+        ("who directed Das Boot and Die Hard?", []),  # it tells more of English
+        ("das boot", []),  # of one word nothing is told
+        ("LA or DE offices for the team", []),
+        ("bureaux de LA et de Lyon, DE", ["et"]),  # what stands in capitals is a name
+        ("de la et le", []),  # nothing else is asked
+        ("os man war die hat", []),  # English, for all that is known
+    ],
+)
+def test_which_function_words_of_other_languages_weigh_little(kit: Kit, query: str, held: list[str]) -> None:
+    """Of words that one document holds, others score 1.6 an occurrence, those of English 0.36."""
+    words = ["le", "et", "das", "und", "die", "la", "de", "ou", "est", "os", "man", "hat"]
+    engine, home = kit.Engine(), kit.Scope("acme")
+    engine.upsert_many(list(range(len(words))), words, scope=home)
+    scores = {
+        words[id]: score
+        for id, score in zip(*engine.search(query, scope=home, query=LEXICAL, k=20), strict=True)
+    }
+    n_asked = Counter(query.lower().replace(",", "").split())
+    assert {word for word, score in scores.items() if score < 0.1 * n_asked[word]} == set(held)
 
 
 def test_other_analyzers_know_no_function_words(kit: Kit) -> None:

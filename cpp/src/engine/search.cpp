@@ -215,13 +215,18 @@ class Search {
         return text::is_function_word(correction.used) && s_.spelled.means(term, correction.used);
       });
     };
-    if (keys.empty() && corrections_.empty() && !cannot) return;
+    s_.foreign_words.start();
+    for (const lexical::TermCount& term : terms_) s_.foreign_words.add(term.key);
+    const bool foreign = s_.foreign_words.any(*request_.text);
+    if (keys.empty() && corrections_.empty() && !cannot && !foreign) return;
     bool others = false;
     for (const lexical::TermCount& term : terms_) {
-      const bool is_written = std::find(keys.begin(), keys.end(), term.key) != keys.end();
-      const bool is_one = is_written || meant(term);
-      worths.push_back({is_one ? lexical::Worth::Kind::function_word : lexical::Worth::Kind::full});
-      others = others || !is_one;
+      using Kind = lexical::Worth::Kind;
+      const auto is_written = [&] { return std::find(keys.begin(), keys.end(), term.key) != keys.end(); };
+      worths.push_back({foreign && s_.foreign_words.contains(term.key) ? Kind::foreign_word
+                        : is_written() || meant(term)                  ? Kind::function_word
+                                                                       : Kind::full});
+      others = others || !worths.back().is_function_word();
     }
     if (!others) worths.clear();
   }
@@ -263,7 +268,7 @@ class Search {
     if (n_docs == 0) return;
     for (size_t t = 0; t < terms_.size(); ++t) {
       const bool says =
-          terms_[t].counts && (s_.worths.empty() || s_.worths[t].kind != lexical::Worth::Kind::function_word);
+          terms_[t].counts && (s_.worths.empty() || !s_.worths[t].is_function_word());
       if (says) result.information += s_.term_idfs[t] = lexical::idf(n_docs, s_.dfs[t]);
     }
   }

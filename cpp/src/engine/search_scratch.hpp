@@ -23,6 +23,7 @@
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
 #include "text/dates.hpp"
+#include "text/foreign_function_words.hpp"
 #include "text/function_words.hpp"
 #include "text/spelling.hpp"
 #include "vector/code_scan.hpp"
@@ -84,6 +85,7 @@ struct SearchScratch {
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
   text::FunctionWords function_words;
+  text::ForeignFunctionWords foreign_words;
   text::Dates dates;                   // of the question
   std::vector<lexical::Worth> worths;  // of each term; empty: all count in full
   lexical::Weighting weighting;

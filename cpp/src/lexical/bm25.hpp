@@ -13,8 +13,9 @@
 // words, 1.2 and .75 from 60, linear between. In short turns a second occurrence and a few words more say
 // little; in long texts they do. Chosen from a small grid over ten judged sets (benchmarks/quality).
 // The idf of a function word of the query (text/function_words.hpp) is at most that of a term in three of five
-// documents: in a small scope "did" may be rare, and still says nothing. With both k1 and b given, the formula is
-// the textbook's, for every word.
+// documents: in a small scope "did" may be rare, and still says nothing. That of a function word of another language
+// (text/foreign_function_words.hpp) is at most 0.1, of a term in nine of ten. With both k1 and b given, the formula
+// is the textbook's, for every word.
 #pragma once
 
 #include <algorithm>
@@ -43,17 +44,22 @@ struct Bm25Parameters {
   }
 };
 
-// What the idf of a function word is worth at most.
+// What the idf of a function word is worth at most: of English, and of another language.
 inline constexpr double kFunctionWordIdf = 0.5;
+inline constexpr double kForeignWordIdf = 0.1;
 
 // What a term that stands for another one as its compound or part is worth, of the lesser of their idfs.
 inline constexpr double kPartIdf = 0.5;
 
 // What a term of a query is worth, by its idf.
 struct Worth {
-  enum class Kind : uint8_t { full, function_word, form, part };
+  enum class Kind : uint8_t { full, function_word, foreign_word, form, part };
   Kind kind = Kind::full;
   uint32_t of = 0;  // form, part: the index of the term of the query that it stands for
+
+  [[nodiscard]] constexpr bool is_function_word() const noexcept {
+    return kind == Kind::function_word || kind == Kind::foreign_word;
+  }
 };
 
 // What the visible, live documents of a search add up to.
@@ -116,6 +122,7 @@ class Weighting {
     const Worth& how = worths[term];
     if (how.kind == Worth::Kind::full) return own;
     if (how.kind == Worth::Kind::function_word) return std::min(own, kFunctionWordIdf);
+    if (how.kind == Worth::Kind::foreign_word) return std::min(own, kForeignWordIdf);
     const double whole = idfs_[how.of];
     const double lesser = whole > 0.0 ? std::min(own, whole) : own;
     return how.kind == Worth::Kind::form ? lesser : kPartIdf * lesser;

@@ -91,6 +91,8 @@ bool is_function_word(std::string_view word) noexcept {
   return !word.empty() && function_word_table().find(word) != FunctionWordTable::kNone;
 }
 
+std::string_view all_function_words() noexcept { return kWords; }
+
 std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   const FunctionWordTable& words = function_word_table();
   found_.clear();

@@ -5,7 +5,7 @@
 // capital looks like a name if it is written in capitals (IT, US) or does not begin a sentence (The Who), in a
 // text with a word in small letters; I is no name. What is before an apostrophe counts (what's), negations are
 // one word (didn't). A term that is a name somewhere in the text is one everywhere.
-// tests/reference/function_words.py is the twin.
+// Those of other languages: foreign_function_words.hpp. tests/reference/function_words.py is the twin.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,8 @@ namespace scrubjay::text {
 
 // Whether a word of small ASCII letters is one of them.
 [[nodiscard]] bool is_function_word(std::string_view word) noexcept;
+// All of them, with spaces between.
+[[nodiscard]] std::string_view all_function_words() noexcept;
 
 // Finds those of one text after the other; reuse one per thread.
 class FunctionWords {
