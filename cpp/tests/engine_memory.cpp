@@ -79,7 +79,7 @@ struct Cost {
   double n_terms = 0, n_postings = 0;
 };
 
-Cost cost_of(const Shape& shape) {
+Cost measured(const Shape& shape) {
   Notes notes;
   EngineOptions options;
   options.dim = shape.dim;
@@ -116,6 +116,16 @@ Cost cost_of(const Shape& shape) {
       (static_cast<double>(after.posting_bytes - stats.posting_bytes) / n - 6 * cost.n_postings) /
       cost.n_terms;
   return cost;
+}
+
+// The least of three: what the process makes once, and what upkeep has in hand just then, is not the partitions'.
+Cost cost_of(const Shape& shape) {
+  Cost least = measured(shape);
+  for (int i = 0; i < 2; ++i) {
+    const Cost again = measured(shape);
+    if (again.given < least.given) least = again;
+  }
+  return least;
 }
 
 // What the engine tells is what the allocator gave, but for a twentieth.

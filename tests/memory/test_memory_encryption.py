@@ -672,6 +672,25 @@ def test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept(
             memory.prefer("tone", "again", scope=JANE)
 
 
+def test_a_page_of_changes_is_full_though_some_are_of_a_tenant_whose_key_was_destroyed(
+    path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page shorter than asked is the last: who reads on to the end, as a hook does, must not stop before it."""
+    monkeypatch.setattr("scrubjay.store.keys.encryption.KEY_SECONDS", 0.0)
+    with open_memory(path, keys=provider) as memory:
+        for number in range(4):
+            memory.prefer(f"tone {number}", "plain", scope=JANE)
+        for number in range(3):
+            memory.prefer(f"tone {number}", "plain", scope=GLOBEX)
+        provider.keys["acme"] = KeyErasedError("destroyed")
+        pages = []
+        since = 0
+        while page := memory.admin.changes(since, limit=2):
+            pages.append([event.scope for event in page])
+            since = page[-1].cursor
+        assert pages == [[GLOBEX, GLOBEX], [GLOBEX]]
+
+
 def test_forgetting_one_user_keeps_the_key_that_others_and_traces_need(
     path: Path, provider: Provider
 ) -> None:

@@ -15,54 +15,83 @@ namespace {
 // Folded: without case and accents.
 constexpr std::array<std::string_view, 7> kLanguages = {
     // German
-    "der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner und oder aber wenn "
-    "weil dass ob als wie wo wann warum wieso wer wen wem was welche welcher welches welchen welchem wohin woher "
-    "ich du er sie es wir ihr mich mir dich dir ihn ihm ihnen uns euch sich mein meine meinen meinem meiner dein "
-    "deine seine seinen seinem seiner sein ihre ihren ihrem ihrer unser unsere ist sind war waren wird werden "
-    "wurde wurden bin bist hat haben hatte hatten habe kann konnen konnte soll sollen muss mussen musste darf "
-    "will wollen nicht auch nur noch schon sehr mehr so da hier dort dann man mit von vom zu zum zur in im ins an "
-    "am ans auf aus bei beim bis durch fur gegen ohne um unter uber vor nach seit zwischen dieser diese dieses "
+    "der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner und oder aber "
+    "wenn "
+    "weil dass ob als wie wo wann warum wieso wer wen wem was welche welcher welches welchen welchem wohin "
+    "woher "
+    "ich du er sie es wir ihr mich mir dich dir ihn ihm ihnen uns euch sich mein meine meinen meinem meiner "
+    "dein "
+    "deine seine seinen seinem seiner sein ihre ihren ihrem ihrer unser unsere ist sind war waren wird "
+    "werden "
+    "wurde wurden bin bist hat haben hatte hatten habe kann konnen konnte soll sollen muss mussen musste "
+    "darf "
+    "will wollen nicht auch nur noch schon sehr mehr so da hier dort dann man mit von vom zu zum zur in im "
+    "ins an "
+    "am ans auf aus bei beim bis durch fur gegen ohne um unter uber vor nach seit zwischen dieser diese "
+    "dieses "
     "diesen diesem jede jeder jedes",
     // French
-    "le la les l un une des du de d au aux et ou mais si que qu qui quoi quel quelle quels quelles dont quand "
-    "comment pourquoi combien je j tu il elle on nous vous ils elles me m te t se s moi toi lui leur leurs mon ma "
-    "mes ton ta tes son sa ses notre nos votre vos ce c cet cette ces cela ca est sont etait etaient etre ete "
-    "sera suis es sommes etes ai as a avons avez ont avait avaient avoir eu fait peut peuvent doit ne n pas plus "
-    "y en dans par pour sur sous avec sans chez vers entre avant apres pendant depuis comme tres aussi tout tous "
+    "le la les l un une des du de d au aux et ou mais si que qu qui quoi quel quelle quels quelles dont "
+    "quand "
+    "comment pourquoi combien je j tu il elle on nous vous ils elles me m te t se s moi toi lui leur leurs "
+    "mon ma "
+    "mes ton ta tes son sa ses notre nos votre vos ce c cet cette ces cela ca est sont etait etaient etre "
+    "ete "
+    "sera suis es sommes etes ai as a avons avez ont avait avaient avoir eu fait peut peuvent doit ne n pas "
+    "plus "
+    "y en dans par pour sur sous avec sans chez vers entre avant apres pendant depuis comme tres aussi tout "
+    "tous "
     "toute toutes meme",
     // Spanish
-    "el la los las lo un una unos unas de del al y e o u pero si que quien quienes cual cuales cuando como donde "
-    "adonde cuanto cuanta cuantos por porque para con sin sobre entre hasta desde en a ante tras durante yo tu "
+    "el la los las lo un una unos unas de del al y e o u pero si que quien quienes cual cuales cuando como "
+    "donde "
+    "adonde cuanto cuanta cuantos por porque para con sin sobre entre hasta desde en a ante tras durante yo "
+    "tu "
     "usted ella nosotros ellos ellas me te se nos le les mi mis tus su sus nuestro nuestra este esta estos "
     "estas ese esa eso esos esas aquel es son era eran fue fueron ser sido estan estaba ha han he hay habia "
     "haber tiene tienen no ni ya muy mas tambien hacia puede pueden debe deben todo toda todos todas",
     // Italian
-    "il lo la i gli le l un uno una di del dello della dei degli delle d a al allo alla ai agli alle da dal dalla "
-    "dai in nel nello nella nei negli nelle con su sul sulla sui per tra fra e ed o ma se che chi cui quale quali "
-    "quando come dove perche quanto quanta io tu egli lui lei noi voi loro mi ti si ci vi ne mio mia miei tuo tua "
-    "suo sua suoi sue nostro nostra questo questa questi queste quello quella quelli sono era erano essere stato "
+    "il lo la i gli le l un uno una di del dello della dei degli delle d a al allo alla ai agli alle da dal "
+    "dalla "
+    "dai in nel nello nella nei negli nelle con su sul sulla sui per tra fra e ed o ma se che chi cui quale "
+    "quali "
+    "quando come dove perche quanto quanta io tu egli lui lei noi voi loro mi ti si ci vi ne mio mia miei "
+    "tuo tua "
+    "suo sua suoi sue nostro nostra questo questa questi queste quello quella quelli sono era erano essere "
+    "stato "
     "stata ha hanno aveva avere ho non piu anche gia molto puo possono deve sia",
     // Portuguese
-    "o a os as um uma uns umas de do da dos das em no na nos nas ao aos pelo pela pelos pelas por para com sem "
+    "o a os as um uma uns umas de do da dos das em no na nos nas ao aos pelo pela pelos pelas por para com "
+    "sem "
     "sobre entre ate desde e ou mas se que quem qual quais quando como onde porque quanto eu tu ele ela eles "
-    "elas voce voces me te lhe meu minha meus seu sua seus suas nosso nossa este esta estes estas esse essa isso "
+    "elas voce voces me te lhe meu minha meus seu sua seus suas nosso nossa este esta estes estas esse essa "
+    "isso "
     "aquele sao era eram foi foram ser sido estao tem tinha ha nao mais muito tambem ja pode podem deve",
     // Dutch
-    "de het een en of maar als dat die dit deze wie wat welke wanneer waar waarom hoe ik jij je hij zij ze wij we "
-    "jullie hen hun mij me jou zich mijn jouw zijn haar ons onze is was waren ben bent wordt worden werd heeft "
-    "hebben had kan kunnen moet moeten zal zullen mag wil niet geen ook nog wel al er in op aan van voor met bij "
+    "de het een en of maar als dat die dit deze wie wat welke wanneer waar waarom hoe ik jij je hij zij ze "
+    "wij we "
+    "jullie hen hun mij me jou zich mijn jouw zijn haar ons onze is was waren ben bent wordt worden werd "
+    "heeft "
+    "hebben had kan kunnen moet moeten zal zullen mag wil niet geen ook nog wel al er in op aan van voor met "
+    "bij "
     "door naar om over uit tot te tegen zonder onder tussen na",
     // Scandinavian
-    "och att og at det som en ett et den de i pa av af for med til till om ar er var vara vaere har hade havde inte "
-    "ikke jag jeg du han hun hon vi ni dem sig seg sin sitt sit sina sine min mitt mit din hans hennes hendes vad "
-    "hvad hva vem hvem vilken hvilken vilket hvilket vilka hvilke nar hur hvordan varfor hvorfor hvor dar fran fra "
+    "och att og at det som en ett et den de i pa av af for med til till om ar er var vara vaere har hade "
+    "havde inte "
+    "ikke jag jeg du han hun hon vi ni dem sig seg sin sitt sit sina sine min mitt mit din hans hennes "
+    "hendes vad "
+    "hvad hva vem hvem vilken hvilken vilket hvilket vilka hvilke nar hur hvordan varfor hvorfor hvor dar "
+    "fran fra "
     "eller men kan ska skal skulle blir bliver blev mycket meget over under vid ved efter etter",
 };
 // Of these, words of English and names.
 constexpr std::string_view kTellNothing =
-    "die man war hat bin was will er so an am in on me no do dos as us to es son sin pour plus ton come per for over "
-    "under had men min has ai au ed era sera hay con sur tout dove met wit dit pas mag om dem den sit mit dig van al "
-    "door bent ben com os um uns ate tem sem ha ho he ne ni vi var hans en ja mi ti si sia lui lei io da dai nos les "
+    "die man war hat bin was will er so an am in on me no do dos as us to es son sin pour plus ton come per "
+    "for over "
+    "under had men min has ai au ed era sera hay con sur tout dove met wit dit pas mag om dem den sit mit "
+    "dig van al "
+    "door bent ben com os um uns ate tem sem ha ho he ne ni vi var hans en ja mi ti si sia lui lei io da dai "
+    "nos les "
     "est dans aux sans bis ins till also ma mes ou et un is we i a c d e j l m n o s t u y";
 
 // By term: as bits, which languages have it, and of which it tells. Bit 0 is English.
@@ -77,11 +106,11 @@ class LanguageTable {
   LanguageTable() {
     for_each_word(all_function_words(), [&](std::string_view word) { entry(word).languages |= 1u; });
     for (size_t l = 0; l < kLanguages.size(); ++l) {
-      for_each_word(kLanguages[l], [&](std::string_view word) {
-        entry(word).languages |= static_cast<uint8_t>(2u << l);
-      });
+      for_each_word(kLanguages[l],
+                    [&](std::string_view word) { entry(word).languages |= static_cast<uint8_t>(2u << l); });
     }
-    for (Entry& one : entries_) one.telling = (one.languages & 1u) == 0 || one.languages == 1u ? one.languages : 0;
+    for (Entry& one : entries_)
+      one.telling = (one.languages & 1u) == 0 || one.languages == 1u ? one.languages : 0;
     for_each_word(kTellNothing, [&](std::string_view word) { entry(word).telling = 0; });
   }
   [[nodiscard]] const Entry* find(uint64_t key) const noexcept {
@@ -123,7 +152,9 @@ bool in_name(char c) noexcept {
 
 }  // namespace
 
-void ForeignFunctionWords::start() noexcept { std::fill(std::begin(n_telling_), std::end(n_telling_), uint8_t{0}); }
+void ForeignFunctionWords::start() noexcept {
+  std::fill(std::begin(n_telling_), std::end(n_telling_), uint8_t{0});
+}
 
 void ForeignFunctionWords::add(uint64_t term) noexcept {
   const LanguageTable::Entry* const entry = language_table().find(term);
@@ -147,7 +178,8 @@ bool ForeignFunctionWords::any(std::string_view utf8) {
     const size_t from = at;
     while (at < utf8.size() && in_name(utf8[at])) ++at;
     const std::string_view word = utf8.substr(from, at - from);
-    if (word.size() > 1 && word.size() <= kMaxPackedBytes && std::all_of(word.begin(), word.end(), is_upper)) {
+    if (word.size() > 1 && word.size() <= kMaxPackedBytes &&
+        std::all_of(word.begin(), word.end(), is_upper)) {
       small.assign(word);
       for (char& c : small) c = to_lower(c);
       names_.push_back(term_key(porter2(small)));

@@ -117,25 +117,16 @@ class Changes:
         with context.snapshot() as connection:
             if since > newest:
                 raise ValueError(f"since: expected a cursor of this memory, at most {newest}, got {since}")
-            found: list[tuple[Any, ...]] = []
-            for condition, names in sight.parts():
-                until = "" if settled is None else "number < ? AND "
-                found += connection.execute(
-                    f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}{until}number > ? ORDER BY number LIMIT ?",
-                    (*names, *(() if settled is None else (settled,)), since, limit),
-                ).fetchall()
-            found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
-            del found[limit:]
-            if settled is not None and len(found) == limit:
-                # Two tenants may have the same number, and the next page begins after it.
-                last = found[-1][0]
-                found = [row for row in found if row[0] < last]
-                for condition, names in sight.parts():
-                    found += connection.execute(
-                        f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number = ?", (*names, last)
-                    ).fetchall()
-            events = (self._event(row) for row in found)
-            return [event for event in events if event is not None]
+            events: list[ChangeEvent] = []
+            while (wanted := limit - len(events)) > 0:
+                rows = _page(connection, since, sight, wanted, settled)
+                events += [event for row in rows if (event := self._event(row)) is not None]
+                if len(rows) < wanted:
+                    break
+                since = rows[-1][
+                    0
+                ]  # some may be of a tenant whose key is gone: a page shorter than asked is the last
+            return events
 
     def times(self, sight: Sight, limit: int) -> list[int]:
         """Return when the newest changes in sight happened, in microseconds since 1970, each time once, ascending."""
@@ -258,6 +249,30 @@ class _Follower:
 
     def __init__(self, function: Hook, sight: Sight, since: int) -> None:
         self.function, self.sight, self.since = function, sight, since
+
+
+def _page(
+    connection: sqlite3.Connection, since: int, sight: Sight, limit: int, settled: int | None
+) -> list[tuple[Any, ...]]:
+    """Return the rows in sight after a cursor, oldest first: so many, and those of the same number as the last."""
+    found: list[tuple[Any, ...]] = []
+    for condition, names in sight.parts():
+        until = "" if settled is None else "number < ? AND "
+        found += connection.execute(
+            f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}{until}number > ? ORDER BY number LIMIT ?",
+            (*names, *(() if settled is None else (settled,)), since, limit),
+        ).fetchall()
+    found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
+    del found[limit:]
+    if settled is not None and len(found) == limit:
+        # Two tenants may have the same number, and the next page begins after it.
+        last = found[-1][0]
+        found = [row for row in found if row[0] < last]
+        for condition, names in sight.parts():
+            found += connection.execute(
+                f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number = ?", (*names, last)
+            ).fetchall()
+    return found
 
 
 def _newest(context: Logged, sight: Sight) -> tuple[int, int | None]:
