@@ -79,6 +79,7 @@ def test_what_had_to_be_read_from_its_rows_gets_an_image(path: Path) -> None:
 def test_a_damaged_image_is_replaced_by_one_of_the_same_version(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert_many(records(200))
+        wait_for(lambda: stale(index) == [])
     with Index.open(path) as index:
         writer = Backend.of(index).engine.store._writer  # type: ignore[union-attr]
         writer.execute("UPDATE image SET data = zeroblob(length(data))")
