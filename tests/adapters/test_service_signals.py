@@ -40,7 +40,10 @@ def test_a_demo_leaves_no_folder(
                 assert process.poll() is None
                 time.sleep(0.001)
             process.send_signal(number)
-            _, said = process.communicate(timeout=60)
+            try:
+                _, said = process.communicate(timeout=60)
+            finally:
+                process.kill()  # nothing, where it has ended
         assert process.returncode in (0, 128 + number) and "Traceback" not in said
     assert not list(tmp_path.iterdir())
 

@@ -164,11 +164,16 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
     if threading.current_thread() is not threading.main_thread():
         server.run(sockets=[listening])
         return
-    # When it has ended uvicorn raises the signal once more, for the handlers that were there before its own.
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
-    hangup = getattr(signal, "SIGHUP", None)  # not on Windows; uvicorn leaves it to the system, which kills
+
+    def end(*_: object) -> None:
+        server.handle_exit(signal.SIGTERM, None)
+
+    # From here on until uvicorn has handlers of its own, and for SIGHUP, which it leaves to the system, as long as it
+    # runs. When it has ended it raises the signal once more, for the handlers that were there before.
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:  # not under nohup
-        before[hangup] = signal.signal(hangup, lambda *_: server.handle_exit(signal.SIGTERM, None))
+        before[hangup] = signal.signal(hangup, end)
     try:
         server.run(sockets=[listening])
     finally:
