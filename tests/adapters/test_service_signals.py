@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from tests.adapters.serving import Serving
 for needed in ("fastapi", "uvicorn", "prometheus_client"):
     if find_spec(needed) is None:
         pytest.skip(f"no {needed} here (extra serve)", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def heeds_interrupts() -> Iterator[None]:
+    """A child ignores what its parent ignores, as a shell lets a job in the background ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("when", ["while it starts", "while it serves"])
