@@ -126,7 +126,7 @@ class Model {
 
   // What the idf of each term of a query is worth at most: that of function words, unless it has no others.
   [[nodiscard]] std::vector<double> most_idfs(const std::vector<std::pair<std::string, uint32_t>>& terms,
-                                                 std::string_view query) const {
+                                              std::string_view query) const {
     if (options_.analyzer.name != "english" || options_.bm25.is_textbook())
       return std::vector<double>(terms.size(), kAny);
     text::FunctionWords finder;

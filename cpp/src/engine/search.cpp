@@ -267,8 +267,7 @@ class Search {
     result.information = 0.0;
     if (n_docs == 0) return;
     for (size_t t = 0; t < terms_.size(); ++t) {
-      const bool says =
-          terms_[t].counts && (s_.worths.empty() || !s_.worths[t].is_function_word());
+      const bool says = terms_[t].counts && (s_.worths.empty() || !s_.worths[t].is_function_word());
       if (says) result.information += s_.term_idfs[t] = lexical::idf(n_docs, s_.dfs[t]);
     }
   }
