@@ -1,8 +1,8 @@
 // Function words of a question that is not in English: of German, French, Spanish, Italian, Portuguese, Dutch and
 // Scandinavian (Danish, Norwegian and Swedish as one).
 //
-// A question is in the language of which it holds most telling words, at least two distinct ones, and more than of
-// English; in several if they are level. Telling are function words that neither English nor a name has, and of
+// A question is in the language with the most telling words in it: at least two distinct ones, and more than English
+// has; with a tie, in several. Telling are function words that neither English nor a name has, and of
 // English those that no other language has: "die" and "was" tell nothing. Then all function words of the language
 // are some of the question, but for those that stand in capitals somewhere in a text with small letters (LA, DE).
 // Of a question in English or in a language without a list: none.

@@ -49,7 +49,7 @@ def n_at_once(embedder: Embedder) -> int:
 def answers(
     embedder: Embedder, batches: Sequence[list[str]], n_threads: int, progress: Callable[[int], object]
 ) -> list[Answer]:
-    """Embed batches on `n_threads` threads, of which the caller's is one; return the answers up to the first failure.
+    """Embed batches on `n_threads` threads, one of them the caller's; return the answers up to the first failure.
 
     What is no Exception (Ctrl-C) is raised. The other threads have ended when this returns or raises: they finish the
     batches that they have begun. A thread that cannot be started is done without.

@@ -15,7 +15,7 @@ from scrubjay.store.postgres.used import Uses, today
 
 __all__ = ["ColdCare"]
 
-_MOST_READ = 10_000  # frozen scopes of which it is remembered
+_MOST_READ = 10_000  # frozen scopes that are remembered as read once
 
 
 class ColdCare:
