@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.data.postgres import new_url
+from tests.data.postgres import new_cluster, new_url
 from tests.data.stores import asked
 
 from scrubjay import Index, Objects, Scope
@@ -30,9 +30,9 @@ DIM, WORDS = 256, 60
 _TABLES = ("sj_document", "sj_image", "sj_tombstone", "sj_cold", "sj_scope")
 
 
-def measure(n: int, rounds: int, folder: Path) -> None:
+def measure(base: str, n: int, rounds: int, folder: Path) -> None:
     """Print the figures of one size."""
-    url, scope = new_url(), Scope("acme", user="jane")
+    url, scope = new_url(base), Scope("acme", user="jane")
     objects = Objects((folder / f"objects-{n}").as_uri())
     given = random.Random(7)
     vectors = np.random.default_rng(7).normal(size=(n, DIM)).astype(np.float32)
@@ -117,9 +117,12 @@ def main() -> None:
     parser.add_argument("--documents", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
+    server = new_cluster()
+    if isinstance(server, str):
+        parser.error(server)
     for n in arguments.documents:
         with tempfile.TemporaryDirectory() as folder:
-            measure(n, arguments.rounds, Path(folder))
+            measure(server.url, n, arguments.rounds, Path(folder))
 
 
 if __name__ == "__main__":

@@ -31,8 +31,9 @@ _SUPERUSER, _APP = "postgresql://tests@", "postgresql://app@"
 class Cluster:
     """One server. `stop` and `kill` and `start` are for tests that take it away."""
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, *, waits_for_the_disk: bool) -> None:
         self._programs = programs
+        self._waits_for_the_disk = waits_for_the_disk
         self.folder = Path(tempfile.mkdtemp(prefix="scrubjay-pg-"))
         self._user = (
             next(name for name in ("postgres", "nobody") if _has_user(name)) if os.geteuid() == 0 else None
@@ -62,6 +63,8 @@ class Cluster:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = f"-k {self.folder} -p {_PORT} -c listen_addresses='' -c max_connections=200"
+        if not self._waits_for_the_disk:  # what a server had written when it was killed, the kernel has
+            options += " -c fsync=off"
         log = str(self.folder / "log")
         try:
             self._run("pg_ctl", "-D", self._data, "-l", log, "-o", options, "-w", "-t", "60", "start")
@@ -164,11 +167,14 @@ def _programs() -> Path | None:
 @lru_cache(maxsize=1)
 def cluster() -> Cluster | str:
     """Return the server that all tests of this process share, or why there is none."""
-    return new_cluster()
+    return new_cluster(waits_for_the_disk=False)
 
 
-def new_cluster() -> Cluster | str:
-    """Return a server of one's own, to be taken away and given back, or why there is none."""
+def new_cluster(*, waits_for_the_disk: bool = True) -> Cluster | str:
+    """Return a server of one's own, to be taken away and given back, or why there is none.
+
+    `waits_for_the_disk=False` is for what neither measures it nor would notice a loss of power.
+    """
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -178,7 +184,7 @@ def new_cluster() -> Cluster | str:
         return "no PostgreSQL is installed here"
     if os.geteuid() == 0 and not (_has_user("postgres") or _has_user("nobody")):
         return "PostgreSQL refuses root, and there is no other user"
-    made = Cluster(programs)
+    made = Cluster(programs, waits_for_the_disk=waits_for_the_disk)
     atexit.register(made.remove)
     return made
 
