@@ -42,6 +42,7 @@ from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.syncing import SharedSync
+from scrubjay.store.sqlite.versions import last_version
 
 __all__ = ["GroupCommit"]
 
@@ -169,7 +170,6 @@ class GroupCommit:
         self._remove_staged = f"DELETE FROM {t.staged_vector} WHERE seq = ?"
         changes = "version = ?, documents = documents + ?, vectors = vectors + ?"
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
-        self._count = f"UPDATE {t.meta} SET value = value + ? WHERE name = 'documents'"
 
     def takes(self, row: NewRow) -> bool:
         """Whether a row can be written here, as far as it says itself."""
@@ -214,7 +214,8 @@ class GroupCommit:
                 if has_turn:
                     store.end_turn()
             if write.error is not None:
-                raise write.error
+                with translated(store.path, _DOING):
+                    raise write.error
             if write.is_unusual:
                 return False
             if sync is not None:
@@ -298,12 +299,8 @@ class GroupCommit:
                 if group.is_changing:
                     raise
                 write.error = error
-        n_new = 0
         for state in group.scopes:
             execute(self._update_scope, (state.after, state.n_new, state.n_vectors, state.key))
-            n_new += state.n_new
-        if n_new:
-            execute(self._count, (n_new,))
         return known
 
     def _commit(self, group: _Group, known: _Known) -> None:
@@ -325,15 +322,11 @@ class GroupCommit:
         (data_version,) = self._execute("PRAGMA data_version").fetchone()
         known = self._known
         if known is None or known.data_version != data_version:
-            t = self._tables
-            (last,) = self._execute(
-                f"SELECT ifnull(max(version), 0) FROM {t.scope} WHERE typeof(version) = 'integer'"
-            ).fetchone()
             known = _Known(
                 data_version,
                 schema.has_data_keys(self._connection),
-                integer(last, "the last version"),
-                schema.read_identity(self._connection, t),
+                last_version(self._connection, self._tables),
+                schema.read_identity(self._connection, self._tables),
             )
         return known
 
@@ -410,13 +403,15 @@ class GroupCommit:
         found = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
         if found is None:
             return None
-        return self._keep(
+        state = self._keep(
             known,
             scope,
             integer(found[0], "a scope's key", -(1 << 62)),
             integer(found[1], "a scope's version"),
             integer(found[2], "a scope's count of documents"),
         )
+        known.last = max(known.last, state.before)  # whatever was taken out of the tables, it never goes back
+        return state
 
     def _new_scope(self, scope: Scope, known: _Known) -> _ScopeRow:
         cursor = self._execute(
