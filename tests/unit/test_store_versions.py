@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.index import Admin
+from scrubjay.store.sqlite.descriptors import follows
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.versions import UNFOUND, last_version, scopes_since
 
@@ -189,3 +192,98 @@ def test_another_process_sees_what_was_written_to_many_scopes(tmp_path: Path) ->
         assert [len(other.search("oak", scope=user)) for user in users[:6]] == [0, 0, 0, 0, 0, 1]
         engine = Backend.of(other).engine
         assert engine.store.noticed(engine.store.mark()).changed == []  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------------- writes of this process
+
+
+def asked(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The marks with which the store is asked what was written since, from now on."""
+    store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+    marks: list[int] = []
+    noticed = store.noticed
+    monkeypatch.setattr(store, "noticed", lambda mark: (marks.append(mark), noticed(mark))[1])
+    return marks
+
+
+def test_a_search_asks_nothing_after_writes_of_its_own_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path) as index, Index.open(path) as other:
+        index.upsert("m", "oak", scope=JANE)
+        assert len(index.search("oak", scope=JANE)) == 1
+        marks = asked(index, monkeypatch)
+        for n in range(5):
+            index.upsert(f"m{n}", "oak", scope=JANE)
+            index.upsert("own", f"oak {n}", scope=Scope("acme", user=f"u{n}"))
+            assert len(index.search("oak", scope=JANE)) == n + 2
+        assert marks == []
+        other.upsert("theirs", "oak", scope=JANE)
+        assert len(index.search("oak", scope=JANE)) == 7
+        assert marks == [11], "what it wrote itself it need not see again"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_write_of_another_process_around_a_commit_is_seen(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right before the transaction begins, or between its commit and the look at what it left."""
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path) as index, Index.open(path) as other:
+        for one in (index, other):
+            one.upsert(f"m{one is other}", "oak", scope=JANE)
+            assert index.search("oak", scope=JANE)
+        store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+        head, n_looks = store.head, [0]
+
+        def looking() -> bytes | None:
+            n_looks[0] += 1
+            if when == "after" and n_looks[0] == 2:
+                other.upsert("theirs", "oak", scope=JANE)
+            return head()  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(store, "head", looking)
+        if when == "before":
+            other.upsert("theirs", "oak", scope=JANE)
+        index.upsert("own", "oak", scope=JANE)
+        assert n_looks[0] == 2
+        assert {hit.id for hit in index.search("oak", scope=JANE)} == {"mFalse", "mTrue", "theirs", "own"}
+
+
+def test_threads_and_processes_see_each_other(tmp_path: Path) -> None:
+    """Two indexes of one file, two threads each: whoever has written finds it, and at last both find everything."""
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path) as one, Index.open(path) as other:
+        failures: list[str] = []
+
+        def work(index: Index, name: str) -> None:
+            for n in range(60):
+                index.upsert(f"{name}-{n}", f"word{name}x{n}", scope=JANE)
+                if index.search(f"word{name}x{n}", scope=JANE)[0].id != f"{name}-{n}":
+                    failures.append(f"{name}-{n}")
+
+        threads = [
+            threading.Thread(target=work, args=(index, f"{letter}{i}"))
+            for letter, index in (("a", one), ("b", other))
+            for i in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        for index in (one, other):
+            assert index.count(JANE) == 240
+            for name in ("a0", "a1", "b0", "b1"):
+                for n in range(60):
+                    assert index.search(f"word{name}x{n}", scope=JANE)[0].id == f"{name}-{n}"
+            assert index.admin.check().problems == []
+
+
+def test_one_commit_follows_another() -> None:
+    def head(count: int) -> bytes:
+        return bytes(8) + count.to_bytes(4, sys.byteorder) + bytes(36)
+
+    assert follows(head(5), head(6))
+    assert not any(follows(head(a), head(b)) for a, b in ((5, 5), (5, 7), (6, 5), (5, 0)))

@@ -32,12 +32,13 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, has_passages, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
+from scrubjay.store.sqlite.descriptors import follows
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
@@ -50,7 +51,7 @@ _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
 
-Commit = Callable[[Callable[[], None], Sequence[ScopeChange]], None]
+Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange]], None]
 """Calls what commits a group, and brings what was written into the native engine."""
 
 
@@ -76,6 +77,10 @@ class Turns(Protocol):
 
     def count_change(self) -> None:
         """A write begins, or has ended."""
+        ...
+
+    def head(self) -> bytes | None:
+        """Return the head of the wal-index, what :meth:`ReadingStore.glance` returns; None: it cannot be seen."""
         ...
 
 
@@ -287,6 +292,7 @@ class GroupCommit:
         execute = self._execute
         execute("BEGIN IMMEDIATE")
         group.is_begun = True
+        group.head = self._store.head()  # nobody else commits from here on
         known = self._learnt()
         for write in group.writes:
             write.error, write.is_unusual = None, False  # of a group that failed
@@ -303,8 +309,9 @@ class GroupCommit:
             execute(self._update_scope, (state.after, state.n_new, state.n_vectors, state.key))
         return known
 
-    def _commit(self, group: _Group, known: _Known) -> None:
-        """Commit, and keep what is known now."""
+    def _commit(self, group: _Group, known: _Known) -> Glances | None:
+        """Commit, and keep what is known now. Return what a glance was before and is afterwards, unless something else
+        was committed in between."""
         group.is_ending = True
         try:
             self._connection.call(self._execute, "COMMIT")
@@ -316,6 +323,11 @@ class GroupCommit:
         if len(known.scopes) > _MOST_SCOPES:
             known.scopes.clear()
         self._known = known
+        head = None if group.head is None else self._store.head()
+        # Another process may have committed since. Then the next look finds both.
+        if group.head is None or head is None or not follows(group.head, head):
+            return None
+        return group.head, head, known.last
 
     def _learnt(self) -> _Known:
         """Return what the file says of the collection, in the transaction."""
@@ -451,6 +463,7 @@ class _Group:
         self.writes = writes
         self.scopes: list[_ScopeRow] = []
         self.holds: Holds | None = None  # which nobody can set meanwhile
+        self.head: bytes | None = None  # of the wal-index, before the commit
         self.is_begun = False  # the transaction
         self.is_changing = False  # a document is half written
         self.is_ending = False  # the commit was begun, and no error said that it failed

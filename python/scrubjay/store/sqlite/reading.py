@@ -80,6 +80,14 @@ class ReadingStore:
         except ValueError:  # the last index of this process that had the file open was closed just now
             raise ClosedError(f"the index is closed: {self.path}") from None
 
+    def head(self) -> bytes | None:
+        """Return what :meth:`glance` returns, if that is the head of the wal-index."""
+        mapped = self._wal_index
+        try:
+            return None if mapped is None else mapped[:]
+        except ValueError:
+            return None
+
     def _version_seen(self) -> object:
         reader = self._readers.get()
         try:
