@@ -108,7 +108,7 @@ def measure(
         assert process.stdin is not None
         process.stdin.close()
         process.wait()
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (name, kind, rate), runs in passes.items():
         tail = recording.tail_us([np.array(run["took"]) for run in runs])
         reached = float(np.median([run["reached"] for run in runs]))

@@ -8,8 +8,8 @@ kind) is so before anything of it was written. If the transaction fails, nothing
 thread tries with its own turn.
 
 What a transaction would ask first (the identity of the collection, its last version, the rows of scopes) is kept from
-one group to the next, as long as SQLite's `data_version` says that no other connection has committed and no other write
-of this store came in between.
+one group to the next, as long as the head of the wal-index, or SQLite's `data_version`, says that no other connection
+has committed and no other write of this store came in between.
 
 Only the usual write goes this way: in the clear, of a settled index, with at most one vector, neither pending nor with
 a context. Every other one takes a transaction of its own, which is the reference: a group leaves the file as these
@@ -127,10 +127,13 @@ class _ScopeRow:
 class _Known:
     """What the file says of a collection; see above for how long that is known."""
 
-    __slots__ = ("data_version", "identity", "is_sealing", "last", "scopes", "vector_bytes")
+    __slots__ = ("data_version", "head", "identity", "is_sealing", "last", "scopes", "vector_bytes")
 
     def __init__(self, data_version: int, is_sealing: bool, last: int, identity: Identity) -> None:
         self.data_version = data_version
+        self.head: bytes | None = (
+            None  # of the wal-index, while nothing but the group that it is known from follows
+        )
         self.is_sealing = is_sealing
         self.last = last
         self.identity = identity
@@ -293,7 +296,7 @@ class GroupCommit:
         execute("BEGIN IMMEDIATE")
         group.is_begun = True
         group.head = self._store.head()  # nobody else commits from here on
-        known = self._learnt()
+        known = self._learnt(group.head)
         for write in group.writes:
             write.error, write.is_unusual = None, False  # of a group that failed
             try:
@@ -325,12 +328,16 @@ class GroupCommit:
         self._known = known
         head = None if group.head is None else self._store.head()
         # Another process may have committed since. Then the next look finds both.
+        known.head = None
         if group.head is None or head is None or not follows(group.head, head):
             return None
+        known.head = head
         return group.head, head, known.last
 
-    def _learnt(self) -> _Known:
-        """Return what the file says of the collection, in the transaction."""
+    def _learnt(self, head: bytes | None) -> _Known:
+        """Return what the file says of the collection, in the transaction; `head` is that of the wal-index."""
+        if self._known is not None and head is not None and self._known.head == head:
+            return self._known
         (data_version,) = self._execute("PRAGMA data_version").fetchone()
         known = self._known
         if known is None or known.data_version != data_version:
