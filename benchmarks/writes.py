@@ -88,7 +88,6 @@ def statement_writer(path: Path, _: str) -> Callable[[int], None]:
             "UPDATE scope SET version = ?, documents = documents + ?, vectors = vectors + ? WHERE key = ?",
             (version, 1, 1, key),
         )
-        execute("UPDATE meta SET value = value + ? WHERE name = 'documents'", (1,))
         execute("COMMIT")
 
     return write

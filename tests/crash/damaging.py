@@ -244,7 +244,7 @@ def _value_for(rng: random.Random, connection: sqlite3.Connection, table: str, c
     return None if is_name and (as_text in NAMES or as_text == "") else value
 
 
-_META = ("dim", "metric", "dtype", "analyzer", "model", "documents", "generation")
+_META = ("dim", "metric", "dtype", "analyzer", "model", "generation")
 
 
 def _change_schema(rng: random.Random, path: Path) -> str:

@@ -186,7 +186,7 @@ def test_a_file_without_tables_is_no_new_index(path: Path) -> None:
     [
         ("UPDATE scope SET documents = 'x'", lambda index: index.count(JANE)),
         ("UPDATE scope SET version = x'00'", lambda index: index.search("oak", scope=JANE)),
-        ("UPDATE meta SET value = x'00' WHERE name = 'documents'", len),
+        ("UPDATE scope SET documents = 'x' WHERE user = 'joe'", len),
         ("UPDATE event SET at = 'x'", lambda index: index.admin.events()),
         ("UPDATE event SET reason = x'c328'", lambda index: index.admin.events()),
         (

@@ -164,7 +164,6 @@ MANIPULATIONS: dict[str, tuple[str, ...]] = {
         "INSERT INTO vector SELECT * FROM old.vector WHERE seq = (SELECT seq FROM old.document WHERE id = 'jane-2')",
         "INSERT INTO document SELECT * FROM old.document WHERE id = 'jane-2'",
         "UPDATE scope SET documents = documents + 1, vectors = vectors + 1 WHERE user = 'jane'",
-        "UPDATE meta SET value = value + 1 WHERE name = 'documents'",
         "DELETE FROM tombstone",
     ),
     "the last version of a row": (
@@ -177,7 +176,6 @@ MANIPULATIONS: dict[str, tuple[str, ...]] = {
         f"DELETE FROM vector WHERE seq = {ONE}",
         "DELETE FROM document WHERE id = 'jane-1'",
         "UPDATE scope SET documents = documents - 1, vectors = vectors - 1 WHERE user = 'jane'",
-        "UPDATE meta SET value = value - 1 WHERE name = 'documents'",
     ),
     "one vector": (f"DELETE FROM vector WHERE seq = {ONE}",),
     "all vectors": ("DELETE FROM vector WHERE seq IN (SELECT seq FROM document WHERE id LIKE 'jane%')",),

@@ -1,4 +1,4 @@
-"""Files of formats 1, 2 and 3 become files of format 4: nothing is lost, whatever happens on the way."""
+"""Files of older formats become files of this one: nothing is lost, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -85,6 +85,8 @@ def test_every_row_is_taken_over_as_it_stands(golden: Path, tmp_path: Path) -> N
                 (*row, n_vectors, digest)
                 for row, (*_, n_vectors, digest) in zip(was, after[table], strict=True)
             ]
+        if table.startswith("meta"):  # a count that formats before 5 kept
+            was = [row for row in was if row[0] != "documents"]
         assert after[table] == was, table
     assert set(after) - set(before) <= {"collection", "sealed_table", "table_digest"}
     with closing(sqlite3.connect(path)) as connection:

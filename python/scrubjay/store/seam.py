@@ -24,7 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single import ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,
@@ -467,7 +467,7 @@ class Group(Protocol):
     def write(
         self,
         write: SingleWrite,
-        commit: Callable[[Callable[[], None], Sequence[ScopeChange]], None],
+        commit: Callable[[Callable[[], Glances | None], Sequence[ScopeChange]], None],
     ) -> bool:
         """Write a document; False: nothing was done, it needs a transaction of its own.
 

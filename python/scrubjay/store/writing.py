@@ -20,7 +20,7 @@ from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import exactly
-from scrubjay.store.rows.single import ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
@@ -351,7 +351,7 @@ class WritingEngine:
 
     def _commit(
         self,
-        commit: Callable[[], None],
+        commit: Callable[[], Glances | None],
         written: Sequence[Written],
         rows: Mapping[Scope, Sequence[NewRow]] | None = None,
         prepared: Mapping[Scope, PreparedDocuments] | None = None,
@@ -364,18 +364,20 @@ class WritingEngine:
             changes.append(ScopeChange(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
         self._commit_changes(commit, changes)
 
-    def _commit_changes(self, commit: Callable[[], None], changes: Sequence[ScopeChange]) -> None:
+    def _commit_changes(self, commit: Callable[[], Glances | None], changes: Sequence[ScopeChange]) -> None:
         """Commit, and bring what was committed into the native engine."""
         written = [change.written for change in changes]
         self.residency.announce(written)
         try:
-            commit()
+            glances = commit()
         except BaseException:
             self.residency.abandon(written)
             raise
         try:
             for change in changes:
                 self.residency.apply(*change)
+            if glances is not None:
+                self.residency.saw(glances)
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
             self.residency.abandon(written)
         except BaseException:

@@ -24,6 +24,7 @@ from scrubjay.store.residency.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.housekeeping import Housekeeper
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
+from scrubjay.store.rows.single import Glances
 from scrubjay.store.rows.stored import NewRow, ScopeState, Written
 from scrubjay.store.seam import Store
 
@@ -403,6 +404,14 @@ class Residency(Filling):
                 partition.in_flight = 0
                 partition.version = max(partition.version, one.after)
                 partition.ready = partition.resident and partition.applied >= partition.version
+
+    def saw(self, glances: Glances) -> None:
+        """A commit of this process was applied, so that everything is known of it: if everything before it was marked,
+        the next search need not ask what was written."""
+        before, after, mark = glances
+        with self._lock:
+            if self._glance == before:
+                self._seen, self._glance = mark, after
 
     def drop(self, partition: Partition) -> None:
         """Take a partition out of the engine; the caller holds its lock. Searches that overlap run again."""

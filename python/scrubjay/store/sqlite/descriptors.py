@@ -15,7 +15,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Looking", "looking_at"]
+__all__ = ["Looking", "follows", "looking_at"]
 
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
@@ -26,9 +26,11 @@ _descriptors: dict[
 _mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
 
 # The head of the wal-index (the file -shm) holds a count of changes, checksums and the size of the log. Every commit of
-# every process rewrites it before it is acknowledged. We rely only on its changing then, and on this version number.
+# every process rewrites it before it is acknowledged. We rely only on its changing then, on this version number, and on
+# the count, which each commit that changes anything adds one to (https://sqlite.org/walformat.html).
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
+_COUNT = slice(8, 12)
 _MAX_WAIT_SECONDS = 1.0
 
 
@@ -93,6 +95,12 @@ class Looking:
                 _settle()
             finally:
                 _lock.release()
+
+
+def follows(before: bytes, after: bytes) -> bool:
+    """Whether exactly one transaction was committed between two heads of a wal-index."""
+    n_before, n_after = (int.from_bytes(head[_COUNT], sys.byteorder) for head in (before, after))
+    return n_after - n_before == 1  # else after a recovery, which begins anew, or once in 2**32 commits
 
 
 def _settle() -> None:

@@ -8,8 +8,8 @@ kind) is so before anything of it was written. If the transaction fails, nothing
 thread tries with its own turn.
 
 What a transaction would ask first (the identity of the collection, its last version, the rows of scopes) is kept from
-one group to the next, as long as SQLite's `data_version` says that no other connection has committed and no other write
-of this store came in between.
+one group to the next, as long as the head of the wal-index, or SQLite's `data_version`, says that no other connection
+has committed and no other write of this store came in between.
 
 Only the usual write goes this way: in the clear, of a settled index, with at most one vector, neither pending nor with
 a context. Every other one takes a transaction of its own, which is the reference: a group leaves the file as these
@@ -32,16 +32,18 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, has_passages, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
+from scrubjay.store.sqlite.descriptors import follows
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.syncing import SharedSync
+from scrubjay.store.sqlite.versions import last_version
 
 __all__ = ["GroupCommit"]
 
@@ -49,7 +51,7 @@ _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
 
-Commit = Callable[[Callable[[], None], Sequence[ScopeChange]], None]
+Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange]], None]
 """Calls what commits a group, and brings what was written into the native engine."""
 
 
@@ -75,6 +77,10 @@ class Turns(Protocol):
 
     def count_change(self) -> None:
         """A write begins, or has ended."""
+        ...
+
+    def head(self) -> bytes | None:
+        """Return the head of the wal-index, what :meth:`ReadingStore.glance` returns; None: it cannot be seen."""
         ...
 
 
@@ -121,10 +127,13 @@ class _ScopeRow:
 class _Known:
     """What the file says of a collection; see above for how long that is known."""
 
-    __slots__ = ("data_version", "identity", "is_sealing", "last", "scopes", "vector_bytes")
+    __slots__ = ("data_version", "head", "identity", "is_sealing", "last", "scopes", "vector_bytes")
 
     def __init__(self, data_version: int, is_sealing: bool, last: int, identity: Identity) -> None:
         self.data_version = data_version
+        self.head: bytes | None = (
+            None  # of the wal-index, while nothing but the group that it is known from follows
+        )
         self.is_sealing = is_sealing
         self.last = last
         self.identity = identity
@@ -169,7 +178,6 @@ class GroupCommit:
         self._remove_staged = f"DELETE FROM {t.staged_vector} WHERE seq = ?"
         changes = "version = ?, documents = documents + ?, vectors = vectors + ?"
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
-        self._count = f"UPDATE {t.meta} SET value = value + ? WHERE name = 'documents'"
 
     def takes(self, row: NewRow) -> bool:
         """Whether a row can be written here, as far as it says itself."""
@@ -214,7 +222,8 @@ class GroupCommit:
                 if has_turn:
                     store.end_turn()
             if write.error is not None:
-                raise write.error
+                with translated(store.path, _DOING):
+                    raise write.error
             if write.is_unusual:
                 return False
             if sync is not None:
@@ -286,7 +295,8 @@ class GroupCommit:
         execute = self._execute
         execute("BEGIN IMMEDIATE")
         group.is_begun = True
-        known = self._learnt()
+        group.head = self._store.head()  # nobody else commits from here on
+        known = self._learnt(group.head)
         for write in group.writes:
             write.error, write.is_unusual = None, False  # of a group that failed
             try:
@@ -298,16 +308,13 @@ class GroupCommit:
                 if group.is_changing:
                     raise
                 write.error = error
-        n_new = 0
         for state in group.scopes:
             execute(self._update_scope, (state.after, state.n_new, state.n_vectors, state.key))
-            n_new += state.n_new
-        if n_new:
-            execute(self._count, (n_new,))
         return known
 
-    def _commit(self, group: _Group, known: _Known) -> None:
-        """Commit, and keep what is known now."""
+    def _commit(self, group: _Group, known: _Known) -> Glances | None:
+        """Commit, and keep what is known now. Return what a glance was before and is afterwards, unless something else
+        was committed in between."""
         group.is_ending = True
         try:
             self._connection.call(self._execute, "COMMIT")
@@ -319,21 +326,26 @@ class GroupCommit:
         if len(known.scopes) > _MOST_SCOPES:
             known.scopes.clear()
         self._known = known
+        head = None if group.head is None else self._store.head()
+        # Another process may have committed since. Then the next look finds both.
+        known.head = None
+        if group.head is None or head is None or not follows(group.head, head):
+            return None
+        known.head = head
+        return group.head, head, known.last
 
-    def _learnt(self) -> _Known:
-        """Return what the file says of the collection, in the transaction."""
+    def _learnt(self, head: bytes | None) -> _Known:
+        """Return what the file says of the collection, in the transaction; `head` is that of the wal-index."""
+        if self._known is not None and head is not None and self._known.head == head:
+            return self._known
         (data_version,) = self._execute("PRAGMA data_version").fetchone()
         known = self._known
         if known is None or known.data_version != data_version:
-            t = self._tables
-            (last,) = self._execute(
-                f"SELECT ifnull(max(version), 0) FROM {t.scope} WHERE typeof(version) = 'integer'"
-            ).fetchone()
             known = _Known(
                 data_version,
                 schema.has_data_keys(self._connection),
-                integer(last, "the last version"),
-                schema.read_identity(self._connection, t),
+                last_version(self._connection, self._tables),
+                schema.read_identity(self._connection, self._tables),
             )
         return known
 
@@ -410,13 +422,15 @@ class GroupCommit:
         found = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
         if found is None:
             return None
-        return self._keep(
+        state = self._keep(
             known,
             scope,
             integer(found[0], "a scope's key", -(1 << 62)),
             integer(found[1], "a scope's version"),
             integer(found[2], "a scope's count of documents"),
         )
+        known.last = max(known.last, state.before)  # whatever was taken out of the tables, it never goes back
+        return state
 
     def _new_scope(self, scope: Scope, known: _Known) -> _ScopeRow:
         cursor = self._execute(
@@ -456,6 +470,7 @@ class _Group:
         self.writes = writes
         self.scopes: list[_ScopeRow] = []
         self.holds: Holds | None = None  # which nobody can set meanwhile
+        self.head: bytes | None = None  # of the wal-index, before the commit
         self.is_begun = False  # the transaction
         self.is_changing = False  # a document is half written
         self.is_ending = False  # the commit was begun, and no error said that it failed

@@ -21,6 +21,7 @@ from scrubjay.store.sqlite.feedback import damaged_notes, has_notes
 from scrubjay.store.sqlite.reading import ReadingStore
 from scrubjay.store.sqlite.registry import rules
 from scrubjay.store.sqlite.schema import Tables, all_tables, collection_names, has_data_keys
+from scrubjay.store.sqlite.versions import UNFOUND
 
 __all__ = ["inspect_file", "noting"]
 
@@ -40,6 +41,9 @@ def _contradictions(t: Tables) -> dict[str, str]:
         ),
         "documents newer than their scope": (
             f"SELECT count(*) FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope WHERE d.seq > s.version"
+        ),
+        "scopes whose last write cannot be found": (
+            f"SELECT count(*) FROM {t.scope} WHERE {UNFOUND.format(s=t.suffix)}"
         ),
         "vectors without a document": (
             f"SELECT count(*) FROM {t.vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
@@ -127,10 +131,6 @@ def _check_counts(store: ReadingStore, report: CheckReport) -> None:
         (n,) = connection.execute(query).fetchone()
         if n:
             report.add(f"{n} {what}")
-    counted = connection.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
-    (n_documents,) = connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
-    if counted != (n_documents,):
-        report.add(f"{n_documents} documents, {'none' if counted is None else counted[0]} were counted")
 
 
 def _check_scopes(store: ReadingStore, report: CheckReport) -> None:

@@ -137,6 +137,28 @@ def _key_by_scope(connection: sqlite3.Connection) -> None:
             run_script(connection, _FEEDBACK_4.format(**names))
 
 
+# The index of versions and the count of all documents changed with each write. What they said is found elsewhere: the
+# count in the rows of scopes, the last write of a scope in its rows, tombstones and horizon. Where documents were taken
+# away by a repair it was not, so the horizon says it.
+_VERSIONS_5 = """
+DROP INDEX IF EXISTS scope_version{s};
+CREATE INDEX scope_horizon{s} ON {scope}(horizon) WHERE horizon > 0;
+UPDATE {scope} SET horizon = version WHERE typeof(version) = 'integer' AND version > max(horizon,
+  ifnull((SELECT max(d.seq) FROM {document} d WHERE d.scope = {scope}.key), 0),
+  ifnull((SELECT max(g.seq) FROM {tombstone} g WHERE g.scope = {scope}.key), 0));
+DELETE FROM {meta} WHERE name = 'documents';
+"""
+
+
+def _find_versions(connection: sqlite3.Connection) -> None:
+    """Format 5: what each write changes is in fewer places."""
+    for t in all_tables(connection):
+        if set(missing_tables(connection, t)) & {t.scope, t.document, t.tombstone, t.meta}:
+            continue  # opening that collection says so; the others go on
+        names = {"scope": t.scope, "document": t.document, "tombstone": t.tombstone, "meta": t.meta}
+        run_script(connection, _VERSIONS_5.format(**names, s=t.suffix))
+
+
 def _has_feedback(connection: sqlite3.Connection, t: Tables) -> bool:
     name = f"feedback{t.suffix}"
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
@@ -148,6 +170,7 @@ _MIGRATIONS: Mapping[int, str | Callable[[sqlite3.Connection], None]] = {
     1: COLLECTIONS,
     2: _count_vectors,
     3: _key_by_scope,
+    4: _find_versions,
 }
 
 

@@ -41,6 +41,7 @@ from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
+from scrubjay.store.sqlite.versions import last_version, scopes_since
 
 __all__ = ["ReadingStore", "names_of", "scope_of"]
 
@@ -79,6 +80,14 @@ class ReadingStore:
         except ValueError:  # the last index of this process that had the file open was closed just now
             raise ClosedError(f"the index is closed: {self.path}") from None
 
+    def head(self) -> bytes | None:
+        """Return what :meth:`glance` returns, if that is the head of the wal-index."""
+        mapped = self._wal_index
+        try:
+            return None if mapped is None else mapped[:]
+        except ValueError:
+            return None
+
     def _version_seen(self) -> object:
         reader = self._readers.get()
         try:
@@ -92,9 +101,7 @@ class ReadingStore:
         """Return scopes written to after `version`, with their versions."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.rows(
-                f"SELECT tenant, user, agent, version FROM {t.scope} WHERE version > ?", (version,)
-            )
+            found = scopes_since(self._reader, t, version)
         since = []
         for *names, at in found:
             with suppress(CorruptIndexError):  # that scope's own searches say so; the others go on
@@ -110,12 +117,8 @@ class ReadingStore:
 
     def last_version(self) -> int:
         """Return the number of the last write."""
-        t = self.tables
         with translated(self.path, "reading"):
-            (last,) = self._reader.execute(
-                f"SELECT ifnull(max(version), 0) FROM {t.scope} WHERE typeof(version) = 'integer'"
-            ).fetchone()
-            return integer(last, "the last version")
+            return last_version(self._reader, self.tables)
 
     def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
         """A file does not keep when a scope was used."""
@@ -547,10 +550,10 @@ class ReadingStore:
         t = self.tables
         with translated(self.path, "reading"):
             if scopes is None:
-                found = self._reader.execute(
-                    f"SELECT value FROM {t.meta} WHERE name = 'documents'"
+                n, are_counts = self._reader.execute(
+                    f"SELECT ifnull(sum(documents), 0), ifnull(min(typeof(documents) = 'integer'), 1) FROM {t.scope}"
                 ).fetchone()
-                n = integer(None if found is None else found[0], "meta.documents")
+                integer(n if are_counts else None, "scopes' counts of documents")
                 (n_expired,) = self._reader.execute(
                     f"SELECT count(*) FROM {t.document} WHERE expires_at <= ?", (now,)
                 ).fetchone()

@@ -124,8 +124,6 @@ def _accept(transaction: Transaction, tenant: str) -> None:
             f"AND NOT EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id AND d.scope = f.scope)",
             (tenant,),
         )
-    (n,) = transaction.connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
-    transaction.settle(documents=n)
 
 
 def _box(transaction: Transaction, tenant: str) -> Box:

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
-FORMAT = 4
+FORMAT = 5
 # Flags beside the format, of files that versions of Scrubjay without the feature must not open.
 ENCRYPTED = 0x100  # it has data keys
 CONTEXTS = 0x200  # documents have a context, whose words belong to their terms
@@ -78,7 +78,7 @@ CREATE TABLE scope{s}(
   vectors INTEGER NOT NULL DEFAULT 0,  -- how many of them have one
   digest BLOB,                         -- of an encrypted tenant's rows
   UNIQUE(tenant, user, agent));
-CREATE INDEX scope_version{s} ON scope{s}(version);
+CREATE INDEX scope_horizon{s} ON scope{s}(horizon) WHERE horizon > 0;  -- few: see store/sqlite/versions.py
 
 -- seq is the order of writing; a new version of a document is a new row. Times are microseconds since 1970, UTC.
 CREATE TABLE document{s}(
@@ -295,7 +295,6 @@ def create_tables(connection: sqlite3.Connection, tables: Tables, identity: Iden
         model=identity.model,
         id_kind=None,
         generation=0,
-        documents=0,
     )
 
 

@@ -23,6 +23,7 @@ from scrubjay.store.sqlite.digests import Digests
 from scrubjay.store.sqlite.holds import Holds
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
+from scrubjay.store.sqlite.versions import last_version
 
 __all__ = ["Transaction"]
 
@@ -72,12 +73,9 @@ class Transaction:
 
     @property
     def _version(self) -> int:
-        """The number of the last write to the collection."""
+        """The number of the last write to the collection; asked for before a row goes, which may be the last."""
         if self._last is None:
-            (last,) = self.connection.execute(
-                f"SELECT ifnull(max(version), 0) FROM {self.tables.scope} WHERE typeof(version) = 'integer'"
-            ).fetchone()
-            self._last = integer(last, "the last version")
+            self._last = last_version(self.connection, self.tables)
         return self._last
 
     def _next_version(self) -> int:
@@ -202,7 +200,6 @@ class Transaction:
                 (state.last, state.n_new, state.n_vectors, state.key),
             )
             written.append(Written(scope, state.version, state.last, state.documents))
-        self._count(sum(state.n_new for state in touched.values()))
         return written
 
     def _check_version(self, id: RowId, expected: int, seq: int, now: int) -> None:
@@ -294,7 +291,6 @@ class Transaction:
         if self._counts and self.digests is not None:
             self.digests.bury(t, key, [(seq, id) for seq, _, id in tombstones])
         self._event(now, reason, key, len(gone))
-        self._count(-len(gone))
         return Written(scope, before, self._version, n_before, [id for _, id in gone])
 
     def _scope_row(self, key: int) -> tuple[Any, ...]:
@@ -330,11 +326,9 @@ class Transaction:
             names,
         ).fetchall()
         written = []
-        n_gone = 0
         for key, tenant, user, agent, stored_before, stored_count in found:
             before = integer(stored_before, "a scope's version")
             n_documents = integer(stored_count, "a scope's count of documents")
-            n_gone += n_documents
             seqs = self.connection.execute(f"SELECT seq FROM {t.document} WHERE scope = ?", (key,)).fetchall()
             self._remove(key, [seq for (seq,) in seqs], sealed=False)  # an empty scope has no digest
             self._drop_traces(key)
@@ -342,7 +336,6 @@ class Transaction:
                 self._event(now, reason, key, n_documents)
             after = self.renew(key, documents=0)
             written.append(Written(scope_of(tenant, user, agent), before, after, n_documents, erased=True))
-        self._count(-n_gone)
         is_tenant = scope.user is None and scope.agent is None
         if is_tenant and self.cipher is not None and self.cipher.release(self.connection, scope.tenant):
             self.released.append(scope.tenant)
@@ -473,7 +466,7 @@ class Transaction:
         self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
 
     def _drop_traces(self, key: int) -> None:
-        t = self.tables
+        t, _ = self.tables, self._version
         self.drop_image(key)
         self.connection.execute(f"DELETE FROM {t.tombstone} WHERE scope = ?", (key,))
 
@@ -481,7 +474,7 @@ class Transaction:
         """Delete rows of an opened scope, which may be `sealed`; return how many vectors they had."""
         if not seqs:
             return 0
-        t = self.tables
+        t, _ = self.tables, self._version
         if sealed and self._counts and self.digests is not None:
             self.digests.remove(t, key, seqs)
         n_vectors = 0
@@ -516,9 +509,12 @@ class Transaction:
             found = (int(cursor.lastrowid or 0), 0, 0, 0, None)
         if self._counts and self.digests is not None:
             self.digests.open(t, found[0], names, found[1:])
+        version = integer(found[1], "a scope's version")
+        if version > self._version:  # whatever was taken out of the tables, it never goes back
+            self._last = version
         return (
             integer(found[0], "a scope's key", -(1 << 62)),
-            integer(found[1], "a scope's version"),
+            version,
             integer(found[2], "a scope's count of documents"),
         )
 
@@ -528,10 +524,3 @@ class Transaction:
             f"INSERT INTO {t.event}(at, reason, scope, documents) VALUES (?, ?, ?, ?)",
             (now, reason, key, n_documents),
         )
-
-    def _count(self, n_more: int) -> None:
-        t = self.tables
-        if n_more:
-            self.connection.execute(
-                f"UPDATE {t.meta} SET value = value + ? WHERE name = 'documents'", (n_more,)
-            )
