@@ -187,7 +187,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "visible": Mutant(
         "a record of another scope is as if it did not exist",
-        _M + "ledger.rows:is_visible",
+        _M + "model.rows:is_visible",
         "return is_among(row, names_seen(scope))",
         "return True",
         f"{RECORDS}::test_an_id_of_a_foreign_scope_does_not_exist",
@@ -201,28 +201,28 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "belongs": Mutant(
         "what is shared is changed by its owner only",
-        _M + "ledger.rows:belongs_to",
+        _M + "model.rows:belongs_to",
         "if row.tenant != scope.tenant or row.user != user:",
         "if row.tenant != scope.tenant:",
         f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
     ),
     "belongs_to_agent": Mutant(
         "what an agent shares with all users is not one user's to change",
-        _M + "ledger.rows:belongs_to",
+        _M + "model.rows:belongs_to",
         'return row.agent == agent or (user != "" and row.agent == "")',
         'return row.agent == agent or row.agent == ""',
         f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
     ),
     "preference_of_agent": Mutant(
         "a preference is a user's or a tenant's, not an agent's",
-        _M + "gate.checking:resolve",
+        _M + "model.checking:resolve",
         "if scope.user is None and scope.agent is not None:",
         "if False:",
         f"{GATE}::test_a_preference_of_an_agent_is_refused",
     ),
     "tenant_scope": Mutant(
         "only a fact about the tenant can be the tenant's",
-        _M + "gate.checking:resolve",
+        _M + "model.checking:resolve",
         "if nobodys and not about_tenant:",
         "if False:",
         f"{GATE}::test_a_tenants_scope_takes_only_facts_about_the_tenant",
@@ -230,21 +230,21 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ the gate
     "no_status": Mutant(
         "the caller can set neither status nor scope",
-        _M + "gate.checking:classify",
+        _M + "model.checking:classify",
         "if unknown:",
         "given = {k: v for k, v in given.items() if k in names}\n        if False:",
         f"{GATE}::test_a_mapping_cannot_set_what_the_gate_decides",
     ),
     "verify_fact": Mutant(
         "a fact of low confidence is rejected with a reason",
-        _M + "gate.checking:_confident",
+        _M + "model.checking:_confident",
         "if confidence < least:",
         "if False:",
         f"{GATE}::test_what_is_unfit_is_rejected_and_recorded",
     ),
     "verify_run": Mutant(
         "a candidate without a run is rejected",
-        _M + "gate.checking:verify",
+        _M + "model.checking:verify",
         "if not source.run:",
         "if False:",
         f"{GATE}::test_without_a_run_nothing_is_remembered",
@@ -294,8 +294,8 @@ MUTANTS: dict[str, Mutant] = {
     "provisional_hidden": Mutant(
         "a tenant's fact is invisible until it is promoted",
         _M + "gate.facts:Facts._fact_in",
-        'if row.status == "provisional":',
-        "if row.status == 'provisional':\n        documents_in(change).put(row._replace(holds='[[0,null]]'))",
+        'insert_new(change, "memory_fact", row)',
+        "insert_new(change, 'memory_fact', row); documents_in(change).put(row._replace(holds='[[0,null]]'))",
         f"{GATE}::test_a_tenants_fact_waits_for_a_second_independent_run",
     ),
     "independent_runs": Mutant(
@@ -335,21 +335,21 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "alone_new": Mutant(
         "what a batch says again is not inserted with what is new",
-        _M + "gate.new_facts:stands_alone",
+        _M + "gate.facts:stands_alone",
         "return one.is_new and not one.topics",
         "return not one.topics",
         "tests/memory/test_batches.py",
     ),
     "alone_replacing": Mutant(
         "what replaces another fact is not inserted with what concerns none",
-        _M + "gate.new_facts:stands_alone",
+        _M + "gate.facts:stands_alone",
         "and not one.about_tenant and not one.candidate.replaces",
         "and not one.about_tenant",
         "tests/memory/test_batches.py",
     ),
     "alone_tenant": Mutant(
         "a tenant's own fact is not inserted with those that are believed at once",
-        _M + "gate.new_facts:stands_alone",
+        _M + "gate.facts:stands_alone",
         "and not one.about_tenant",
         "",
         "tests/memory/test_batches.py",
@@ -595,8 +595,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "unfelt": Mutant(
         "an end that finds nothing says so",
-        _M + "gate.new_facts:outcome_of",
-        "if superseded is None and not is_felt and row.relation in UNFELT:",
+        _M + "model.new_facts:_new",
+        "if not is_felt and row.relation in UNFELT:",
         "if False:",
         f"{TRUTH}::test_what_names_nothing_touches_nothing_and_says_so",
     ),
@@ -623,7 +623,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "earlier_kept": Mutant(
         "what was added to a fact was not known before",
-        _M + "ledger.details:as_known",
+        _M + "model.details:as_known",
         "if not any(recorded_at > known_at for recorded_at, _ in changes):",
         "if True:",
         f"{BELIEVED}::test_what_is_added_to_a_fact_was_not_known_before",
@@ -644,14 +644,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "versions_replaced": Mutant(
         "what a fact said before an edit was replaced by what replaced the fact then",
-        _M + "ledger.statements:projected",
+        _M + "model.statements:projected_slot",
         "if versions:",
         "if False:",
         f"{BELIEVED}::test_what_was_replaced_before_an_edit_was_replaced_then",
     ),
     "class_of_now": Mutant(
         "a fact's class withholds it whatever was known",
-        _M + "ledger.details:as_known",
+        _M + "model.details:as_known",
         "for name in _IN_DETAIL:",
         "detail.pop('sensitivity', None)\n        for name in _IN_DETAIL:",
         f"{BELIEVED}::test_the_class_of_a_fact_withholds_it_whatever_was_known",
@@ -659,7 +659,7 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ two axes of time
     "time_of_source": Mutant(
         "a fact holds from when its source says that it was said",
-        _M + "gate.gate:Gate._check_times",
+        _M + "model.proposal:_check_times",
         "told = one.source.at if candidate.said_at is None else candidate.said_at",
         "told = candidate.said_at",
         TIMES,
@@ -715,7 +715,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "recall_in_force": Mutant(
         "a search finds what is in force, and not what was",
-        _M + "ledger.documents:holding",
+        _M + "model.documents:holding",
         '{"valid_until": {"$lte": moment}}',
         '{"valid_until": {"$lte": 0}}',
         TIMES,
@@ -743,14 +743,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "later_wins": Mutant(
         "of two facts of one time the later written one holds",
-        _M + "gate.slots:next_recorded",
-        "return max([change.now, *(_recorded(rival) + 1 for rival in rivals)])",
-        "return change.now",
+        _M + "model.new_facts:next_recorded",
+        "return max([now, *(_recorded(rival) + 1 for rival in rivals)])",
+        "return now",
         TIMES,
     ),
     "synonyms": Mutant(
         "predicates that say the same are one slot",
-        _M + "gate.slots:topics_in",
+        _M + "model.cardinality:topics_of",
         "canonical(predicate)",
         "predicate",
         TIMES,
@@ -772,7 +772,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "supersede_others": Mutant(
         "all that is contradicted goes, not the first alone",
-        _M + "gate.asking:Asking.contradicted",
+        _M + "ledger.asking:Asking.contradicted",
         "found.append(rival.id)",
         "found[:] = found or [rival.id]",
         f"{FACTS}::test_a_judge_of_ones_own_may_find_several_contradictions",
@@ -786,16 +786,16 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "superseded_log": Mutant(
         "a supersession leaves an event",
-        _M + "gate.slots:Slots.settle",
+        _M + "ledger.slots:Slots.settle",
         'log(change, old.id, "superseded" if is_over else "limited", by, closer)',
         "pass",
         f"{FACTS}::test_the_new_fact_takes_the_place_of_the_old",
     ),
     "judge_before": Mutant(
         "the judge is asked while nobody waits",
-        _M + "gate.asking:Asking.judge",
-        "for one in proposals:",
-        "for one in []:",
+        _M + "ledger.asking:Asking.gather",
+        "if not one.is_decided:",
+        "if False:",
         f"{FACTS}::test_the_judge_is_asked_while_nobody_waits",
     ),
     "one_step": Mutant(
@@ -858,7 +858,7 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ records
     "get_in_force": Mutant(
         "what is not in force is not returned",
-        _M + "ledger.statements:is_in_force",
+        _M + "model.statements:is_in_force",
         'row.status == "active" and holds_at(row, now)',
         "True",
         f"{RECORDS}::test_a_revoked_record_is_hidden_and_explained",
@@ -893,7 +893,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "policy_version": Mutant(
         "provenance names the policies in force",
-        _M + "gate.proposal:policy_version",
+        _M + "gate.sources:policy_version",
         "if version is None:",
         "version = version or 0\n    if False:",
         f"{RECORDS}::test_a_record_comes_back_as_it_was_given",
@@ -1326,15 +1326,15 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "value_size": Mutant(
         "a value that is too long is rejected",
-        _M + "gate.checking:verify",
+        _M + "model.checking:verify",
         "if len(detail) > MAX_VALUE_BYTES:",
         "if False:",
         f"{VALUES}::test_what_is_no_value_is_refused",
     ),
     "validates": Mutant(
         "a value that does not fit is rejected",
-        _M + "gate.gate:Gate._prepare",
-        "one.unfit = fault(self._context.settings.validate, one.candidate)",
+        _M + "model.proposal:prepared",
+        "one.unfit = fault(settings.validate, one.candidate)",
         "pass",
         f"{VALUES}::test_a_value_that_does_not_fit_is_rejected_with_the_reason",
     ),
@@ -1361,7 +1361,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "completed_at": Mutant(
         "the time of an episode is when it was completed",
-        _M + "ledger.statements:begin_of_episode",
+        _M + "model.statements:begin_of_episode",
         "row.created_at if row.completed_at is None else row.completed_at",
         "row.created_at",
         f"{VALUES}::test_an_episode_has_title_time_and_objects",
@@ -1396,7 +1396,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "global_revoked_by_nobody": Mutant(
         "no scope may revoke a global policy",
-        _M + "ledger.rows:belongs_to",
+        _M + "model.rows:belongs_to",
         "if row.tenant != scope.tenant or row.user != user:",
         'if row.tenant not in ("", scope.tenant) or row.user != user:',
         f"{GLOBALS}::test_no_scope_may_change_a_global_policy",
@@ -1445,14 +1445,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "never_believed": Mutant(
         "what was provisional when it was revoked was never believed",
-        _M + "ledger.statements:withdrawn_at",
+        _M + "model.statements:withdrawn_at",
         'return recorded_at if row.status == "provisional" else',
         "return",
         f"{TIMES}::test_what_was_provisional_when_it_was_revoked_was_never_believed",
     ),
     "withdrawn_later": Mutant(
         "what is revoked at once was believed before",
-        _M + "ledger.statements:withdrawn_at",
+        _M + "model.statements:withdrawn_at",
         "max(now, recorded_at + 1)",
         "now",
         f"{TIMES}::test_what_is_revoked_at_once_was_believed_before",
@@ -1460,7 +1460,7 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ caught by the model
     "machine_expiry": Mutant(
         "the index forgets what has expired",
-        _M + "ledger.documents:documents_of",
+        _M + "model.documents:documents_of",
         "expires_at = row.expires_at",
         "expires_at = None",
         MACHINE,

@@ -8,7 +8,7 @@ from typing import Any
 
 from scrubjay import Scope
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome, Provenance
-from scrubjay.memory.ledger.documents import holding
+from scrubjay.memory.model.documents import holding
 from scrubjay.store.postgres.walls import EVERY_HOME
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import FactCandidate, Memory, Outcome
-from scrubjay.memory.gate.new_facts import UNFELT
 from scrubjay.memory.model.cardinality import canonical, is_single
 from scrubjay.memory.model.kinds import contradicts, kind_of, says_change
+from scrubjay.memory.model.new_facts import UNFELT
 from scrubjay.memory.model.predicates import OF_A_KIND, ON_CHANGE, SEVERAL, SINGLE
 from scrubjay.memory.model.projection import Statement, in_force, project
 from scrubjay.memory.model.voices import says_more

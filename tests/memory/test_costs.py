@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import Memory
-from scrubjay.memory.gate import asking as module
+from scrubjay.memory.ledger import asking as module
 from scrubjay.memory.read import kept as keeping
 from scrubjay.store.sqlite import connections
 from scrubjay.store.sqlite.connections import StoreConnection

@@ -20,7 +20,7 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.gate.checking import CANDIDATES
+from scrubjay.memory.model.checking import CANDIDATES
 from tests.memory.setting import (
     ACME,
     CODER,

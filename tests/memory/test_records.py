@@ -13,7 +13,8 @@ import scrubjay
 from scrubjay import Query, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.ledger.rows import belongs_to, find_row, is_visible
+from scrubjay.memory.ledger.rows import find_row
+from scrubjay.memory.model.rows import belongs_to, is_visible
 from scrubjay.memory.read.recalled import FoundRows
 from tests.memory.setting import (
     ACME,

@@ -13,7 +13,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, Fact, FactCandidate, Memory, Outcome, Provenance
-from scrubjay.memory.ledger.documents import holding
+from scrubjay.memory.model.documents import holding
 from tests.data.keys import provider
 from tests.memory.setting import ACME, DAY, JANE, JOE, Clock, by_ann, lives, open_memory
 

@@ -96,7 +96,7 @@ _MODELS: dict[str, Any] = {
 
 
 def _kind_of(given: Any) -> str:
-    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.gate.checking.classify`)."""
+    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.model.checking.classify`)."""
     if isinstance(given, str):
         return "text"
     if isinstance(given, BaseModel):

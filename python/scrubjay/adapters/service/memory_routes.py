@@ -22,8 +22,8 @@ from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, ca
 from scrubjay.adapters.service.memory_overview import blocks_of, overview, replayed
 from scrubjay.memory import Memory, Provenance
 from scrubjay.memory.exchange.plain import plain
-from scrubjay.memory.gate.checking import classify
 from scrubjay.memory.intake.extractors import Extractor
+from scrubjay.memory.model.checking import classify
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.recall import RecalledHit
 

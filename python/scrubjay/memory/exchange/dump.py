@@ -15,23 +15,10 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.details import detail_in
-from scrubjay.memory.ledger.documents import Embedded, documents_in
+from scrubjay.memory.ledger.documents import documents_in
 from scrubjay.memory.ledger.dumped_runs import read_runs, write_run
-from scrubjay.memory.ledger.rows import (
-    ROWS,
-    TYPES,
-    EpisodeRow,
-    FactRow,
-    Row,
-    hash_in,
-    insert,
-    rows_where,
-    scope_in,
-    value_hash_in,
-)
+from scrubjay.memory.ledger.rows import hash_in, insert, rows_where, value_hash_in
 from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.sealing import (
     BYTES,
@@ -43,8 +30,13 @@ from scrubjay.memory.ledger.sealing import (
     sealed_values,
     settle,
 )
-from scrubjay.memory.ledger.statements import has_documents, topics_in
+from scrubjay.memory.ledger.slots import Slots
+from scrubjay.memory.ledger.statements import topics_in
 from scrubjay.memory.model.decoding import checked
+from scrubjay.memory.model.details import detail_in
+from scrubjay.memory.model.documents import Embedded
+from scrubjay.memory.model.rows import ROWS, TYPES, EpisodeRow, FactRow, Row, scope_in
+from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import RowRefusedError
 from scrubjay.store.together import Change

@@ -11,8 +11,8 @@ from scrubjay.memory.exchange.dump import Imported, read_lines, write_lines
 from scrubjay.memory.exchange.importing import TakenOver, take_over
 from scrubjay.memory.exchange.markdown import Edited, Verbs, as_markdown, take_edits
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
 from scrubjay.whole_files import whole_file
 

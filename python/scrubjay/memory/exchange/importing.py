@@ -13,8 +13,8 @@ from scrubjay._native import Scope
 from scrubjay.index import Index
 from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.ledger.documents import RESERVED
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
+from scrubjay.memory.model.documents import RESERVED
 
 __all__ = ["TakenOver", "take_over"]
 

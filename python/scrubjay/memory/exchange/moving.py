@@ -20,7 +20,7 @@ from scrubjay.memory.ledger import schema
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.postgres import NUMBERED
 from scrubjay.memory.ledger.sealing import is_file
-from scrubjay.memory.ledger.settings import Settings
+from scrubjay.memory.model.settings import Settings
 from scrubjay.store.rows.sealed import frame
 from scrubjay.store.sqlite.registry import unguarded
 

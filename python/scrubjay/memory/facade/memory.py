@@ -24,7 +24,6 @@ from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested
 from scrubjay.memory.intake.intake import Intake
-from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.lifecycle.editing import Editing
 from scrubjay.memory.lifecycle.erasure import Erasure, Forgotten
 from scrubjay.memory.lifecycle.sweeping import Sweeping
@@ -35,6 +34,7 @@ from scrubjay.memory.model.judge import Judge
 from scrubjay.memory.model.names import RECORD_KINDS, Floor, RecalledKind, RecordKind, Retention
 from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
+from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.model.values import Validators
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.feed import Feed

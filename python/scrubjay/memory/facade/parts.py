@@ -13,21 +13,21 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
 from scrubjay.memory.facade.administration import MemoryAdmin
-from scrubjay.memory.gate.asking import Asking
 from scrubjay.memory.gate.facts import Facts
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.ledger import schema
+from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import COLLECTION, MemoryContext
-from scrubjay.memory.ledger.settings import Settings
+from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.lifecycle.consistency import Consistency
 from scrubjay.memory.lifecycle.editing import Editing
 from scrubjay.memory.lifecycle.erasure import Erasure
 from scrubjay.memory.lifecycle.sweeping import Sweeping
+from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.index_notes import IndexNotes
 from scrubjay.memory.read.lookup import Lookup

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from scrubjay import payload
-from scrubjay.memory.gate.asking import Asking
-from scrubjay.memory.gate.checking import encoded_artifacts, encoded_list
-from scrubjay.memory.gate.proposal import Proposal, provenance_columns
+from scrubjay.memory.gate.sources import provenance_columns
+from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.documents import documents_in, remove
-from scrubjay.memory.ledger.log import drop, log_written
-from scrubjay.memory.ledger.rows import EpisodeRow, insert, new_id, rows_where
+from scrubjay.memory.ledger.log import drop, insert_new
+from scrubjay.memory.ledger.rows import new_id, rows_where
 from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
+from scrubjay.memory.model.checking import encoded_artifacts, encoded_list
+from scrubjay.memory.model.proposal import Proposal
+from scrubjay.memory.model.rows import EpisodeRow
 from scrubjay.memory.model.values import kept_detail
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
@@ -65,7 +67,6 @@ def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
         detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
         completed_at=None if completed_at is None else payload.microseconds(completed_at),
     )
-    insert(connection, "memory_episode", row)
-    documents_in(change).put(row, asking.embedded(one))
-    log_written(change, row)
+    documents_in(change).put(row, one.embedded or asking.embedded(one))
+    insert_new(change, "memory_episode", row)
     return Outcome("written", "episode", id)

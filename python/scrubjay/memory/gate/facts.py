@@ -1,53 +1,40 @@
 """Facts: said, and said again; of a tenant, observed and promoted.
 
 A fact is a statement of its slot, which is what one subject and one predicate say in one scope
-(:mod:`scrubjay.memory.gate.slots`).
+(:mod:`scrubjay.memory.ledger.slots`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.gate.asking import Asking
-from scrubjay.memory.gate.new_facts import new_row, outcome_of
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.proposal import Proposal
-from scrubjay.memory.gate.slots import Slots, next_recorded
+from scrubjay.memory.gate.sources import policy_version
+from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.details import detail_in, said_now, with_earlier
 from scrubjay.memory.ledger.documents import documents_in, remove
-from scrubjay.memory.ledger.log import drop, log, log_written
-from scrubjay.memory.ledger.rows import (
-    IN_SCOPE,
-    FactRow,
-    hash_in,
-    insert,
-    rows_where,
-    scope_in,
-    update_fact,
-)
+from scrubjay.memory.ledger.log import drop, insert_new, log
+from scrubjay.memory.ledger.rows import IN_SCOPE, hash_in, new_ids, rows_where, update_fact
 from scrubjay.memory.ledger.schema import INDEPENDENT
-from scrubjay.memory.ledger.statements import (
-    affirmed_of,
-    facts_of_slot,
-    has_documents,
-    holds_at,
-    holds_of,
-    is_in_force,
-)
+from scrubjay.memory.ledger.slots import Slots
+from scrubjay.memory.ledger.statements import facts_of_slot, rows_beside
 from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.memory.model.content import value_words
+from scrubjay.memory.model.details import detail_in, said_now, with_earlier
+from scrubjay.memory.model.new_facts import alone, entered, fact_row, next_recorded, superseding
+from scrubjay.memory.model.proposal import Proposal
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.rows import FactRow, scope_in
+from scrubjay.memory.model.statements import affirmed_of, has_documents, holds_at, holds_of, is_in_force
 from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "stands_alone"]
 
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
@@ -83,7 +70,7 @@ class Facts:
             (*observation, change.now, one.source.author),
         )
         (n_independent,) = change.connection.execute(_INDEPENDENT, (tenant.tenant, hash)).fetchone()
-        held, _ = self._living(change, one, tenant)
+        held, _ = self._living(change, one, tenant, hash)
         if held is not None and held.status == "active":
             outcome = self._restate(change, held, one)
         elif n_independent < 2:
@@ -110,57 +97,77 @@ class Facts:
         return outcome
 
     def write_alone(self, change: Change, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """Write facts that stand alone (:func:`scrubjay.memory.gate.new_facts.stands_alone`): as :meth:`write` does
-        with one after the other."""
-        rows = []
+        """Write facts that stand alone (:func:`stands_alone`): as :meth:`write` does with one after the other."""
+        is_single = self._context.is_single
+        facts = []
         for one in proposals:
             assert one.target is not None
-            rows.append(self._slots.alone(change, new_row(change, one, one.target)))
-        insert(change.connection, "memory_fact", *rows)
-        log_written(change, *rows)
+            facts.append(
+                alone(self._row(change, one, one.target, one.hash, one.detail), change.now, is_single)
+            )
         documents = documents_in(change)
-        for one, row in zip(proposals, rows, strict=True):
-            documents.put(row, self._asking.embedded(one))
-        return [outcome_of(row, None, change.now) for row in rows]
+        for one, fact in zip(proposals, facts, strict=True):
+            documents.put(fact.row, one.embedded or self._asking.embedded(one), documents=fact.documents)
+        insert_new(change, "memory_fact", *[fact.row for fact in facts])
+        return [fact.outcome for fact in facts]
 
     def _fact_in(self, change: Change, one: Proposal, scope: Scope) -> Outcome:
         """Write a fact into exactly this scope, unless it is known there; a tenant's own as provisional."""
         candidate: FactCandidate = one.candidate
-        connection = change.connection
+        connection, names = change.connection, names_of(scope)
         for id in candidate.replaces:
-            if (
-                next(rows_where(connection, "fact", IN_SCOPE + "AND id = ?", (*names_of(scope), id)), None)
-                is None
-            ):
+            if next(rows_where(connection, "fact", IN_SCOPE + "AND id = ?", (*names, id)), None) is None:
                 raise Unfit(f"replaces: expected ids of facts of this scope, got {id!r}")
-        held, extends = self._living(change, one, scope)
+        hash = one.hash if scope == one.target else hash_in(connection, scope, candidate.content)
+        held, extends = self._living(change, one, scope, hash)
         if held is not None:
             return self._restate(change, held, one)
-        row = new_row(change, one, scope)
+        detail = one.detail
         if extends is not None:  # its class and its names hold of what says more, too
-            row = row._replace(detail=_merged_detail(extends, row.detail, valued=True))
-        if row.status == "provisional":
+            detail = _merged_detail(extends, detail, valued=True)
+        if scope.user is None and scope.agent is None:
+            row = self._row(change, one, scope, hash, detail)
             if one.topics:  # told last, it prevails when listed
-                slot = facts_of_slot(connection, names_of(scope), one.topics, with_provisional=True)
-                row = row._replace(recorded_at=next_recorded(change, slot))
-            insert(connection, "memory_fact", row)
-            log_written(change, row)
+                slot = facts_of_slot(connection, names, one.topics, with_provisional=True)
+                row = row._replace(recorded_at=next_recorded(change.now, slot))
+            insert_new(change, "memory_fact", row)
             return Outcome("written", "fact", row.id, _PROVISIONAL, active=False)
-        row, superseded, is_felt = self._slots.enter(
-            change, row, one.topics, partial(self._asking.contradicted, one), one.source.author
+        is_assertion = (
+            candidate.single is False and candidate.relation == "asserts" and not candidate.replaces
         )
-        documents_in(change).put(row, self._asking.embedded(one))
+        asserted = (hash, one.value_hash) if is_assertion else None
+        rivals = self._slots.rivals(connection, names, one.topics, asserted=asserted)
+        contradicted = () if one.is_decided else self._asking.contradicted(one, rivals)
+        beside, embedded = rows_beside(connection, rivals), one.embedded or self._asking.embedded(one)
+        row = self._row(change, one, scope, hash, detail)
+        fact = entered(row, rivals, beside, contradicted, change.now, self._context.is_single)
+        ended = self._slots.write(change, fact, rivals, embedded, one.source.author)
+        if not ended:
+            return fact.outcome
         extended = None if extends is None else extends.id
-        return outcome_of(row, superseded, change.now, is_felt=is_felt, extended=extended)
+        return superseding(fact.outcome, candidate.relation, ended[0], extended)
 
-    def _living(self, change: Change, one: Proposal, scope: Scope) -> tuple[FactRow | None, FactRow | None]:
+    @staticmethod
+    def _row(change: Change, one: Proposal, scope: Scope, hash: bytes, detail: bytes | None) -> FactRow:
+        return fact_row(
+            one,
+            scope,
+            ids=new_ids("fact", "slot"),
+            now=change.now,
+            policy_version=policy_version(change, scope.tenant, one.source),
+            hash=hash,
+            detail=detail,
+        )
+
+    def _living(
+        self, change: Change, one: Proposal, scope: Scope, hash: bytes
+    ) -> tuple[FactRow | None, FactRow | None]:
         """The living fact of this scope that says the same, and, without one, that of the same value which says less;
         one that has expired is deleted, it is not living."""
         connection, candidate, about = change.connection, one.candidate, one.topic
         by_value = one.value_hash is not None and bool(about)
         if one.is_new and not by_value and scope == one.target and not documents_in(change).has_changed:
             return None, None
-        hash = one.hash if scope == one.target else hash_in(connection, scope, candidate.content)
         marks = ", ".join("?" * len(one.topics)) or "NULL"
         same, values = (
             f"hash = ? AND (topic IN ({marks}) OR length(topic) = 0 OR length(?) = 0)",
@@ -219,7 +226,7 @@ class Facts:
             if affirms and one.topics:
                 names = names_of(scope_in(held))
                 rivals += facts_of_slot(change.connection, names, one.topics, with_provisional=True)
-            recorded_at = next_recorded(change, rivals)
+            recorded_at = next_recorded(change.now, rivals)
             if affirms:
                 again = [said_at, recorded_at]
                 values["affirmed"] = json.dumps([*affirmed_of(held), again], separators=(",", ":"))
@@ -247,6 +254,12 @@ class Facts:
         fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
         active = is_in_force(fresh, change.now)
         return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
+
+
+def stands_alone(one: Proposal) -> bool:
+    """Whether a proposal is a fact that concerns no other one, as long as no document of its change was changed: one in
+    no slot that replaces nothing, unless its content is known. Those of one batch are inserted together."""
+    return one.is_new and not one.topics and not one.about_tenant and not one.candidate.replaces
 
 
 def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:

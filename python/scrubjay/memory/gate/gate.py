@@ -1,14 +1,14 @@
 """The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
 
-Classify, resolve the scope, verify by kind: before the file is locked, and so are embedding and judging. Then, in the
-writer's turn: deduplicate, supersede, decide the status, write row, document and log together. What that is for each
-kind is in :mod:`scrubjay.memory.gate.facts`, `episodes`, `preferences` and `policies`.
+Classify, resolve the scope, verify by kind (:mod:`scrubjay.memory.model.proposal`), then read what is known, embed and
+judge (:mod:`scrubjay.memory.ledger.asking`): all before the file is locked. Then, in the writer's turn: deduplicate,
+supersede, decide the status, write row, document and log together. What that is for each kind is in
+:mod:`scrubjay.memory.gate.facts`, `episodes`, `preferences` and `policies`.
 """
 
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -16,44 +16,32 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import RejectedError
-from scrubjay.memory.gate.asking import Asking
-from scrubjay.memory.gate.checking import (
-    CANDIDATES,
-    checked_source,
-    classify,
-    content_of,
-    encoded,
-    encoded_detail,
-    resolve,
-    verify,
-)
 from scrubjay.memory.gate.episodes import write_episode
-from scrubjay.memory.gate.facts import Facts
-from scrubjay.memory.gate.new_facts import UNFELT, stands_alone
-from scrubjay.memory.gate.policies import policy_of, window_of, write_policy
+from scrubjay.memory.gate.facts import Facts, stands_alone
+from scrubjay.memory.gate.policies import policy_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
-from scrubjay.memory.gate.proposal import Proposal
 from scrubjay.memory.gate.standing import Standing
+from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
-from scrubjay.memory.ledger.documents import Embedded, documents_in
-from scrubjay.memory.ledger.making import as_moment
+from scrubjay.memory.ledger.documents import documents_in
 from scrubjay.memory.ledger.rejections import write_rejection
-from scrubjay.memory.ledger.rows import hash_in, value_hash_in
-from scrubjay.memory.ledger.statements import topics_in
 from scrubjay.memory.model.candidates import (
     Candidate,
-    FactCandidate,
     Outcome,
     PreferenceCandidate,
     Provenance,
 )
+from scrubjay.memory.model.checking import (
+    CANDIDATES,
+    content_of,
+)
 from scrubjay.memory.model.content import as_kept, checked_str
-from scrubjay.memory.model.decoding import moment_of
 from scrubjay.memory.model.names import RecordKind
+from scrubjay.memory.model.new_facts import UNFELT
+from scrubjay.memory.model.proposal import Proposal, prepared
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.ruling import tenant_of
-from scrubjay.memory.model.sensitivity import classified
-from scrubjay.memory.model.values import fault, said, with_text
+from scrubjay.memory.model.values import said
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
 
@@ -132,17 +120,16 @@ class Gate:
 
         What any of it raises leaves nothing written.
         """
-        prepared = [self._prepare(*one) for one in proposals]
+        settings, judge = self._context.settings, self._context.judge
+        proposed = [
+            prepared(candidate, checked_scope(scope), source, settings, judge)
+            for candidate, scope, source in proposals
+        ]
         revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
-        with self._context.reading() as connection:
-            for one in prepared:
-                if one.kind in ("fact", "episode") and not one.unfit:
-                    self._hash(connection, one)
-        self._asking.embed(prepared)
-        self._asking.judge(prepared)
+        self._asking.gather(proposed)
         outcomes: list[Outcome] = []
-        tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
-        of = _written(prepared) | {scope for _, scope, _ in revoke}
+        tenants = [one.scope.tenant for one in proposed] + [scope.tenant for _, scope, _ in revoke]
+        of = _written(proposed) | {scope for _, scope, _ in revoke}
         if also is not None:  # it may be about the tenant
             of |= {Scope(tenant) for tenant in tenants}
         is_keyed = self._context.store.cipher.ring is not None
@@ -150,12 +137,10 @@ class Gate:
             for id, scope, reason in revoke:
                 self._standing.revoke_in(change, id, scope, reason, None)
             if is_keyed:
-                for one in prepared:
-                    if one.kind in ("fact", "episode") and not one.unfit:
-                        self._hash(change.connection, one)  # once more, as the tenant may be sealed since
-            if len(prepared) > 1:
-                self._asking.note_new(change, prepared)
-            for alone, some in groupby(prepared, stands_alone):
+                self._asking.hash_again(change, proposed)
+            if len(proposed) > 1:
+                self._asking.note_new(change, proposed)
+            for alone, some in groupby(proposed, stands_alone):
                 if alone and not documents_in(change).has_changed:
                     outcomes += self._facts.write_alone(change, list(some))
                 else:
@@ -278,69 +263,6 @@ class Gate:
             key, text, source, confidence, expires_at, ttl, value, type, sensitivity
         )
         return self.propose(candidate, scope=scope, source=provenance)
-
-    # ------------------------------------------------------------------ before the file is locked
-
-    def _prepare(self, candidate: Any, scope: Any, source: Any) -> Proposal:
-        checked_scope(scope)
-        kind, found = classify(candidate)
-        typed: Any = with_text(found) if kind in ("policy", "preference") else found
-        one = Proposal(kind, typed, scope, checked_source(source))
-        try:
-            one.candidate = classified(self._context.settings.classify, verify(kind, typed, one.source))
-            one.target, one.about_tenant = resolve(kind, typed, scope)
-        except Unfit as unfit:
-            one.unfit = str(unfit)
-            return one
-        if kind in ("policy", "preference"):
-            one.unfit = fault(self._context.settings.validate, one.candidate)
-        if kind == "policy":
-            one.begins_at, one.expires_at = window_of(typed, self._context.clock())
-        else:
-            one.expires_at = self._context.expiry(typed.expires_at, typed.ttl)
-            if one.expires_at is not None and one.expires_at <= self._context.clock():
-                one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
-                return one
-        if kind == "preference":
-            one.said_at = moment_of(one.source.at, "source.at")
-        if kind == "fact":
-            try:
-                self._check_times(one)
-            except Unfit as unfit:
-                one.unfit = str(unfit)
-                return one
-            one.detail = encoded_detail(one.candidate)
-            if typed.vector is not None:
-                one.embedded = Embedded(typed.vector)
-        if kind in ("fact", "episode"):
-            one.metadata = encoded(typed.metadata)
-        return one
-
-    def _check_times(self, one: Proposal) -> None:
-        """Note when a fact was said, and when it says that it holds."""
-        candidate: FactCandidate = one.candidate
-        told = one.source.at if candidate.said_at is None else candidate.said_at
-        one.said_at = moment_of(told, "said_at")
-        if one.said_at is not None and one.said_at > self._context.clock() + _DAY_US:
-            raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
-        one.valid_from = moment_of(candidate.valid_from, "valid_from")
-        if one.valid_from is None and one.said_at is not None and one.said_at > self._context.clock():
-            one.valid_from = one.said_at
-        one.valid_until = moment_of(candidate.valid_until, "valid_until")
-        if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
-            raise Unfit(
-                f"valid_until: expected a time after {as_moment(one.valid_from)}, got {as_moment(one.valid_until)}"
-            )
-
-    @staticmethod
-    def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
-        """Note by what a fact or episode is known again."""
-        assert one.target is not None
-        one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
-        if one.kind == "fact":
-            tenant, candidate = one.target.tenant, one.candidate
-            one.topics = topics_in(connection, tenant, candidate.subject, candidate.predicate)
-            one.value_hash = value_hash_in(connection, tenant, candidate.value)
 
     # ------------------------------------------------------------------ in the writer's turn
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrubjay import payload
-from scrubjay.memory.gate.checking import checked_source, verify
-from scrubjay.memory.gate.proposal import provenance_columns
+from scrubjay.memory.gate.sources import provenance_columns
 from scrubjay.memory.ledger.context import MemoryContext, absent
 from scrubjay.memory.ledger.log import log
-from scrubjay.memory.ledger.making import as_moment, record_of
-from scrubjay.memory.ledger.rows import PolicyRow, find_row, insert, is_global, new_id, rows_where
-from scrubjay.memory.ledger.statements import is_in_force
+from scrubjay.memory.ledger.rows import find_row, insert, new_id, rows_where
 from scrubjay.memory.model.candidates import Outcome, PolicyCandidate, Provenance
+from scrubjay.memory.model.checking import checked_source, verify
 from scrubjay.memory.model.content import named
+from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.proposal import Window, window_of
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.rows import PolicyRow, is_global
 from scrubjay.memory.model.ruling import EVERYWHERE
+from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
@@ -29,14 +30,9 @@ __all__ = [
     "confirm_policy",
     "policy_of",
     "revoke_global",
-    "window_of",
     "write_global",
     "write_policy",
 ]
-
-
-Window = tuple[int | None, int | None]
-"""From when on (None: from now) and until when (None: for good) a policy is in force."""
 
 
 def policy_of(
@@ -51,24 +47,6 @@ def policy_of(
     """Return the candidate of a policy whose text may be its value."""
     text, value = said(text, value)
     return PolicyCandidate(key, text, effective_from, effective_until, value, type, sensitivity)
-
-
-def window_of(candidate: PolicyCandidate, now: int) -> Window:
-    """Return when a policy is in force.
-
-    Raises:
-        TypeError, ValueError: these are not times, or the end is not after the beginning.
-    """
-    since = payload.to_utc(candidate.effective_from, "effective_from")
-    until = payload.to_utc(candidate.effective_until, "effective_until")
-    given = None if since is None else payload.microseconds(since)
-    ends_at = None if until is None else payload.microseconds(until)
-    begins_at = now if given is None else given
-    if ends_at is not None and ends_at <= begins_at:
-        raise ValueError(
-            f"effective_until: expected a time after {as_moment(begins_at)}, got {as_moment(ends_at)}"
-        )
-    return given, ends_at
 
 
 def write_policy(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from scrubjay.memory.gate.proposal import Proposal, provenance_columns
+from scrubjay.memory.gate.sources import provenance_columns
 from scrubjay.memory.ledger.log import drop, log
-from scrubjay.memory.ledger.rows import PreferenceRow, insert, new_id, rows_where, sealed_columns
+from scrubjay.memory.ledger.rows import insert, new_id, rows_where, sealed_columns
 from scrubjay.memory.model.candidates import Outcome, PreferenceCandidate
+from scrubjay.memory.model.proposal import Proposal
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.rows import PreferenceRow
 from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change

@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from scrubjay.memory.gate.slots import COMPUTED, Slots, next_recorded
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.documents import Embedded, documents_in
+from scrubjay.memory.ledger.documents import documents_in
 from scrubjay.memory.ledger.log import log
-from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow, rows_where, update_fact
-from scrubjay.memory.ledger.statements import (
-    encoded_ids,
-    facts_of_slot,
-    holds_of,
-    ids_of,
-    is_in_force,
-    projected,
-    topics_in,
-    with_held,
-)
+from scrubjay.memory.ledger.rows import IN_SCOPE, rows_where, update_fact
+from scrubjay.memory.ledger.slots import COMPUTED, Slots
+from scrubjay.memory.ledger.statements import facts_of_slot, projected, topics_in
+from scrubjay.memory.model.documents import Embedded
+from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.projection import Held
+from scrubjay.memory.model.rows import FactRow
+from scrubjay.memory.model.statements import encoded_ids, holds_of, ids_of, is_in_force, with_held
 from scrubjay.store.together import Change
 
 __all__ = ["Promotion"]
@@ -65,7 +60,7 @@ class Promotion:
                 relation=row.relation or "asserts", single=single, said_at=row.said_at or row.created_at
             )
         ids = [*ids_of(row, "replaces"), *(id for id, is_so in contradicted.items() if is_so)]
-        recorded_at = next_recorded(change, others)  # later than those that wait, too
+        recorded_at = next_recorded(change.now, others)  # later than those that wait, too
         fresh = row._replace(
             status="active",
             decided_by=by,
@@ -84,7 +79,10 @@ class Promotion:
             fresh,
             (*COMPUTED, "decided_by", "relation", "single", "said_at", "replaces"),
         )
-        ended += self._slots.replace_elsewhere(change, fresh, {rival.id for rival in rivals}, by)
+        near = {row.id, *(rival.id for rival in rivals)}
+        for id in ids_of(fresh, "replaces"):
+            if id not in near:
+                ended += self._slots.replace(change, id, row.id, names, by)
         self.share(change, fresh, by)
         documents_in(change).put(fresh, embedded)
         log(change, row.id, "promoted" if by is None else "confirmed", by)

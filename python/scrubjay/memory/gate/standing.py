@@ -5,14 +5,16 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.memory.gate.policies import confirm_policy
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
-from scrubjay.memory.ledger.documents import Embedded, documents_in, remove_documents
+from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.log import log
-from scrubjay.memory.ledger.rows import FactRow, PolicyRow, belongs_to, find_row, update_fact
-from scrubjay.memory.ledger.statements import has_documents, withdrawn_at
+from scrubjay.memory.ledger.rows import find_row, update_fact
+from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.model.candidates import Outcome
 from scrubjay.memory.model.content import named
+from scrubjay.memory.model.documents import Embedded
+from scrubjay.memory.model.rows import FactRow, PolicyRow, belongs_to
+from scrubjay.memory.model.statements import has_documents, withdrawn_at
 from scrubjay.store.together import Change
 
 __all__ = ["Standing"]

@@ -15,9 +15,9 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
-from scrubjay.memory.ledger.making import as_moment
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.making import as_moment
 from scrubjay.memory.model.names import Relation
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.wording import changes_meaning

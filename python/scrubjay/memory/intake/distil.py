@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from scrubjay._native import Scope
 from scrubjay.errors import RetrievalError
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.intake.extractors import (
     AnyExtractor,
     Extraction,
@@ -29,16 +28,18 @@ from scrubjay.memory.intake.extractors import (
 )
 from scrubjay.memory.intake.stabilise import Transcript, stabilise
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.details import detail_in
-from scrubjay.memory.ledger.documents import place_in_run
 from scrubjay.memory.ledger.drafts import check_run_id
-from scrubjay.memory.ledger.rows import FactRow, belongs_to, kind_of, rows_where
+from scrubjay.memory.ledger.rows import kind_of, rows_where
+from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
 from scrubjay.memory.model.cardinality import canonical
 from scrubjay.memory.model.content import normalised, value_words
 from scrubjay.memory.model.decoding import decoded, json_of
+from scrubjay.memory.model.details import detail_in
+from scrubjay.memory.model.documents import place_in_run
 from scrubjay.memory.model.named import Named, ended
+from scrubjay.memory.model.rows import FactRow, belongs_to
 from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.sqlite.connections import translated

@@ -16,9 +16,9 @@ from typing import Any, Protocol, runtime_checkable
 from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
-from scrubjay.memory.gate.checking import classify
 from scrubjay.memory.intake.stabilise import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
+from scrubjay.memory.model.checking import classify
 from scrubjay.memory.model.names import RELATIONS, Relation
 from scrubjay.retrieval.rewriting import json_of_answer
 

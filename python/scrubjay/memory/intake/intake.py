@@ -11,13 +11,13 @@ from threading import Thread, current_thread
 from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, consolidate, merge
 from scrubjay.memory.intake.distil import Distilled, distil
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested, ingest
 from scrubjay.memory.intake.relative_dates import checked_languages, language_of, usable
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.read.lookup import Lookup
 

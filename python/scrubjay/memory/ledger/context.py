@@ -5,20 +5,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.backend import Backend
 from scrubjay.errors import EncryptionError
 from scrubjay.index import Index
 from scrubjay.index.owners import MEMORY
 from scrubjay.memory.ledger.changes import Changes
-from scrubjay.memory.ledger.documents import Documents, Embedded
+from scrubjay.memory.ledger.documents import Documents
 from scrubjay.memory.ledger.sealing import settle
-from scrubjay.memory.ledger.settings import Settings
 from scrubjay.memory.model.candidates import FactCandidate
+from scrubjay.memory.model.decoding import expiry_of
+from scrubjay.memory.model.documents import Embedded
+from scrubjay.memory.model.judge import cardinality
+from scrubjay.memory.model.settings import Settings
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.store import SqliteStore
@@ -157,13 +158,7 @@ class MemoryContext:
         Raises:
             TypeError, ValueError: both are given, or one of them is not a time.
         """
-        moment = payload.expiry_of(expires_at, ttl)
-        if moment is None:
-            return None
-        if ttl is None:
-            return payload.microseconds(moment)
-        lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
-        return self.clock() + lasts // timedelta(microseconds=1)
+        return expiry_of(expires_at, ttl, self.clock)
 
     def history_since(self, now: int) -> int | None:
         """Return the time before which history may be let go, in microseconds since 1970; None: never."""
@@ -192,11 +187,7 @@ class MemoryContext:
     def cardinality(self, candidate: FactCandidate) -> int | None:
         """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several; None: it depends on the
         other statement, which the judge or the projection compares."""
-        if candidate.single is not None:
-            return int(candidate.single)
-        ask = getattr(self.judge, "is_single", None)
-        single = None if ask is None else ask(candidate)
-        return None if single is None else int(bool(single))
+        return cardinality(self.judge, candidate)
 
 
 def checked_scope(scope: Any) -> Scope:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.holds import is_held
 from scrubjay.memory.ledger.inserting import insert_values
-from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, kind_of
+from scrubjay.memory.ledger.rows import insert, kind_of
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
+from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
 from scrubjay.store.together import Change
 
-__all__ = ["drop", "log", "log_gone", "log_written"]
+__all__ = ["drop", "insert_new", "log", "log_gone"]
 
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
@@ -54,8 +55,9 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
         raise CorruptIndexError("its row is gone", id=record)
 
 
-def log_written(change: Change, *rows: FactRow | EpisodeRow) -> None:
-    """Note that facts or episodes were written by their authors, whose rows were inserted just now."""
+def insert_new(change: Change, table: str, *rows: FactRow | EpisodeRow) -> None:
+    """Insert new facts or episodes, in their order, and note that their authors wrote them."""
+    insert(change.connection, table, *rows)
     events = [(change.now, row.id, "written", row.author, row.tenant, row.user, row.agent) for row in rows]
     insert_values(change.connection, _LOG, events)
 

@@ -1,13 +1,13 @@
-"""Rows of memory's tables, and which of them a scope may see or change (`making` turns them into records)."""
+"""Reading and writing the rows of memory's tables."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
@@ -25,10 +25,8 @@ from scrubjay.memory.ledger.sealing import (
     settle,
 )
 from scrubjay.memory.model.content import digest, topic, value_digest
-from scrubjay.memory.model.decoding import RowTypes, checked, decoded
-from scrubjay.memory.model.names import Relation
-from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.scopes import names_of
+from scrubjay.memory.model.decoding import checked, decoded
+from scrubjay.memory.model.rows import ROWS, TYPES, FactRow, Row
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import fetched
@@ -36,23 +34,11 @@ from scrubjay.store.together import Change
 
 __all__ = [
     "IN_SCOPE",
-    "ROWS",
-    "TYPES",
-    "EpisodeRow",
-    "FactRow",
-    "PolicyRow",
-    "PreferenceRow",
-    "Row",
     "as_row",
-    "belongs_to",
     "find_row",
     "hash_in",
     "insert",
-    "is_among",
-    "is_global",
-    "is_visible",
     "kind_of",
-    "names_seen",
     "new_id",
     "new_ids",
     "opened_rows",
@@ -66,170 +52,6 @@ __all__ = [
 ]
 
 
-class PolicyRow(NamedTuple):
-    """A row of memory_policy."""
-
-    id: str
-    tenant: str  # '': global
-    user: str  # ''
-    agent: str  # ''
-    status: str
-    begins_at: int
-    expires_at: int | None
-    created_at: int
-    source_run: str
-    source_turn: int | None
-    author: str | None
-    place: str | None
-    policy_version: int
-    key: str
-    version: int
-    text: str
-    decided_by: str | None
-    detail: bytes | None
-
-    @property
-    def kind(self) -> str:
-        """ "policy"."""
-        return "policy"
-
-
-class PreferenceRow(NamedTuple):
-    """A row of memory_preference."""
-
-    id: str
-    tenant: str
-    user: str  # '': of all users
-    agent: str  # ''
-    status: str
-    begins_at: None
-    expires_at: int | None
-    created_at: int
-    source_run: str
-    source_turn: int | None
-    author: str | None
-    place: str | None
-    policy_version: int
-    key: str
-    text: str
-    source: str
-    confidence: float
-    superseded_by: str | None
-    updated_at: int
-    detail: bytes | None
-
-    @property
-    def kind(self) -> str:
-        """ "preference"."""
-        return "preference"
-
-
-class FactRow(NamedTuple):
-    """A row of memory_fact."""
-
-    id: str
-    tenant: str
-    user: str
-    agent: str
-    status: str
-    begins_at: None
-    expires_at: int | None
-    created_at: int
-    source_run: str
-    source_turn: int | None
-    author: str | None
-    place: str | None
-    policy_version: int
-    content: str
-    subject: str
-    predicate: str
-    confidence: float
-    superseded_by: str | None
-    decided_by: str | None
-    uses: int
-    last_used_at: int
-    faded: int
-    evidence: str | None
-    metadata: bytes | None
-    updated_at: int
-    slot: str
-    hash: bytes
-    topic: bytes
-    relation: Relation | None = None  # from here on: None in rows of format 1
-    single: int | None = None
-    said_at: int | None = None
-    recorded_at: int | None = None
-    valid_from: int | None = None
-    valid_until: int | None = None
-    withdrawn_at: int | None = None
-    affirmed: str | None = None
-    replaces: str | None = None
-    replaced_by: str | None = None
-    shared_as: str | None = None
-    holds: str | None = None
-    value_hash: bytes | None = None
-    detail: bytes | None = None
-
-    @property
-    def kind(self) -> str:
-        """ "fact"."""
-        return "fact"
-
-    @property
-    def text(self) -> str:
-        """What is searched."""
-        return self.content
-
-
-class EpisodeRow(NamedTuple):
-    """A row of memory_episode."""
-
-    id: str
-    tenant: str
-    user: str
-    agent: str
-    status: str
-    begins_at: None
-    expires_at: int | None
-    created_at: int
-    source_run: str
-    source_turn: int | None
-    author: str | None
-    place: str | None
-    policy_version: int
-    summary: str
-    outcome: str
-    task_type: str
-    steps: bytes
-    artifacts: bytes
-    uses: int
-    last_used_at: int
-    metadata: bytes | None
-    updated_at: int
-    slot: str
-    hash: bytes
-    detail: bytes | None
-    completed_at: int | None
-
-    @property
-    def kind(self) -> str:
-        """ "episode"."""
-        return "episode"
-
-    @property
-    def text(self) -> str:
-        """What is searched."""
-        return self.summary
-
-
-Row = PolicyRow | PreferenceRow | FactRow | EpisodeRow
-
-ROWS: dict[str, type[Any]] = {
-    "policy": PolicyRow,
-    "preference": PreferenceRow,
-    "fact": FactRow,
-    "episode": EpisodeRow,
-}
 _MISSING = {
     "policy": {"user": "''", "agent": "''", "begins_at": "effective_from", "expires_at": "effective_until"},
     "preference": {"agent": "''", "begins_at": "NULL"},
@@ -237,7 +59,6 @@ _MISSING = {
     "episode": {"begins_at": "NULL"},
 }
 _SAID = {kind: row._fields.index(SEALED[KINDS[kind]][0]) for kind, row in ROWS.items()}
-TYPES = {kind: RowTypes(row) for kind, row in ROWS.items()}
 SELECT = {
     kind: f"SELECT {', '.join(_MISSING[kind].get(name, name) for name in row._fields)} FROM {KINDS[kind]} "
     for kind, row in ROWS.items()
@@ -458,42 +279,3 @@ def topic_in(connection: sqlite3.Connection, tenant: str, subject: str, predicat
 def value_hash_in(connection: sqlite3.Connection, tenant: str, value: Any) -> bytes | None:
     """Return by what equal values of a slot are found, as the file has it; None without a value."""
     return None if value is None else keyed(connection, tenant, value_digest(value))
-
-
-# ---------------------------------------------------------------------- who may
-
-
-def scope_in(row: Row) -> Scope:
-    """Return the exact scope of a row."""
-    return scope_of(row.tenant, row.user, row.agent)
-
-
-def is_global(row: Row) -> bool:
-    """Whether a row is a policy that is in force for every tenant; it has no scope."""
-    return row.kind == "policy" and row.tenant == ""
-
-
-def is_visible(row: Row, scope: Scope) -> bool:
-    """Whether a search from `scope` may see what the row's scope holds; a global policy is everybody's."""
-    return is_among(row, names_seen(scope))
-
-
-def is_among(row: Row, names: Collection[tuple[str, str, str]]) -> bool:
-    """The same for the scopes of :func:`names_seen`, where many rows are asked about."""
-    return is_global(row) or row[1:4] in names
-
-
-def names_seen(scope: Scope) -> frozenset[tuple[str, str, str]]:
-    """Return the scopes that a search from `scope` may see, as rows have them."""
-    return frozenset(map(names_of, scope.visible()))
-
-
-def belongs_to(row: Row, scope: Scope) -> bool:
-    """Whether `scope` may change a record: it sees it, and no other scope does.
-
-    A tenant's own records belong to the tenant's scope only, those of an agent for all users to no single user.
-    """
-    user, agent = scope.user or "", scope.agent or ""
-    if row.tenant != scope.tenant or row.user != user:
-        return False
-    return row.agent == agent or (user != "" and row.agent == "")

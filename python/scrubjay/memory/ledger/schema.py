@@ -19,6 +19,7 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.memory.ledger import holds, postgres, sealing, trace
 from scrubjay.memory.ledger.upgrade import upgrade
+from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
 from scrubjay.store.repair.rebuilding import KNOWN_TABLES
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.sqlite.connections import translated
@@ -29,8 +30,6 @@ __all__ = [
     "FORMAT",
     "INDEPENDENT",
     "KINDS",
-    "MIN_FACT_CONFIDENCE",
-    "MIN_PREFERENCE_CONFIDENCE",
     "erasing",
     "is_prepared",
     "missing_rules",
@@ -38,8 +37,6 @@ __all__ = [
 ]
 
 FORMAT = 3
-MIN_FACT_CONFIDENCE = 0.7
-MIN_PREFERENCE_CONFIDENCE = 0.5
 
 KINDS = {
     "policy": "memory_policy",

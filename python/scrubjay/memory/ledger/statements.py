@@ -1,194 +1,31 @@
-"""Facts as statements: what the projection computes from them, and what of its answer stands in their rows.
-
-When each fact of a slot holds is computed by :func:`scrubjay.memory.model.projection.project` whenever one of them
-changes, in the same transaction, and kept in its row. Rows of format 1 have no such columns: they assert, and
-hold from the time at which they were written until they were superseded.
-"""
+"""The facts of a slot in the file, and when each of them held as was known at a time."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.ledger.details import as_known, detail_in
-from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, Row, rows_where, topic_in
-from scrubjay.memory.model.cardinality import canonical
-from scrubjay.memory.model.content import normalised, value_words
-from scrubjay.memory.model.decoding import decoded, json_of
-from scrubjay.memory.model.projection import Held, Interval, Statement, project
+from scrubjay.memory.ledger.rows import rows_where
+from scrubjay.memory.ledger.sealing import keyed
+from scrubjay.memory.model.cardinality import topics_of
+from scrubjay.memory.model.details import as_known
+from scrubjay.memory.model.projection import Held
+from scrubjay.memory.model.rows import FactRow
+from scrubjay.memory.model.statements import IsSingle, encoded_intervals, ids_of, projected_slot
 
 __all__ = [
     "Beliefs",
-    "IsSingle",
-    "affirmed_of",
-    "begin_of_episode",
-    "encoded_ids",
     "facts_of_slot",
-    "first_id",
-    "has_documents",
-    "holds_at",
-    "holds_of",
-    "ids_of",
-    "intervals_in",
-    "is_in_force",
     "known_rows",
-    "next_edge",
     "projected",
-    "projected_alone",
+    "rows_beside",
     "topics_in",
-    "with_held",
-    "withdrawn_at",
 ]
-
-IsSingle = Callable[[str, str], bool | None]
-"""Whether a predicate has one value at a time (None: one of a kind), by it and the content; asked about rows that do
-not say it."""
-
-
-# ---------------------------------------------------------------------- columns
-
-
-def holds_of(row: FactRow) -> tuple[Interval, ...]:
-    """Return when a fact holds, in microseconds since 1970, as its row says.
-
-    Raises:
-        CorruptIndexError: the row is not what was written.
-    """
-    if row.holds is None:  # a row of format 1
-        if row.status == "active":
-            return ((row.created_at, None),)
-        over = row.status == "superseded" and row.created_at < row.updated_at
-        return ((row.created_at, row.updated_at),) if over else ()
-    return decoded("fact.holds", row.id, partial(_intervals, row.holds))
-
-
-def intervals_in(kept: str) -> tuple[Interval, ...]:
-    """Return when a fact holds, as :func:`encoded_intervals` keeps it.
-
-    Raises:
-        CorruptIndexError: it is not what was written.
-    """
-    return decoded("fact.holds", None, partial(_intervals, kept))
-
-
-@lru_cache(maxsize=4096)  # a record that is read asks several times
-def _intervals(kept: str) -> tuple[Interval, ...]:
-    return tuple(_interval(one) for one in json_of(kept, list, "holds"))
-
-
-def _interval(one: Any) -> Interval:
-    begin, end = one
-    if type(begin) is not int or type(end) not in (int, type(None)):
-        raise CorruptIndexError("expected times in microseconds")
-    return begin, end
-
-
-def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
-    """Return the ids of records that a column of a row names.
-
-    Raises:
-        CorruptIndexError: the row is not what was written.
-    """
-    kept = getattr(row, column)
-    if kept is None:
-        return ()
-    ids = decoded(f"fact.{column}", row.id, lambda: json_of(kept, list, column))
-    if not all(isinstance(id, str) for id in ids):
-        raise CorruptIndexError(f"fact.{column}: expected ids", id=row.id)
-    return tuple(ids)
-
-
-def encoded_ids(ids: Iterable[str]) -> str | None:
-    """Return what is kept of ids of records; None without any."""
-    given = list(dict.fromkeys(ids))
-    return json.dumps(given) if given else None
-
-
-def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
-    """Return when a fact was said again, and when that was recorded."""
-    if row.affirmed is None:
-        return ()
-
-    def times() -> tuple[tuple[int, int], ...]:
-        found = [(said, recorded) for said, recorded in json_of(row.affirmed, list, "affirmed")]
-        if not all(type(one) is int for pair in found for one in pair):
-            raise CorruptIndexError("expected times in microseconds")
-        return tuple(found)
-
-    return decoded("fact.affirmed", row.id, times)
-
-
-def withdrawn_at(row: FactRow, now: int) -> int:
-    """Return from when on a fact that is revoked now is known to be wrong.
-
-    A provisional one was never believed, so it is withdrawn as of when it was recorded; others are later.
-    """
-    recorded_at = row.created_at if row.recorded_at is None else row.recorded_at
-    return recorded_at if row.status == "provisional" else max(now, recorded_at + 1)
-
-
-def has_documents(row: FactRow) -> bool:
-    """Whether a fact is in the index: whether it was believed at any time."""
-    if row.status == "provisional":
-        return False
-    return row.withdrawn_at is None or row.recorded_at is None or row.withdrawn_at > row.recorded_at
-
-
-# ---------------------------------------------------------------------- the projection
-
-
-def statement_of(row: FactRow, is_single: IsSingle, *, is_alone: bool = False) -> Statement:
-    """Return a fact as the projection sees it; of one that is alone in its slot without a value to compare."""
-    relation, words, given = row.relation or "asserts", "", ""
-    if not is_alone:
-        value = detail_in(row).get("value")
-        if value is not None:
-            words = value_words(value)
-            given = value if isinstance(value, str) else words
-        elif relation != "ends":
-            words = normalised(row.content)
-    said_at = row.created_at if row.said_at is None else row.said_at
-    until, withdrawn_at = row.valid_until, row.withdrawn_at
-    if row.expires_at is not None and (until is None or row.expires_at < until):
-        until = row.expires_at
-    if withdrawn_at is None and row.status == "revoked":
-        withdrawn_at = row.updated_at
-    return Statement(
-        id=row.id,
-        text=row.content,
-        relation=relation,
-        value=words,
-        single=_single(row, is_single),
-        said_at=said_at,
-        recorded_at=row.created_at if row.recorded_at is None else row.recorded_at,
-        valid_from=row.valid_from,
-        valid_until=until,
-        affirmed=affirmed_of(row),
-        replaces=ids_of(row, "replaces"),
-        withdrawn_at=withdrawn_at,
-        subject=row.subject,
-        predicate=row.predicate,
-        given=given,
-    )
-
-
-def _single(row: FactRow, is_single: IsSingle) -> bool | None:
-    if row.single is not None:
-        return bool(row.single)
-    single = is_single(row.predicate, row.content)
-    return None if single is None else bool(single)
 
 
 def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
-    """Return by what the statements of a slot are found: under the predicate's usual name, and under its own."""
-    if not subject or not predicate:
-        return ()
-    usual = topic_in(connection, tenant, subject, canonical(predicate))
-    return tuple(dict.fromkeys((usual, topic_in(connection, tenant, subject, predicate)))) if usual else ()
+    """Return by what the statements of a slot are found, as the file has it."""
+    return tuple(keyed(connection, tenant, topic) for topic in topics_of(subject, predicate))
 
 
 def facts_of_slot(
@@ -244,28 +81,10 @@ def projected(
                 held.update(projected(connection, [row], is_single, known_at=known_at))
             return held
     own = {row.id for row in rows}
-    beside = {one.id: one for one in more if one.id not in own}
-    for row in rows:
-        for id in ids_of(row, "replaced_by"):
-            if id not in own and id not in beside:
-                beside.update((one.id, one) for one in rows_where(connection, "fact", "id = ?", (id,)))
+    beside = rows_beside(connection, rows, [one for one in more if one.id not in own])
     if known_at is not None:
-        beside = {id: as_known(one, known_at) for id, one in beside.items()}
-    is_alone = len(rows) == 1 and not beside
-    told = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
-    for row in rows:
-        by = told.get(row.superseded_by or "")
-        if row.relation is None and by is not None:  # what the judge decided in format 1 stands
-            told[by.id] = by._replace(replaces=(*by.replaces, row.id))
-    others = [statement_of(row, is_single) for row in beside.values()]
-    versions: dict[str, list[str]] = {}
-    for row in rows:
-        if (first := first_id(row.id)) != row.id:
-            versions.setdefault(first, []).append(row.id)
-    if versions:
-        told = {id: _replacing(one, versions) for id, one in told.items()}
-        others = [_replacing(one, versions) for one in others]
-    held = project(told.values(), known_at=known_at, others=others)
+        beside = [as_known(one, known_at) for one in beside]
+    held = projected_slot(rows, beside, is_single, known_at=known_at)
     if known_at is not None:
         for row in rows:
             if row.shared_as is not None and row.id in held:
@@ -275,15 +94,16 @@ def projected(
     return held
 
 
-def first_id(id: str) -> str:
-    """Return the id of a fact by that of a version of it (:mod:`scrubjay.memory.ledger.versions`)."""
-    return id.partition(".")[0]
-
-
-def _replacing(one: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
-    """Return a statement that replaces what the facts that it replaces said before they were edited, too."""
-    more = [version for id in one.replaces for version in versions.get(id, ())]
-    return one._replace(replaces=(*one.replaces, *more)) if more else one
+def rows_beside(
+    connection: sqlite3.Connection, rows: Sequence[FactRow], more: Sequence[FactRow] = ()
+) -> list[FactRow]:
+    """Return the facts of other slots that replace some of these, after `more`, which are known."""
+    own, beside = {row.id for row in rows}, {one.id: one for one in more}
+    for row in rows:
+        for id in ids_of(row, "replaced_by"):
+            if id not in own and id not in beside:
+                beside.update((one.id, one) for one in rows_where(connection, "fact", "id = ?", (id,)))
+    return list(beside.values())
 
 
 def _begun(connection: sqlite3.Connection, id: str) -> int | None:
@@ -293,43 +113,6 @@ def _begun(connection: sqlite3.Connection, id: str) -> int | None:
         (id, f"{id}.", f"{id}/"),
     ).fetchone()
     return at if isinstance(at, int) else None
-
-
-def projected_alone(row: FactRow, is_single: IsSingle) -> Held:
-    """The same for a fact that no other one concerns."""
-    return project([statement_of(row, is_single, is_alone=True)])[row.id]
-
-
-def with_held(row: FactRow, held: Held, now: int) -> FactRow:
-    """Return a row with what the projection says of it.
-
-    What was revoked stays so. What the tenant says for all since it was promoted counts in its slot, but holds for
-    nobody besides.
-    """
-    if row.holds is None and row.status != "active":
-        # In format 1 the slot went to the fact that superseded it, which is the tenant's if it is not in sight.
-        shared_as = row.superseded_by if row.status == "superseded" and held.by is None else None
-        row = row._replace(slot=row.id, shared_as=shared_as)
-    if row.status == "revoked":
-        return row._replace(holds="[]")
-    if row.shared_as is not None:
-        return row._replace(status="superseded", superseded_by=row.shared_as, holds="[]")
-    over = all(end is not None and end <= now for _, end in held.intervals)
-    return row._replace(
-        status="superseded" if over and held.by is not None else "active",
-        superseded_by=held.by,
-        holds=encoded_intervals(held.intervals),
-    )
-
-
-def encoded_intervals(intervals: Iterable[Interval]) -> str:
-    """Return what is kept of when a fact holds, in JSON.
-
-    >>> encoded_intervals([(1, 2), (3, None)])
-    '[[1,2],[3,null]]'
-    """
-    each = [f"[{begin},{'null' if end is None else end}]" for begin, end in intervals]
-    return f"[{','.join(each)}]"
 
 
 def believed_rows(
@@ -386,38 +169,6 @@ def _believed(row: FactRow, held: Held, known_at: int) -> FactRow:
     return as_known(row, known_at)._replace(
         status=status, superseded_by=held.by, holds=encoded_intervals(held.intervals)
     )
-
-
-# ---------------------------------------------------------------------- what is in force
-
-_NEVER = 1 << 62
-
-
-def begin_of_episode(row: EpisodeRow) -> int:
-    """Return from when an episode can be told: when the task was completed, or else when it was recorded."""
-    return row.created_at if row.completed_at is None else row.completed_at
-
-
-def holds_at(row: FactRow, moment: int) -> bool:
-    """Whether a fact holds at a time, as its row says, whatever its status."""
-    return any(begin <= moment and (end is None or moment < end) for begin, end in holds_of(row))
-
-
-def is_in_force(row: Row, now: int) -> bool:
-    """Whether a record is in force now."""
-    if row.expires_at is not None and row.expires_at <= now:
-        return False
-    if isinstance(row, FactRow):
-        return row.status == "active" and holds_at(row, now)
-    return row.status == "active" and (row.begins_at is None or row.begins_at <= now)
-
-
-def next_edge(row: Row, now: int) -> int:
-    """Return the next time at which a record comes into force, or goes out of it, by time alone."""
-    edges = [row.begins_at, row.expires_at]
-    if isinstance(row, FactRow):
-        edges += [edge for times in holds_of(row) for edge in times]
-    return min((edge for edge in edges if edge is not None and edge > now), default=_NEVER)
 
 
 def known_rows(

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.holds import is_held
 from scrubjay.memory.ledger.log import drop
-from scrubjay.memory.ledger.rows import FactRow, insert, new_ids, rows_where, update_fact
-from scrubjay.memory.ledger.statements import encoded_ids, ids_of
+from scrubjay.memory.ledger.rows import insert, new_ids, rows_where, update_fact
+from scrubjay.memory.model.rows import FactRow
+from scrubjay.memory.model.statements import encoded_ids, ids_of
 from scrubjay.store.together import Change
 
 __all__ = ["IS_VERSION", "delete_versions", "is_edited", "keep_version", "versions_of"]

@@ -10,10 +10,12 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.documents import documents_in, documents_of, ids_of_documents
-from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, rows_where, scope_in
+from scrubjay.memory.ledger.documents import documents_in
+from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.schema import missing_rules
-from scrubjay.memory.ledger.statements import has_documents
+from scrubjay.memory.model.documents import documents_of, ids_of_documents
+from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
+from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.decoding import is_id, scope_of
 from scrubjay.store.rows.stored import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore

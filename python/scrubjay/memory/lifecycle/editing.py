@@ -14,35 +14,33 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
-from scrubjay.memory.gate.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
-from scrubjay.memory.gate.slots import Slots, next_recorded
 from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
-from scrubjay.memory.ledger.details import detail_in, with_earlier
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.holds import check_hold
 from scrubjay.memory.ledger.log import drop, log
-from scrubjay.memory.ledger.making import as_moment, loaded, record_of
-from scrubjay.memory.ledger.rows import (
+from scrubjay.memory.ledger.rows import find_row, hash_in, rows_where, sealed_columns, value_hash_in
+from scrubjay.memory.ledger.schema import KINDS
+from scrubjay.memory.ledger.slots import Slots
+from scrubjay.memory.ledger.statements import facts_of_slot, topics_in
+from scrubjay.memory.ledger.versions import is_edited, keep_version
+from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
+from scrubjay.memory.model.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
+from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.details import detail_in, with_earlier
+from scrubjay.memory.model.making import as_moment, loaded, record_of
+from scrubjay.memory.model.new_facts import next_recorded
+from scrubjay.memory.model.records import Record
+from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.rows import (
     EpisodeRow,
     FactRow,
     PolicyRow,
     PreferenceRow,
     Row,
     belongs_to,
-    find_row,
-    hash_in,
-    rows_where,
     scope_in,
-    sealed_columns,
-    value_hash_in,
 )
-from scrubjay.memory.ledger.schema import KINDS
-from scrubjay.memory.ledger.statements import facts_of_slot, is_in_force, topics_in
-from scrubjay.memory.ledger.versions import is_edited, keep_version
-from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
-from scrubjay.memory.model.decoding import moment_of
-from scrubjay.memory.model.records import Record
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
@@ -244,9 +242,9 @@ class Editing:
                 topics = [values["topic"]] if values["topic"] else []
                 names = (row.tenant, row.user, row.agent)
                 rivals = facts_of_slot(change.connection, names, topics) if topics else []
-                values["recorded_at"] = next_recorded(change, [row, *rivals])
+                values["recorded_at"] = next_recorded(change.now, [row, *rivals])
             elif row.status != "provisional":
-                recorded_at, since = next_recorded(change, [row]), self._context.history_since(change.now)
+                recorded_at, since = next_recorded(change.now, [row]), self._context.history_since(change.now)
                 values["detail"] = with_earlier(row, row._replace(**values), recorded_at, since).detail
             if row.holds is None:
                 values["holds"] = json.dumps([[row.created_at, None]])

@@ -15,27 +15,21 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.slots import Slots
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.deletions import note_deletion
-from scrubjay.memory.ledger.documents import ids_of_documents, remove_documents
+from scrubjay.memory.ledger.documents import remove_documents
 from scrubjay.memory.ledger.holds import check_hold
 from scrubjay.memory.ledger.log import drop, log_gone
 from scrubjay.memory.ledger.naming import forget_names
-from scrubjay.memory.ledger.rows import (
-    FactRow,
-    as_row,
-    belongs_to,
-    find_row,
-    is_global,
-    raw_rows_where,
-    scope_in,
-)
+from scrubjay.memory.ledger.rows import as_row, find_row, raw_rows_where
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import is_file, release
+from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import erase_traces
 from scrubjay.memory.ledger.versions import delete_versions
 from scrubjay.memory.model.content import checked_str
+from scrubjay.memory.model.documents import ids_of_documents
+from scrubjay.memory.model.rows import FactRow, belongs_to, is_global, scope_in
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.erased import ErasureReport, KeyProof

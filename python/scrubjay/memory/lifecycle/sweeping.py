@@ -15,21 +15,13 @@ from scrubjay.memory.ledger.deletions import note_deletion
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.holds import HELD, is_held
 from scrubjay.memory.ledger.log import log, log_gone
-from scrubjay.memory.ledger.rows import (
-    EpisodeRow,
-    FactRow,
-    as_row,
-    find_row,
-    is_visible,
-    opener,
-    raw_rows_where,
-    scope_in,
-)
+from scrubjay.memory.ledger.rows import as_row, find_row, opener, raw_rows_where
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import is_file
-from scrubjay.memory.ledger.statements import is_in_force
 from scrubjay.memory.ledger.trace import sweep_traces
 from scrubjay.memory.ledger.versions import IS_VERSION, delete_versions
+from scrubjay.memory.model.rows import EpisodeRow, FactRow, is_visible, scope_in
+from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.together import Change

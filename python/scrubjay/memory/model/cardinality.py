@@ -21,7 +21,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.content import normalised, topic
 from scrubjay.memory.model.predicates import (
     ENDS_OF_A_KIND,
     ENDS_ON_CHANGE,
@@ -44,6 +44,7 @@ __all__ = [
     "is_single",
     "says_besides",
     "synonyms_of",
+    "topics_of",
     "words_of",
 ]
 
@@ -297,6 +298,14 @@ def canonical(predicate: str) -> str:
     """
     said = words_of(predicate)
     return next((_USUAL[form] for form in _forms(said) if form in _USUAL), said)
+
+
+def topics_of(subject: str, predicate: str) -> tuple[bytes, ...]:
+    """Return what the statements of a slot have in common: under the predicate's usual name, and under its own."""
+    if not subject or not predicate:
+        return ()
+    usual = topic(subject, canonical(predicate))
+    return tuple(dict.fromkeys((usual, topic(subject, predicate)))) if usual else ()
 
 
 def synonyms_of(predicate: str) -> str:

@@ -18,7 +18,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.model.content import digest_in
 from scrubjay.store.rows.decoding import scope_of, shown
 
-__all__ = ["RowTypes", "are_texts", "as_moment", "checked", "decoded", "json_of", "moment_of"]
+__all__ = ["RowTypes", "are_texts", "as_moment", "checked", "decoded", "expiry_of", "json_of", "moment_of"]
 
 _T = TypeVar("_T")
 
@@ -61,6 +61,21 @@ def as_moment(microseconds: Any) -> datetime:
 @lru_cache(maxsize=4096)  # a record has several times, most of them the same
 def _moment_at(microseconds: Any) -> datetime:
     return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def expiry_of(expires_at: Any, ttl: Any, clock: Callable[[], int]) -> int | None:
+    """Return when something expires that was given a time, or how long it holds by a clock, in microseconds.
+
+    Raises:
+        TypeError, ValueError: both are given, or one of them is not a time.
+    """
+    moment = payload.expiry_of(expires_at, ttl)
+    if moment is None:
+        return None
+    if ttl is None:
+        return payload.microseconds(moment)
+    lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
+    return clock() + lasts // timedelta(microseconds=1)
 
 
 def moment_of(value: Any, name: str) -> int | None:

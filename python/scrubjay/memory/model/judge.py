@@ -12,7 +12,7 @@ from scrubjay.memory.model.content import checked_str, normalised, value_words
 from scrubjay.memory.model.kinds import contradicts
 from scrubjay.memory.model.records import Fact
 
-__all__ = ["DefaultJudge", "Judge"]
+__all__ = ["DefaultJudge", "Judge", "cardinality"]
 
 
 @runtime_checkable
@@ -112,3 +112,13 @@ def _is_switch(value: Any) -> bool:
 
 def _as_text(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else value_words(value)
+
+
+def cardinality(judge: Judge, candidate: FactCandidate) -> int | None:
+    """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several; None: it depends on the
+    other statement, which the judge or the projection compares."""
+    if candidate.single is not None:
+        return int(candidate.single)
+    ask = getattr(judge, "is_single", None)
+    single = None if ask is None else ask(candidate)
+    return None if single is None else int(bool(single))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ["RECORD_KINDS", "RELATIONS", "Floor", "RecalledKind", "RecordKind", "Relation", "Retention"]
+__all__ = [
+    "MIN_FACT_CONFIDENCE",
+    "MIN_PREFERENCE_CONFIDENCE",
+    "RECORD_KINDS",
+    "RELATIONS",
+    "Floor",
+    "RecalledKind",
+    "RecordKind",
+    "Relation",
+    "Retention",
+]
 
 RecordKind: TypeAlias = Literal["policy", "preference", "fact", "episode"]
 """A kind of record."""
@@ -24,3 +34,7 @@ Retention: TypeAlias = Literal["short", "standard", "long", "permanent"]
 
 Floor: TypeAlias = Literal["none", "low", "standard", "high"]
 """How relevant the best record has to be for anything to go into a prompt."""
+
+MIN_FACT_CONFIDENCE = 0.7
+MIN_PREFERENCE_CONFIDENCE = 0.5
+"""How sure a candidate has to be to become a record; the tables demand it, too."""

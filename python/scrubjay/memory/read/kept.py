@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.making import made_again, record_of
-from scrubjay.memory.ledger.rows import Row, find_row, kind_of, rows_where
-from scrubjay.memory.ledger.statements import is_in_force, next_edge
+from scrubjay.memory.ledger.rows import find_row, kind_of, rows_where
+from scrubjay.memory.model.making import made_again, record_of
 from scrubjay.memory.model.records import Record
+from scrubjay.memory.model.rows import Row
+from scrubjay.memory.model.statements import is_in_force, next_edge
 
 __all__ = ["KeptRecords"]
 

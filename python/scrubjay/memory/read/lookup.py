@@ -15,24 +15,17 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
-from scrubjay.memory.ledger.making import record_of
-from scrubjay.memory.ledger.rows import (
-    FactRow,
-    Row,
-    as_row,
-    find_row,
-    is_visible,
-    opened_rows,
-    raw_rows_where,
-    rows_where,
-)
+from scrubjay.memory.ledger.rows import as_row, find_row, opened_rows, raw_rows_where, rows_where
 from scrubjay.memory.ledger.schema import KINDS
-from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, topics_in
 from scrubjay.memory.ledger.versions import versions_of
 from scrubjay.memory.model.content import checked_str, normalised
+from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Fact, Policy, Record
+from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.memory.model.sensitivity import checked_without
+from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.read.moments import Moment, Past, moment_asked, would_be_in_force
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of

@@ -11,16 +11,10 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row
-from scrubjay.memory.ledger.statements import (
-    Beliefs,
-    IsSingle,
-    begin_of_episode,
-    facts_of_slot,
-    holds_at,
-    projected,
-)
+from scrubjay.memory.ledger.statements import Beliefs, facts_of_slot, projected
 from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row
+from scrubjay.memory.model.statements import IsSingle, begin_of_episode, holds_at
 from scrubjay.payload import CreatedAt
 
 __all__ = ["Moment", "Past", "moment_asked", "would_be_in_force"]

@@ -14,8 +14,8 @@ from scrubjay._native import Scope
 from scrubjay.memory.ledger.changes import Sight
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.schema import KINDS
-from scrubjay.memory.ledger.statements import intervals_in
 from scrubjay.memory.model.records import Known
+from scrubjay.memory.model.statements import intervals_in
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scopes import names_of
 

@@ -16,10 +16,10 @@ from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index.relevance import TIERS, checked_tier, reaches
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
-from scrubjay.memory.ledger.documents import holding, ids_of_documents
-from scrubjay.memory.ledger.making import record_of
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.statements import known_rows
+from scrubjay.memory.model.documents import holding, ids_of_documents
+from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RecalledKind
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.sensitivity import checked_without, not_of

@@ -10,8 +10,8 @@ from scrubjay._native import Scope, named_in
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.relevance import best_of
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet
-from scrubjay.memory.ledger.rows import Row, is_among, names_seen
 from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.model.rows import Row, is_among, names_seen
 from scrubjay.memory.read.index_notes import Note
 from scrubjay.memory.read.kept import KeptRecords
 from scrubjay.retrieval.result import Retrieved, RetrievedHit

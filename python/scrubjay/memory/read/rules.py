@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
-from scrubjay.memory.ledger.making import record_of
-from scrubjay.memory.ledger.rows import Row, as_row, opener, raw_rows_where, rows_where
+from scrubjay.memory.ledger.rows import as_row, opener, raw_rows_where, rows_where
 from scrubjay.memory.model.content import checked_str
+from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.records import Known, Policy, Record
+from scrubjay.memory.model.rows import Row
 from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.read.moments import Moment, Past, moment_asked

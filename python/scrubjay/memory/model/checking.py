@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import names as entity_names
-from scrubjay.memory.ledger.documents import RESERVED
-from scrubjay.memory.ledger.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
 from scrubjay.memory.model.candidates import (
     SOURCES,
     Candidate,
@@ -29,7 +27,8 @@ from scrubjay.memory.model.candidates import (
 )
 from scrubjay.memory.model.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
 from scrubjay.memory.model.decoding import moment_of
-from scrubjay.memory.model.names import RELATIONS
+from scrubjay.memory.model.documents import RESERVED
+from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE, RELATIONS
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import MAX_VALUE_BYTES, kept_detail
 

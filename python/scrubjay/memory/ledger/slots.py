@@ -8,34 +8,29 @@ no search, in any thread or process, sees a fact and the one that superseded it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
-from scrubjay.memory.ledger.details import changed_at
 from scrubjay.memory.ledger.documents import documents_in
-from scrubjay.memory.ledger.log import log, log_written
-from scrubjay.memory.ledger.rows import IN_SCOPE, FactRow, insert, rows_where, update_fact
-from scrubjay.memory.ledger.statements import (
-    affirmed_of,
+from scrubjay.memory.ledger.log import insert_new, log
+from scrubjay.memory.ledger.rows import IN_SCOPE, rows_where, update_fact
+from scrubjay.memory.ledger.statements import facts_of_slot, projected, topics_in
+from scrubjay.memory.model.documents import Embedded
+from scrubjay.memory.model.new_facts import NewFact
+from scrubjay.memory.model.rows import FactRow
+from scrubjay.memory.model.statements import (
     encoded_ids,
-    facts_of_slot,
     holds_of,
     ids_of,
     is_in_force,
-    projected,
-    projected_alone,
-    topics_in,
     with_held,
 )
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["COMPUTED", "Slots", "next_recorded"]
-
-Contradicted = Callable[[Iterable[FactRow]], Sequence[str]]
-"""Says which of the facts of a slot a new one contradicts, by their ids."""
+__all__ = ["COMPUTED", "Slots"]
 
 COMPUTED = (
     "slot",
@@ -61,39 +56,40 @@ class Slots:
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
 
-    def enter(
+    def rivals(
         self,
-        change: Change,
-        row: FactRow,
+        connection: sqlite3.Connection,
+        names: Sequence[str],
         topics: Sequence[bytes],
-        contradicted: Contradicted,
-        by: str | None,
-    ) -> tuple[FactRow, str | None, bool]:
-        """Insert a fact and let its slot be projected.
+        *,
+        asserted: tuple[bytes, bytes | None] | None,
+    ) -> list[FactRow]:
+        """Return the facts of a slot that a new one may concern.
 
-        Returns:
-            It, the id of the first that it ended, and whether it changed when any other one holds.
+        Args:
+            connection: of a transaction.
+            names: of the scope: tenant, user, agent.
+            topics: of the slot.
+            asserted: hashes of content and value of a fact that does no more than assert what may be so beside others;
+                None: it may concern each of them.
         """
-        connection, names = change.connection, (row.tenant, row.user, row.agent)
-        if not topics or _stands_alone(connection, row, topics):
-            rivals: list[FactRow] = []
-        else:
-            rivals = facts_of_slot(connection, names, topics)
-        if rivals or row.replaces is not None:
-            ids = [*ids_of(row, "replaces"), *contradicted(rivals)]
-            row = row._replace(replaces=encoded_ids(ids), recorded_at=next_recorded(change, rivals))
-        held = projected(connection, [*rivals, row], self._context.is_single)
-        row = with_held(row, held[row.id], change.now)
-        is_felt = any(one.by == row.id for id, one in held.items() if id != row.id)
-        ended = self.settle(change, rivals, held, row.id, by)
-        insert(connection, "memory_fact", row)
-        log_written(change, row)
-        ended += self.replace_elsewhere(change, row, {rival.id for rival in rivals}, by)
-        return row, ended[0] if ended else None, is_felt or bool(ended)
+        if not topics or (asserted is not None and _stands_alone(connection, names, topics, *asserted)):
+            return []
+        return facts_of_slot(connection, names, topics)
 
-    def alone(self, change: Change, row: FactRow) -> FactRow:
-        """Return a new fact that no other one concerns, with when it holds."""
-        return with_held(row, projected_alone(row, self._context.is_single), change.now)
+    def write(
+        self, change: Change, fact: NewFact, rivals: Sequence[FactRow], embedded: Embedded, by: str | None
+    ) -> list[str]:
+        """Write a fact that entered its slot, and what that changes; return the facts that it ended now."""
+        row = fact.row
+        ended = self.settle(change, rivals, fact.held, row.id, by)
+        documents_in(change).put(row, embedded, documents=fact.documents)
+        insert_new(change, "memory_fact", row)
+        near = {row.id, *(rival.id for rival in rivals)}
+        for id in fact.replaces:
+            if id not in near:
+                ended += self.replace(change, id, row.id, row[1:4], by)
+        return ended
 
     def settle(
         self,
@@ -127,20 +123,14 @@ class Slots:
                 log(change, old.id, "resumed", by)
         return ended
 
-    def replace_elsewhere(self, change: Change, row: FactRow, near: set[str], by: str | None) -> list[str]:
-        """Let a fact end those of other slots that it replaces; return those that it ended now."""
-        ended = []
-        names = (row.tenant, row.user, row.agent)
-        for id in ids_of(row, "replaces"):
-            if id in near or id == row.id:
-                continue
-            other = next(rows_where(change.connection, "fact", f"{IN_SCOPE}AND id = ?", (*names, id)), None)
-            if other is None:  # it was deleted since
-                continue
-            fresh = other._replace(replaced_by=encoded_ids([*ids_of(other, "replaced_by"), row.id]))
-            update_fact(change, other, fresh, ("replaced_by",))
-            ended += self.project_around(change, fresh, row.id, by)
-        return ended
+    def replace(self, change: Change, id: str, by_id: str, names: Sequence[str], by: str | None) -> list[str]:
+        """Let a fact end one of another slot of its scope that it replaces; return those that it ended now."""
+        other = next(rows_where(change.connection, "fact", f"{IN_SCOPE}AND id = ?", (*names, id)), None)
+        if other is None:  # it was deleted since
+            return []
+        fresh = other._replace(replaced_by=encoded_ids([*ids_of(other, "replaced_by"), by_id]))
+        update_fact(change, other, fresh, ("replaced_by",))
+        return self.project_around(change, fresh, by_id, by)
 
     def project(
         self,
@@ -188,27 +178,19 @@ class Slots:
         return [row.id for row in found if is_in_force(row, now)]
 
 
-def _stands_alone(connection: sqlite3.Connection, row: FactRow, topics: Sequence[bytes]) -> bool:
-    """Whether a fact cannot concern the others of its slot: all of them assert, and may be so at once."""
-    if row.single != 0 or row.relation != "asserts" or row.replaces is not None:
-        return False
+def _stands_alone(
+    connection: sqlite3.Connection,
+    names: Sequence[str],
+    topics: Sequence[bytes],
+    hash: bytes,
+    value_hash: bytes | None,
+) -> bool:
+    """Whether a fact that asserts what may be so beside others cannot concern those of its slot: they do so, too."""
     marks = ", ".join("?" * len(topics))
     found = connection.execute(
         f"SELECT 1 FROM memory_fact WHERE {IN_SCOPE}AND topic IN ({marks}) AND status <> 'provisional' AND NOT ("
         "ifnull(single = 0 AND relation = 'asserts', false) AND replaces IS NULL AND replaced_by IS NULL "
         "AND hash <> ? AND ifnull(value_hash <> ?, true)) LIMIT 1",
-        (row.tenant, row.user, row.agent, *topics, row.hash, row.value_hash),
+        (*names, *topics, hash, value_hash),
     ).fetchone()
     return found is None
-
-
-def next_recorded(change: Change, rivals: Iterable[FactRow]) -> int:
-    """When a statement is recorded beside others of its slot: later than they were, whatever the clock says."""
-    return max([change.now, *(_recorded(rival) + 1 for rival in rivals)])
-
-
-def _recorded(row: FactRow) -> int:
-    """When the last was recorded of what a row says."""
-    return max(
-        row.created_at, row.recorded_at or 0, *(when for _, when in affirmed_of(row)), *changed_at(row)
-    )

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.ledger.details import detail_in
-from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
-from scrubjay.memory.ledger.statements import holds_of
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.decoding import as_moment, decoded, json_of
+from scrubjay.memory.model.details import detail_in
 from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Record
+from scrubjay.memory.model.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
+from scrubjay.memory.model.statements import holds_of
 from scrubjay.store.rows.decoding import shown
 
 __all__ = ["as_moment", "loaded", "made_again", "record_of", "sensitivity_of"]

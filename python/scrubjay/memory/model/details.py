@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.ledger.rows import TYPES, FactRow
 from scrubjay.memory.model.decoding import decoded, json_of
+from scrubjay.memory.model.rows import TYPES, FactRow
 
 __all__ = ["as_known", "changed_at", "detail_in", "said_now", "with_earlier"]
 

@@ -1,0 +1,189 @@
+"""New facts: their rows, when they hold, their documents, and what the caller is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.memory.model.candidates import FactCandidate, Outcome
+from scrubjay.memory.model.details import changed_at
+from scrubjay.memory.model.documents import Document, documents_of
+from scrubjay.memory.model.projection import Held
+from scrubjay.memory.model.proposal import Proposal
+from scrubjay.memory.model.rows import FactRow
+from scrubjay.memory.model.statements import (
+    IsSingle,
+    affirmed_of,
+    encoded_ids,
+    holds_of,
+    ids_of,
+    is_in_force,
+    projected_alone,
+    projected_slot,
+    with_held,
+)
+from scrubjay.store.rows.scopes import names_of
+
+__all__ = ["UNFELT", "NewFact", "alone", "entered", "fact_row", "next_recorded", "superseding"]
+
+
+UNFELT = {
+    "ends": "ends nothing that is known: it names no value of its slot",
+    "corrects": "corrects nothing that is known: it names no value of its slot",
+}
+"""Relation -> why a statement that was written touched no other one; what it says is kept."""
+
+
+class NewFact(NamedTuple):
+    """A fact as it is to be written, and what that does to the others of its slot."""
+
+    row: FactRow
+    documents: Sequence[Document]
+    replaces: Sequence[str]
+    """The ids of the facts that it says it replaces, or that it contradicts."""
+    outcome: Outcome
+    """What becomes of its proposal if it ends no other fact."""
+    held: Mapping[str, Held]
+    """When each fact of the slot holds."""
+
+
+def fact_row(
+    one: Proposal,
+    scope: Scope,
+    *,
+    ids: Sequence[str],
+    now: int,
+    policy_version: int,
+    hash: bytes,
+    detail: bytes | None,
+) -> FactRow:
+    """Return the row of a fact in exactly this scope; a tenant's own is provisional. When it holds, its slot says.
+
+    Args:
+        one: what was proposed.
+        scope: that it is written to.
+        ids: of the record and of its documents.
+        now: in microseconds since 1970.
+        policy_version: of the newest policy in force for its source.
+        hash: of its content in the scope.
+        detail: value, entities, importance and sensitivity.
+    """
+    candidate: FactCandidate = one.candidate
+    tenant, user, agent = names_of(scope)
+    source, (id, slot) = one.source, ids
+    return FactRow(
+        id=id,
+        tenant=tenant,
+        user=user,
+        agent=agent,
+        status="active" if user or agent else "provisional",
+        begins_at=None,
+        expires_at=one.expires_at,
+        created_at=now,
+        source_run=source.run,
+        source_turn=source.turn,
+        author=source.author,
+        place=source.place,
+        policy_version=policy_version,
+        content=candidate.content,
+        subject=candidate.subject,
+        predicate=candidate.predicate,
+        confidence=candidate.confidence,
+        superseded_by=None,
+        decided_by=None,
+        uses=0,
+        last_used_at=now,
+        faded=0,
+        evidence=candidate.evidence or None,
+        metadata=one.metadata,
+        updated_at=now,
+        slot=slot,
+        hash=hash,
+        topic=one.topic,
+        relation=candidate.relation,
+        single=None if candidate.single is None else int(candidate.single),
+        said_at=now if one.said_at is None else one.said_at,
+        recorded_at=now,
+        valid_from=one.valid_from,
+        valid_until=one.valid_until,
+        replaces=encoded_ids(candidate.replaces),
+        holds="[]",
+        value_hash=one.value_hash,
+        detail=detail,
+    )
+
+
+def alone(row: FactRow, now: int, is_single: IsSingle) -> NewFact:
+    """Return a new fact that no other one concerns, with when it holds."""
+    return _new(row, {row.id: projected_alone(row, is_single)}, now)
+
+
+def entered(
+    row: FactRow,
+    rivals: Sequence[FactRow],
+    beside: Sequence[FactRow],
+    contradicted: Iterable[str],
+    now: int,
+    is_single: IsSingle,
+) -> NewFact:
+    """Return a new fact as it stands in its slot.
+
+    Args:
+        row: of it.
+        rivals: the other facts of the slot.
+        beside: those of other slots that replace some of these.
+        contradicted: ids of those that it contradicts.
+        now: in microseconds since 1970.
+        is_single: for rows that do not say it.
+    """
+    if rivals or row.replaces is not None:
+        ids = [*ids_of(row, "replaces"), *contradicted]
+        row = row._replace(replaces=encoded_ids(ids), recorded_at=next_recorded(now, rivals))
+    return _new(row, projected_slot([*rivals, row], beside, is_single), now)
+
+
+def _new(row: FactRow, held: Mapping[str, Held], now: int) -> NewFact:
+    row = with_held(row, held[row.id], now)
+    is_felt = any(one.by == row.id for id, one in held.items() if id != row.id)
+    in_force = is_in_force(row, now)
+    reason = "" if in_force else _not_yet(row, now)
+    if not is_felt and row.relation in UNFELT:
+        reason = UNFELT[row.relation]
+    outcome = Outcome("written", "fact", row.id, reason, active=in_force)
+    return NewFact(row, documents_of(row), ids_of(row, "replaces"), outcome, held)
+
+
+def next_recorded(now: int, rivals: Iterable[FactRow]) -> int:
+    """When a statement is recorded beside others of its slot: later than they were, whatever the clock says."""
+    return max([now, *(_recorded(rival) + 1 for rival in rivals)])
+
+
+def _recorded(row: FactRow) -> int:
+    """When the last was recorded of what a row says."""
+    return max(
+        row.created_at, row.recorded_at or 0, *(when for _, when in affirmed_of(row)), *changed_at(row)
+    )
+
+
+def superseding(fact: Outcome, relation: str, superseded: str, extended: str | None) -> Outcome:
+    """Return the outcome of a proposal that ended a fact.
+
+    Args:
+        fact: as if it had ended none.
+        relation: of it.
+        superseded: the id of the fact that it took the place of.
+        extended: the id of a fact of its value of which it says more.
+    """
+    reason = "ends what was known" if relation == "ends" else "contradicts what was known"
+    if superseded == extended:
+        reason = "says more than what was known"
+    return Outcome("superseded", "fact", fact.id, reason, superseded, active=fact.active)
+
+
+def _not_yet(row: FactRow, now: int) -> str:
+    """Why a fact that was written is not in force."""
+    times = holds_of(row)
+    if times and times[0][0] > now:
+        return "it begins later"
+    return "it is over" if times else "another fact covers its time"

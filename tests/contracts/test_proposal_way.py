@@ -1,0 +1,109 @@
+"""Does a proposal go down through the rooms of the package once, from `propose` to the rows?
+
+A room is an entry of one of the package's folders: a folder in it, or a module (`memory/gate`, `store/writing`). The way
+of a proposal is the calls, in their order, that are given its words: as text, or in a container, row or candidate. A
+run of calls in one room is a stay; each stay beyond a room's first is a return to a room that was left. (What comes
+back from a call is not counted, nor an object that collects documents for later.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+import scrubjay
+from scrubjay import Memory, Scope
+from scrubjay.memory import EpisodeCandidate, FactCandidate, PolicyCandidate, PreferenceCandidate
+
+PACKAGE = Path(scrubjay.__file__).parent
+WORDS = "zebrafinch"
+MOST_RETURNS = 8
+JANE = Scope("acme", user="jane")
+
+CANDIDATES: dict[str, Callable[[int, str], Any]] = {
+    "fact": lambda i, words: FactCandidate(f"{i}: likes {words}.", "jane", f"likes no {i}", value=str(i)),
+    "fact of one value": lambda i, words: FactCandidate(f"Jane lives in {words} {i}.", "jane", "lives in"),
+    "fact in no slot": lambda i, words: f"{words} number {i} was seen.",
+    "episode": lambda i, words: EpisodeCandidate(f"Counted {words} {i}.", outcome="success"),
+    "preference": lambda i, words: PreferenceCandidate(f"bird {i}", f"the {words}"),
+    "preference again": lambda i, words: PreferenceCandidate("bird", f"the {words} {i}"),
+    "policy": lambda i, words: PolicyCandidate(f"rule {i}", f"Feed the {words}."),
+}
+
+
+def carries(value: Any, depth: int = 5) -> bool:
+    """Whether a value has the words in it."""
+    if isinstance(value, str):
+        return WORDS in value
+    if isinstance(value, bytes):
+        return WORDS.encode() in value
+    return depth > 0 and any(carries(one, depth - 1) for one in _parts(value))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from value
+    elif dataclasses.is_dataclass(value):
+        yield from (getattr(value, field.name) for field in dataclasses.fields(value))
+
+
+def room_of(file: str) -> str:
+    return "/".join(Path(file).relative_to(PACKAGE).with_suffix("").parts[:2])
+
+
+def way(run: Callable[[], object]) -> list[str]:
+    """The rooms in which what is run gives the words to a call, one for each stay."""
+    stays: list[str] = []
+
+    def see(frame: FrameType, event: str, _: object) -> None:
+        code: CodeType = frame.f_code
+        if event != "call" or not code.co_filename.startswith(str(PACKAGE)) or code.co_name.startswith("<"):
+            return
+        n = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+        if any(carries(frame.f_locals.get(name)) for name in code.co_varnames[:n]):
+            room = room_of(code.co_filename)
+            if not stays or stays[-1] != room:
+                stays.append(room)
+
+    sys.setprofile(see)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return stays
+
+
+@pytest.mark.parametrize("kind", CANDIDATES)
+def test_a_proposal_returns_to_few_rooms(kind: str, tmp_path: Path) -> None:
+    make = CANDIDATES[kind]
+    with Memory.open(tmp_path / "m.scrubjay") as memory:
+        scope = Scope("acme") if kind == "policy" else JANE
+        for i in range(3):  # the file and its statements are warm
+            assert memory.propose(make(i, "goldfinch"), scope=scope, source="run")
+        stays = way(lambda: memory.propose(make(9, WORDS), scope=scope, source="run"))
+    assert stays[:2] == ["memory/facade", "memory/gate"]
+    assert "store/sqlite" in stays, "it did not come to the rows"
+    assert len(stays) - len(set(stays)) <= MOST_RETURNS, stays
+
+
+def test_the_way_of_a_call_is_counted() -> None:
+    """The judge counts a return where there is one, and no call that is not given the words."""
+    from scrubjay.memory.model.content import normalised
+    from scrubjay.payload import encode_fields
+
+    def run() -> None:
+        normalised(WORDS)
+        normalised("other")
+        encode_fields({"metadata": {"word": WORDS}})
+        encode_fields({"metadata": {}})
+        normalised(f"The {WORDS}.")
+
+    assert way(run) == ["memory/model", "payload", "memory/model"]
