@@ -353,14 +353,16 @@ def test_questions_are_sealed_where_the_store_has_a_cipher(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
-        store = Backend.of(index).engine.store  # type: ignore[union-attr]
+        store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
         index.upsert("m", "A train.", scope=JANE)
         index.upsert("g", "A train.", scope=Scope("gone"))
         index.feedback("m", query="asked before", scope=JANE)
-        usual = getattr(store, "cipher", None)
-        monkeypatch.setattr(store, "cipher", Cipher(usual, "nobody's"), raising=False)
+        usual = store.cipher
+        for part in (store, store._scopes):  # what writes notes, and what reads them
+            monkeypatch.setattr(part, "cipher", Cipher(usual, "nobody's"))
         index.feedback("g", query="will never be read", scope=Scope("gone"))
-        monkeypatch.setattr(store, "cipher", Cipher(usual, "gone"))
+        for part in (store, store._scopes):
+            monkeypatch.setattr(part, "cipher", Cipher(usual, "gone"))
         index.feedback("m", query=SECRET, scope=JANE)
         index.feedback("m", scope=JANE)
         assert not index.feedback("g", query="as if erased", scope=Scope("gone"))

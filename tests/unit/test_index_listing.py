@@ -236,7 +236,8 @@ def test_a_listing_is_of_one_moment(index: Index) -> None:
 def test_scopes_of_a_file_are_read_at_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Index.open(tmp_path / "a") as index:
         store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
-        read = store._rows_of
+        lists = store.rows_in.__self__
+        read = lists._rows_of
 
         def write(round: int) -> None:
             index.upsert_many(
@@ -254,7 +255,7 @@ def test_scopes_of_a_file_are_read_at_one_moment(tmp_path: Path, monkeypatch: py
             yield from read(key, scope, *arguments)
 
         write(1)
-        monkeypatch.setattr(store, "_rows_of", read_late)
+        monkeypatch.setattr(lists, "_rows_of", read_late)
         assert [record.metadata for record in index.list(JANE)] == [{"round": 1}] * 2
 
 

@@ -25,7 +25,7 @@ from scrubjay.store.rows.listing import warn_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import RowId
-from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
 __all__ = [
@@ -161,7 +161,7 @@ def feedback_tables(tables: Tables) -> list[str]:
     return [statement.replace("{s}", tables.suffix) for statement in (_TABLE, *_INDEXES)]
 
 
-def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Feedback]:
+def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Feedback]:
     """Return the notes on memories that are still there, oldest first; with `scope` those asked from within it.
 
     A note that is damaged is left out, with a warning.

@@ -18,7 +18,7 @@ from scrubjay.store.rows.vectors import content_hash, fits, n_bytes
 from scrubjay.store.sqlite.cipher import has_plain_rows
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.feedback import damaged_notes, has_notes
-from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.registry import rules
 from scrubjay.store.sqlite.schema import Tables, all_tables, collection_names, has_data_keys
 from scrubjay.store.sqlite.versions import UNFOUND
@@ -58,7 +58,7 @@ def _contradictions(t: Tables) -> dict[str, str]:
     }
 
 
-def inspect_file(store: ReadingStore, report: CheckReport) -> None:
+def inspect_file(store: ScopeReader, report: CheckReport) -> None:
     """Check the rows of a collection of a file; in a snapshot."""
     with noting(report):
         for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
@@ -76,7 +76,7 @@ def inspect_file(store: ReadingStore, report: CheckReport) -> None:
             step(store, report)
 
 
-def _check_tables(store: ReadingStore, report: CheckReport) -> None:
+def _check_tables(store: ScopeReader, report: CheckReport) -> None:
     """Hold the rows of feedback and memory to their digests, and tenants with keys to have nothing in the clear."""
     connection, cipher = store.reading_connection(), store.cipher
     if cipher.ring is None:
@@ -120,11 +120,11 @@ def noting(report: CheckReport) -> Iterator[None]:
         report.add(error.what)
 
 
-def _check_collections(store: ReadingStore, report: CheckReport) -> None:
+def _check_collections(store: ScopeReader, report: CheckReport) -> None:
     collection_names(store.reading_connection())
 
 
-def _check_counts(store: ReadingStore, report: CheckReport) -> None:
+def _check_counts(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     connection = store.reading_connection()
     for what, query in _contradictions(t).items():
@@ -133,7 +133,7 @@ def _check_counts(store: ReadingStore, report: CheckReport) -> None:
             report.add(f"{n} {what}")
 
 
-def _check_scopes(store: ReadingStore, report: CheckReport) -> None:
+def _check_scopes(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     found = store.reading_connection().execute(
         f"SELECT key, tenant, user, agent, version, horizon, documents FROM {t.scope}"
@@ -148,7 +148,7 @@ def _check_scopes(store: ReadingStore, report: CheckReport) -> None:
                 raise CorruptIndexError(f"scope {key}: {error.what}") from None
 
 
-def _check_notes(store: ReadingStore, report: CheckReport) -> None:
+def _check_notes(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     connection = store.reading_connection()
     if has_notes(connection, t):
@@ -162,7 +162,7 @@ def _check_notes(store: ReadingStore, report: CheckReport) -> None:
             report.add(what)
 
 
-def _check_rows(store: ReadingStore, report: CheckReport) -> None:
+def _check_rows(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     identity = store.identity()
     expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)

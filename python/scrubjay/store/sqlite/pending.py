@@ -16,7 +16,8 @@ from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import StoredRow
 from scrubjay.store.sqlite.connections import translated
-from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.document_reading import DocumentReader
+from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
 __all__ = ["count", "exists", "forget_stale", "not_pending", "note", "pages", "table_of"]
@@ -55,11 +56,11 @@ def forget_stale(connection: sqlite3.Connection, t: Tables) -> None:
     connection.execute(f"DELETE FROM {table_of(t)} WHERE seq NOT IN (SELECT seq FROM {t.document})")
 
 
-def count(store: ReadingStore, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
+def count(reader: ScopeReader, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
     """Return how many unexpired documents are pending, of these exact scopes or of all."""
-    t = store.tables
-    with translated(store.path, "reading"):
-        connection = store.reading_connection()
+    t = reader.tables
+    with translated(reader.path, "reading"):
+        connection = reader.reading_connection()
         if not exists(connection, t):
             return 0
         live = _LIVE.format(pending=table_of(t), document=t.document)
@@ -75,16 +76,18 @@ def count(store: ReadingStore, *, now: int, scopes: Sequence[Scope] | None = Non
         return int(n)
 
 
-def pages(store: ReadingStore, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
+def pages(
+    reader: ScopeReader, documents: DocumentReader, size: int, *, now: int
+) -> Iterator[list[tuple[StoredRow, Scope]]]:
     """Yield pending documents in the order of writing, `size` entries at a time, what is entered meanwhile included.
 
     Damaged ones, and those whose key is not available, are passed over.
     """
-    t = store.tables
+    t = reader.tables
     after = 0
     while True:
-        with translated(store.path, "reading"):
-            connection = store.reading_connection()
+        with translated(reader.path, "reading"):
+            connection = reader.reading_connection()
             if not exists(connection, t):
                 return
             live = _LIVE.format(pending=table_of(t), document=t.document)
@@ -97,7 +100,7 @@ def pages(store: ReadingStore, size: int, *, now: int) -> Iterator[list[tuple[St
         page = []
         for (seq,) in seqs:
             try:
-                found = store.at(seq)
+                found = documents.at(seq)
             except (CorruptIndexError, EncryptionError):
                 continue
             if found is not None:

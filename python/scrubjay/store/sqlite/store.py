@@ -46,15 +46,17 @@ from scrubjay.store.sqlite.connections import (
     translated,
 )
 from scrubjay.store.sqlite.descriptors import looking_at
+from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.feedback import read_notes, write_note
 from scrubjay.store.sqlite.foreign import check_place, recognised
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
-from scrubjay.store.sqlite.images import Images
+from scrubjay.store.sqlite.image_reading import ImageReader
 from scrubjay.store.sqlite.inspection import inspect_file
+from scrubjay.store.sqlite.list_reading import ListReader
 from scrubjay.store.sqlite.migration import migrate
 from scrubjay.store.sqlite.place import name_of, place_of
-from scrubjay.store.sqlite.reading import ReadingStore
+from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
@@ -65,7 +67,7 @@ _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
 _STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
 
 
-class SqliteStore(ReadingStore):
+class SqliteStore:
     """One collection of one index file. Any thread may use it; see :mod:`scrubjay.store.rows.stored` for the questions.
 
     Args:
@@ -123,7 +125,29 @@ class SqliteStore(ReadingStore):
                 self._writer.close()
                 raise
         self._readers = Readers(path, busy_seconds, self.cipher)
-        self._images = Images(self.tables, self.cipher, self.reading_connection)
+        self._scopes = scopes = ScopeReader(path, self.tables, self.cipher, self._readers)
+        self._documents = documents = DocumentReader(scopes)
+        lists, images = ListReader(scopes, documents), ImageReader(scopes, documents)
+        self.snapshot, self.identity = scopes.snapshot, scopes.identity
+        self.glance, self.generation = scopes.glance, scopes.generation
+        self.scopes_since, self.last_version = scopes.scopes_since, scopes.last_version
+        self.mark, self.noticed, self.watch = scopes.mark, scopes.noticed, scopes.watch
+        self.look, self.scope_state, self.scope_states = scopes.look, scopes.scope_state, scopes.scope_states
+        self.scopes, self.living_scopes = scopes.scopes, scopes.living_scopes
+        self.stale_scopes, self.events = scopes.stale_scopes, scopes.events
+        self.count, self.vector_count = scopes.count, scopes.vector_count
+        self.next_expiry, self.expired_ids = scopes.next_expiry, scopes.expired_ids
+        self.encrypted_tenants, self.tenants_without_key = (
+            scopes.encrypted_tenants,
+            scopes.tenants_without_key,
+        )
+        self.digest, self.row_opener = documents.digest, documents.row_opener
+        self.rows, self.changes = documents.rows, documents.changes
+        self.get, self.find, self.at = documents.get, documents.find, documents.at
+        self.to_embed = documents.to_embed
+        self.rows_in, self.numbers_in = lists.rows_in, lists.numbers_in
+        self.ids_after, self.walk = lists.ids_after, lists.walk
+        self.image, self.image_views = images.image, images.image_views
         renew_in_children(self, "write_lock")
         self.looking = looking_at(path)
         real = path.resolve()  # SQLite follows links
@@ -136,7 +160,7 @@ class SqliteStore(ReadingStore):
         holds = None if collection == OWNED else self._holds
         self.group = GroupCommit(self, self._writer, self.tables, holds)
         """Commits writes of one document together."""
-        self._wal_index = self.looking.wal_index(self.files()[2])
+        scopes.watch_wal(self.looking.wal_index(self.files()[2]))
         if not read_only:
             # Of erasures that a crash cut short; what cannot be done now the next opening does.
             with suppress(CorruptIndexError, EncryptionError, StoreError):
@@ -212,6 +236,11 @@ class SqliteStore(ReadingStore):
                 tables = schema.create_collection(self._writer, self.collection, identity)
             self._writer.execute("COMMIT")
         return tables
+
+    def reading_connection(self) -> StoreConnection:
+        """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
+        every call on it and on its cursors then raises ClosedError."""
+        return self._readers.get().connection
 
     # ------------------------------------------------------------------ writing
 
@@ -409,7 +438,7 @@ class SqliteStore(ReadingStore):
 
     def inspect(self, report: CheckReport) -> None:
         """Check the rows of the collection; see :func:`scrubjay.store.sqlite.inspection.inspect_file`."""
-        inspect_file(self, report)
+        inspect_file(self._scopes, report)
 
     def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
         """Search the bytes of the files; see :func:`scrubjay.store.rows.erased.search_files`."""
@@ -459,11 +488,11 @@ class SqliteStore(ReadingStore):
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
         """Return how many documents wait for their vectors; see :mod:`scrubjay.store.sqlite.pending`."""
-        return pending.count(self, now=now, scopes=scopes)
+        return pending.count(self._scopes, now=now, scopes=scopes)
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
         """Yield these documents, `size` at a time."""
-        return pending.pages(self, size, now=now)
+        return pending.pages(self._scopes, self._documents, size, now=now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
         """Write a note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
@@ -471,7 +500,7 @@ class SqliteStore(ReadingStore):
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
         """Return the notes on documents that are there, oldest first."""
-        return read_notes(self, scope, now=now)
+        return read_notes(self._scopes, scope, now=now)
 
     def rows_version(self) -> object | None:
         """Return what differs whenever anything but logs (`is_log` of :meth:`writing`) may have been committed; None:
@@ -551,7 +580,7 @@ class SqliteStore(ReadingStore):
             if self._closed:
                 return
             self._closed = True
-            self._wal_index = None
+            self._scopes.watch_wal(None)
             if self.sync is not None and not sys.is_finalizing():
                 self.sync.settle()
             connections = [*self._readers.end(), self._writer]
@@ -571,7 +600,7 @@ class SqliteStore(ReadingStore):
     def abandon(self) -> None:
         """After a fork, in the child: the connections are the parent's, and are neither used nor closed here."""
         self._closed = True
-        self._wal_index = None
+        self._scopes.watch_wal(None)
         self._readers.abandon()
         self._writer.abandon()
 
