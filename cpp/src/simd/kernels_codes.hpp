@@ -199,7 +199,8 @@ inline __m512i dot_code_lanes(const uint8_t* codes, const int8_t* query) {
 }
 
 // Two rows of any number of blocks share the loads of the query; the two sums of each do not wait for each other.
-[[gnu::noinline]] __m512i dot_two_code_rows(const uint8_t* a, const uint8_t* b, size_t n_blocks, const int8_t* query) {
+[[gnu::noinline]] __m512i dot_two_code_rows(const uint8_t* a, const uint8_t* b, size_t n_blocks,
+                                            const int8_t* query) {
   const __m512i low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(static_cast<char>(0xf0));
   __m512i a_lower = _mm512_setzero_si512(), a_upper = a_lower, b_lower = a_lower, b_upper = a_lower;
   for (size_t block = 0; block < n_blocks; ++block) {
@@ -217,7 +218,8 @@ inline __m512i dot_code_lanes(const uint8_t* codes, const int8_t* query) {
 
 inline constexpr size_t kRowsAtOnce = 16;
 template <size_t kBlocks, class Rows>
-[[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+[[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query,
+                                                  int32_t* out) {
   // Eight products of a nibble and a signed byte, and those of a second block, fit 16 bits.
   constexpr bool kNarrow = kBlocks == 1 || kBlocks == 2;
   const auto two = [&](size_t i) __attribute__((always_inline)) {
@@ -296,7 +298,8 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
 
 inline constexpr size_t kRowsAtOnce = 8;
 template <size_t kBlocks, class Rows>
-[[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+[[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query,
+                                                  int32_t* out) {
   const auto lanes = [&](size_t i) __attribute__((always_inline)) {
     codes.prefetch_after(i);
     if constexpr (kBlocks == 0) {
