@@ -80,6 +80,13 @@ void score_documents(const Column& column, const uint32_t* docs, size_t n, const
       [&](size_t i) { return std::pair(scales, docs[i]); });
 }
 
+void announce_document(const Column& column, uint32_t doc) noexcept {
+  constexpr int kForReading = 0, kSecondLevel = 2;
+  const char* row = column.rows().row(doc);
+  for (size_t byte = 0; byte < column.options().row_bytes(); byte += base::kCacheLineBytes)
+    __builtin_prefetch(row + byte, kForReading, kSecondLevel);
+}
+
 void score_documents(std::span<const Column* const> columns, const uint32_t* docs, size_t n,
                      const PreparedQuery& query, uint32_t* scores) {
   if (n == 0) return;
