@@ -119,6 +119,58 @@ TEST(scan_and_gathering_of_codes_equal_a_loop_over_all_vectors) {
   base::collect_retired();
 }
 
+// Of many documents those that will likely be scored are guessed by the first block (code_scan.cpp): whatever it is like,
+// the answer is that of a loop. Two chunks into one top-k: the second begins with a threshold.
+TEST(scan_of_many_codes_equals_a_loop_whatever_the_first_block_is_like) {
+  constexpr float kMargin = 6.0f;
+  constexpr uint32_t kDim = 256, kBlock = 1024;
+  enum class First { alike, nearest, farthest, empty, half };
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  CodeScanScratch scratch;
+  for (int round = 0; round < 20; ++round) {
+    const auto first_block = static_cast<First>(round % 5);
+    const uint32_t n_docs = 2500 + random() % 4000;
+    std::vector<float> centre(kDim);
+    for (float& x : centre) x = normal(random);
+    Column column({kDim, round % 2 ? Metric::cosine : Metric::l2, Storage::f16});
+    base::Bitmap dead(n_docs);
+    for (uint32_t doc = 0; doc < n_docs; ++doc) {
+      const bool special = doc < kBlock;
+      if (special && (first_block == First::empty || (first_block == First::half && doc < kBlock / 2))) {
+        column.append(doc, {});
+        continue;
+      }
+      const float along = !special                         ? 0.0f
+                          : first_block == First::nearest  ? 1.0f
+                          : first_block == First::farthest ? -1.0f
+                                                           : 0.0f;
+      std::vector<float> vector(kDim);
+      for (uint32_t i = 0; i < kDim; ++i) vector[i] = along * centre[i] + normal(random);
+      column.append(doc, vector);
+      if (round % 3 == 0 && random() % 4 == 0) dead.set(doc);
+    }
+    PreparedQuery query;
+    prepare_query(column.options(), centre, query);
+    CHECK(prepare_code_query(column.options(), query.elements, query.square, query.code));
+    const base::Bitmap* bitmap = round % 3 == 0 ? &dead : nullptr;
+    const uint32_t first = round % 4 == 1 ? random() % 300 : 0;
+    const size_t k = round % 2 ? 10 : 100;
+    const ChunkVectors vectors{n_docs, bitmap, &column};
+    base::TopK best;
+    best.reset(k);
+    (void)scan_codes(vectors, 0, first, query, kMargin, scratch, best);
+    (void)scan_codes(vectors, 1, 0, query, kMargin, scratch, best);
+    std::vector<uint64_t> expected = scan_one_by_one(column, n_docs, bitmap, 0, first, query, k);
+    const std::vector<uint64_t> second = scan_one_by_one(column, n_docs, bitmap, 1, 0, query, k);
+    expected.insert(expected.end(), second.begin(), second.end());
+    std::sort(expected.begin(), expected.end(), std::greater<>());
+    expected.resize(k);
+    CHECK_EQ(best.finish(), expected);
+  }
+  base::collect_retired();
+}
+
 TEST(scan_of_no_column_finds_nothing) {
   PreparedQuery query;
   prepare_query({4, Metric::cosine, Storage::f16}, std::vector<float>{1, 2, 3, 4}, query);

@@ -114,7 +114,15 @@ class TopK {
   [[nodiscard]] const std::vector<uint64_t>& finish(CountGreater count = count_greater) {
     if (finished_) return keys_;
     finished_ = true;
-    if (k_ > kHeapK) std::erase_if(keys_, [&](uint64_t key) { return key < threshold_; });
+    if (k_ > kHeapK) {  // without a branch for each
+      size_t n_kept = 0;
+      for (size_t i = 0; i < keys_.size(); ++i) {
+        const uint64_t key = keys_[i];
+        keys_[n_kept] = key;
+        n_kept += key >= threshold_ ? 1 : 0;
+      }
+      keys_.resize(n_kept);
+    }
     sorter_.sort(keys_, count);
     if (keys_.size() > k_) keys_.resize(k_);
     return keys_;

@@ -82,16 +82,16 @@ void Ranker::collect_with_neighbours() {
 void Ranker::collect() {
   s_.candidates.reset(s_.lexical_docs.size() + s_.vector_docs.size() + 16);
   if (neighbours_) return collect_with_neighbours();
-  for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
-    s_.candidates.add_lexical(s_.lexical_docs[rank - 1], lexical_.score_at(rank));
-  const size_t n_vector = s_.vector_docs.size();
-  if (!find_lexical_places()) {
-    for (uint32_t rank = 1; rank <= n_vector; ++rank)
-      s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank));
+  if (find_lexical_places()) {
+    s_.candidates.add_rankings(
+        s_.lexical_docs, [&](uint32_t rank) { return lexical_.score_at(rank); }, s_.vector_docs,
+        [&](uint32_t rank) { return vector_.similarity_at(rank); }, s_.places);
     return;
   }
-  for (uint32_t rank = 1; rank <= n_vector; ++rank)
-    s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank), s_.places[rank - 1]);
+  for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
+    s_.candidates.add_lexical(s_.lexical_docs[rank - 1], lexical_.score_at(rank));
+  for (uint32_t rank = 1; rank <= s_.vector_docs.size(); ++rank)
+    s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank));
 }
 
 // The place in the lexical ranking of each document of the vector ranking, from 1, into scratch.places. Uses one byte for
@@ -489,16 +489,24 @@ bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
 // The best n in order, where nothing but the fused scores decides.
 void Ranker::take_best(size_t n) {
   constexpr uint32_t kRefused = 0;
+  constexpr size_t kBeyond = 16;  // that a kernel reads and writes
   const std::span<const Candidate> all = s_.candidates.all();
-  s_.coarse.resize(all.size());
-  for (size_t i = 0; i < all.size(); ++i)
-    s_.coarse[i] = all[i].refused ? kRefused : std::max(coarse_score(all[i].score), kRefused + 1);
-  uint32_t nth = kRefused + 1;
-  if (n < all.size()) nth = std::max(nth, simd::kernels().kth_greatest(s_.coarse.data(), all.size(), n, 0));
-  s_.ranked.clear();
+  const simd::Kernels& kernels = simd::kernels();
+  s_.coarse.resize(all.size() + kBeyond);
+  s_.places.resize(all.size() + 2 * kBeyond);
   for (size_t i = 0; i < all.size(); ++i) {
-    if (s_.coarse[i] >= nth)
-      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifiers});
+    const uint32_t score = std::max(coarse_score(all[i].score), kRefused + 1);
+    s_.coarse[i] = score & (static_cast<uint32_t>(all[i].refused) - 1);  // without a branch
+  }
+  std::fill_n(s_.coarse.begin() + static_cast<ptrdiff_t>(all.size()), kBeyond, kRefused);
+  uint32_t nth = kRefused + 1;
+  if (n < all.size()) nth = std::max(nth, kernels.kth_greatest(s_.coarse.data(), all.size(), n, 0));
+  const size_t n_best =
+      kernels.select_above(s_.coarse.data(), (all.size() + 15) / 16 * 16, nth - 1, s_.places.data());
+  s_.ranked.resize(n_best);
+  for (size_t i = 0; i < n_best; ++i) {
+    const Candidate& candidate = all[s_.places[i]];
+    s_.ranked[i] = {candidate.score, candidate.doc, s_.places[i], candidate.identifiers};
   }
   std::sort(s_.ranked.begin(), s_.ranked.end(), better);
   if (s_.ranked.size() > n) s_.ranked.resize(n);

@@ -139,6 +139,7 @@ class Search {
     }
     SearchResult result;
     if (semantic_ && vectors.dim != 0) {
+      if (fused && request_.ranking->fusion.method == fusion::Method::automatic) announce_best_by_words();
       vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
       if (tells_spread(request_)) {
         vector_arm_.similarities(s_.reported_sampled, s_.similarities);
@@ -229,6 +230,12 @@ class Search {
       others = others || !worths.back().is_function_word();
     }
     if (!others) worths.clear();
+  }
+
+  // The automatic fusion will compare the vectors of the best by words.
+  void announce_best_by_words() const noexcept {
+    constexpr size_t kMost = 48;
+    vector_arm_.announce(std::span(s_.lexical_docs).first(std::min(kMost, s_.lexical_docs.size())));
   }
 
   // What the rankings hold, perhaps the same twice.

@@ -26,6 +26,12 @@ bool Spelling::unknown(size_t term, size_t n_terms) const noexcept {
   return true;
 }
 
+bool Spelling::any_unknown(size_t n_terms) const noexcept {
+  for (size_t t = 0; t < n_terms; ++t)
+    if (unknown(t, n_terms)) return true;
+  return false;
+}
+
 bool Spelling::may_change(std::span<const lexical::TermCount> terms) const noexcept {
   if (s_.chunks.empty()) return false;
   for (size_t t = 0; t < terms.size(); ++t)
@@ -45,7 +51,7 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
     find_forms(terms);
     find_cannot(terms);
   }
-  find_meant(text, terms, corrections);
+  if (any_unknown(terms.size())) find_meant(text, terms, corrections);
   if (has_compounds_ || analyzer_.english()) find_parts(terms);
   const bool replaces = std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
                                     [](const SpelledTerms::Replaced& one) { return !one.term.empty(); });

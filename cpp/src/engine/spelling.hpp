@@ -66,6 +66,7 @@ class Spelling {
     std::string term, word;
   };
   [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
+  [[nodiscard]] bool any_unknown(size_t n_terms) const noexcept;
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
   void find_forms(std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,

@@ -34,6 +34,14 @@ void VectorArm::rank(std::span<const float> vector, double length, const vector:
   for (size_t i = 0; i < keys_.size(); ++i) s_.vector_docs[i] = base::key_doc(keys_[i]);
 }
 
+void VectorArm::announce(std::span<const uint32_t> docs) const noexcept {
+  for (const uint32_t doc : docs) {
+    const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
+    if (!column || column->size() * column->options().row_bytes() <= vector::kNearRowBytes) continue;
+    if (column->has(doc & 0xffffu)) vector::announce_document(*column, doc & 0xffffu);
+  }
+}
+
 // The graph of a partition, if it has one and asking it is cheaper than scanning.
 VectorArm::GraphChoice VectorArm::graph_for(size_t p, double recall) const {
   const PartitionGraph* built = s_.partitions[p].graph;

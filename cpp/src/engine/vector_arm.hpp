@@ -16,6 +16,9 @@ class VectorArm {
  public:
   VectorArm(SearchScratch& scratch, VectorPlan plan) noexcept : s_(scratch), plan_(plan) {}
 
+  // Before rank(): similarities of some of these visible documents will be asked for, however they are ranked.
+  void announce(std::span<const uint32_t> docs) const noexcept;
+
   // Fills scratch.vector_docs, best first. `recall` is the wanted share of the true nearest, 1: exactly them.
   void rank(std::span<const float> vector, double length, const vector::ColumnOptions& options,
             size_t candidates, double recall);

@@ -57,6 +57,43 @@ class Candidates {
     if (lexical_rank == 0) entries_.emplace_back().doc = doc;
     add_vector(lexical_rank == 0 ? entries_.back() : entries_[lexical_rank - 1], similarity);
   }
+  // As if add_lexical() for each of the one ranking and add_vector() for each of the other, after reset(): in two passes
+  // without branches. lexical_ranks[i]: of vector_docs[i], 0 for none; bm25(rank) and similarity(rank), ranks from 1.
+  template <class Bm25, class Similarity>
+  void add_rankings(std::span<const uint32_t> lexical_docs, Bm25&& bm25,
+                    std::span<const uint32_t> vector_docs, Similarity&& similarity,
+                    std::span<const uint32_t> lexical_ranks) {
+    entries_.resize(lexical_docs.size() + vector_docs.size());
+    by_vector_rank_.resize(vector_docs.size());
+    n_lexical_ = lexical_docs.size();
+    double before = kNoEvidence;  // equal to nothing
+    uint32_t place = 0;
+    for (uint32_t rank = 1; rank <= n_lexical_; ++rank) {
+      Candidate& entry = entries_[rank - 1];
+      entry.doc = lexical_docs[rank - 1];
+      entry.lexical_rank = rank;
+      entry.bm25 = bm25(rank);
+      place = entry.bm25 == before ? place : rank;
+      entry.lexical_place = place;
+      before = entry.bm25;
+    }
+    before = kNoEvidence;
+    auto n = static_cast<uint32_t>(n_lexical_);
+    for (uint32_t rank = 1; rank <= vector_docs.size(); ++rank) {
+      const uint32_t known = lexical_ranks[rank - 1];
+      const uint32_t at = known != 0 ? known - 1 : n;
+      n += known != 0 ? 0 : 1;
+      by_vector_rank_[rank - 1] = at;
+      Candidate& entry = entries_[at];
+      entry.doc = vector_docs[rank - 1];
+      entry.vector_rank = rank;
+      entry.similarity = similarity(rank);
+      place = entry.similarity == before ? place : rank;
+      entry.vector_place = place;
+      before = entry.similarity;
+    }
+    entries_.resize(n);
+  }
   // The entry of a document, made if there is none. Valid until the next call.
   Candidate& at(uint32_t doc) {
     size_t slot = slot_of(doc);

@@ -44,10 +44,13 @@ void Selection::tighten() {
 
 // Of the candidates with this score the `surplus` last documents go.
 void Selection::drop_last_of(uint32_t score, size_t surplus) {
-  equal_.clear();
-  for (size_t i = 0; i < n_; ++i) {
-    if (scores_[i] == score) equal_.push_back(docs_[i]);
+  equal_.resize(n_);
+  size_t n_equal = 0;
+  for (size_t i = 0; i < n_; ++i) {  // without a branch for each
+    equal_[n_equal] = docs_[i];
+    n_equal += scores_[i] == score ? 1 : 0;
   }
+  equal_.resize(n_equal);
   const auto first_to_go = equal_.end() - static_cast<ptrdiff_t>(surplus);
   std::nth_element(equal_.begin(), first_to_go, equal_.end());
   const uint32_t limit = *first_to_go;
@@ -55,7 +58,7 @@ void Selection::drop_last_of(uint32_t score, size_t surplus) {
   for (size_t i = 0; i < n_; ++i) {
     docs_[n_kept] = docs_[i];
     scores_[n_kept] = scores_[i];
-    n_kept += scores_[i] != score || docs_[i] < limit ? 1 : 0;
+    n_kept += static_cast<size_t>(scores_[i] != score) | static_cast<size_t>(docs_[i] < limit);
   }
   n_ = n_kept;
 }

@@ -126,6 +126,7 @@ float encode(const float* values, size_t n_blocks, float per_step, uint8_t* code
 struct RowsInOrder {
   const uint8_t* codes;
   size_t row_bytes;
+  void have(size_t n_blocks) { row_bytes = 64 * n_blocks; }  // perhaps known to the compiler
   const uint8_t* operator[](size_t r) const { return codes + row_bytes * r; }
   // The stream prefetchers of the CPU stop at pages and lag behind: this keeps lines coming from L3.
   void prefetch_after(size_t r) const {
@@ -135,6 +136,7 @@ struct RowsInOrder {
 };
 struct RowsPicked {
   const uint8_t* const* codes;
+  void have(size_t) {}
   const uint8_t* operator[](size_t r) const { return codes[r]; }
   void prefetch_after(size_t) const {}  // left to the caller, who knew them earlier
 };
@@ -150,68 +152,108 @@ inline int32_t lane_sum(__m512i lanes) {
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-// The sums of the lanes of 16 vectors, as one vector. `narrow`: the lanes fit 16 bits.
+// The sums of the lanes of 2, 4, 8 and at last 16 vectors, as one vector: a tree, whose vectors stay in registers.
+// `narrow`: the lanes fit 16 bits.
 template <bool kNarrow>
-inline __m512i sums_of_16(__m512i* rows) {
-  for (int i = 0; i < 16; i += 2) {
-    if constexpr (kNarrow) {
-      rows[i] = _mm512_madd_epi16(_mm512_packs_epi32(rows[i], rows[i + 1]), _mm512_set1_epi16(1));
-    } else {
-      rows[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(rows[i], rows[i + 1]),
-                                 _mm512_unpackhi_epi32(rows[i], rows[i + 1]));
-    }
+inline __m512i sums_of_2(__m512i a, __m512i b) {
+  if constexpr (kNarrow) return _mm512_madd_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(1));
+  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+template <bool kNarrow>
+inline __m512i sums_of_4(__m512i a, __m512i b) {
+  if constexpr (kNarrow) {  // two sums of one row, then two of the other, in each quarter
+    const __m512 c = _mm512_castsi512_ps(a), d = _mm512_castsi512_ps(b);
+    return _mm512_add_epi32(_mm512_castps_si512(_mm512_shuffle_ps(c, d, 0x88)),
+                            _mm512_castps_si512(_mm512_shuffle_ps(c, d, 0xdd)));
   }
-  for (int i = 0; i < 16; i += 4) {
-    if constexpr (kNarrow) {  // two sums of one row, then two of the other, in each quarter
-      const __m512 a = _mm512_castsi512_ps(rows[i]), b = _mm512_castsi512_ps(rows[i + 2]);
-      rows[i] = _mm512_add_epi32(_mm512_castps_si512(_mm512_shuffle_ps(a, b, 0x88)),
-                                 _mm512_castps_si512(_mm512_shuffle_ps(a, b, 0xdd)));
-    } else {
-      rows[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(rows[i], rows[i + 2]),
-                                 _mm512_unpackhi_epi64(rows[i], rows[i + 2]));
-    }
-  }
-  for (int i = 0; i < 16; i += 8) {
-    rows[i] = _mm512_add_epi32(_mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88),
-                               _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0xdd));
-  }
-  // Quarter j of rows[0] holds rows 0 to 3 (j even) or 4 to 7 (j odd); the same 8 higher in rows[8].
-  return _mm512_add_epi32(_mm512_shuffle_i32x4(rows[0], rows[8], 0x88),
-                          _mm512_shuffle_i32x4(rows[0], rows[8], 0xdd));
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+// Of eight: quarter j holds rows 0 to 3 (j even) or 4 to 7 (j odd). Of sixteen: they are in order.
+inline __m512i sums_of_quarters(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+}
+
+// GCC would load what two instructions use once for each of them, and loads are what a row waits for.
+inline __m512i loaded_once(const uint8_t* from) {
+  __m512i bytes = _mm512_loadu_si512(from);
+  __asm__("" : "+v"(bytes));
+  return bytes;
 }
 
 // Upper nibbles first: their products are multiples of 16, so they come down by one shift a row.
-inline __m512i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
+template <size_t kBlocks>
+inline __m512i dot_code_lanes(const uint8_t* codes, const int8_t* query) {
   const __m512i low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(static_cast<char>(0xf0));
   __m512i sums = _mm512_setzero_si512();
-  for (size_t block = 0; block < n_blocks; ++block) {
+  for (size_t block = 0; block < kBlocks; ++block) {
     const __m512i pairs = _mm512_loadu_si512(codes + 64 * block);
     sums = _mm512_dpbusd_epi32(sums, _mm512_and_si512(pairs, high),
                                _mm512_loadu_si512(query + 128 * block + 64));
   }
   sums = _mm512_srai_epi32(sums, 4);
-  for (size_t block = 0; block < n_blocks; ++block) {
+  for (size_t block = 0; block < kBlocks; ++block) {
     const __m512i pairs = _mm512_loadu_si512(codes + 64 * block);
     sums = _mm512_dpbusd_epi32(sums, _mm512_and_si512(pairs, low), _mm512_loadu_si512(query + 128 * block));
   }
   return sums;
 }
 
+// Two rows of any number of blocks share the loads of the query; the two sums of each do not wait for each other.
+[[gnu::noinline]] __m512i dot_two_code_rows(const uint8_t* a, const uint8_t* b, size_t n_blocks,
+                                            const int8_t* query) {
+  const __m512i low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(static_cast<char>(0xf0));
+  __m512i a_lower = _mm512_setzero_si512(), a_upper = a_lower, b_lower = a_lower, b_upper = a_lower;
+  for (size_t block = 0; block < n_blocks; ++block) {
+    const __m512i of_lower = _mm512_loadu_si512(query + 128 * block);
+    const __m512i of_upper = _mm512_loadu_si512(query + 128 * block + 64);
+    const __m512i a_pairs = loaded_once(a + 64 * block), b_pairs = loaded_once(b + 64 * block);
+    a_lower = _mm512_dpbusd_epi32(a_lower, _mm512_and_si512(a_pairs, low), of_lower);
+    b_lower = _mm512_dpbusd_epi32(b_lower, _mm512_and_si512(b_pairs, low), of_lower);
+    a_upper = _mm512_dpbusd_epi32(a_upper, _mm512_and_si512(a_pairs, high), of_upper);
+    b_upper = _mm512_dpbusd_epi32(b_upper, _mm512_and_si512(b_pairs, high), of_upper);
+  }
+  return sums_of_2<false>(_mm512_add_epi32(a_lower, _mm512_srai_epi32(a_upper, 4)),
+                          _mm512_add_epi32(b_lower, _mm512_srai_epi32(b_upper, 4)));
+}
+
 inline constexpr size_t kRowsAtOnce = 16;
 template <size_t kBlocks, class Rows>
-inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+[[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query,
+                                                  int32_t* out) {
   // Eight products of a nibble and a signed byte, and those of a second block, fit 16 bits.
   constexpr bool kNarrow = kBlocks == 1 || kBlocks == 2;
-  __m512i rows[kRowsAtOnce];
-  for (size_t i = 0; i < kRowsAtOnce; ++i) {
-    codes.prefetch_after(r + i);
-    rows[i] = dot_code_lanes(codes[r + i], n_blocks, query);
-  }
-  _mm512_storeu_si512(out + r, sums_of_16<kNarrow>(rows));
+  const auto two = [&](size_t i) __attribute__((always_inline)) {
+    codes.prefetch_after(i);
+    codes.prefetch_after(i + 1);
+    if constexpr (kBlocks == 0) {
+      return dot_two_code_rows(codes[i], codes[i + 1], n_blocks, query);
+    } else {
+      const __m512i a = dot_code_lanes<kBlocks>(codes[i], query);
+      return sums_of_2<kNarrow>(a, dot_code_lanes<kBlocks>(codes[i + 1], query));
+    }
+  };
+  const auto four = [&](size_t i) __attribute__((always_inline)) {
+    const __m512i a = two(i);
+    return sums_of_4<kNarrow>(a, two(i + 2));
+  };
+  const auto eight = [&](size_t i) __attribute__((always_inline)) {
+    const __m512i a = four(i);
+    return sums_of_quarters(a, four(i + 4));
+  };
+  const __m512i a = eight(r);
+  _mm512_storeu_si512(out + r, sums_of_quarters(a, eight(r + 8)));
 }
 
 inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
-  return lane_sum(dot_code_lanes(codes, n_blocks, query));
+  const __m512i low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(static_cast<char>(0xf0));
+  __m512i lower = _mm512_setzero_si512(), upper = lower;
+  for (size_t block = 0; block < n_blocks; ++block) {
+    const __m512i pairs = loaded_once(codes + 64 * block);
+    lower = _mm512_dpbusd_epi32(lower, _mm512_and_si512(pairs, low), _mm512_loadu_si512(query + 128 * block));
+    upper = _mm512_dpbusd_epi32(upper, _mm512_and_si512(pairs, high),
+                                _mm512_loadu_si512(query + 128 * block + 64));
+  }
+  return lane_sum(_mm512_add_epi32(lower, _mm512_srai_epi32(upper, 4)));
 }
 #elif defined(__AVX2__)
 inline int32_t sum_of_8(__m256i lanes) {
@@ -249,20 +291,35 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
   return sum_of_8(dot_code_lanes(codes, n_blocks, query));
 }
 
+// Not inlined: a tree of loops of unknown length is long.
+[[gnu::noinline]] __m256i dot_many_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
+  return dot_code_lanes(codes, n_blocks, query);
+}
+
 inline constexpr size_t kRowsAtOnce = 8;
 template <size_t kBlocks, class Rows>
-inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
-  __m256i pairs[4];
-  for (size_t i = 0; i < 4; ++i) {
-    codes.prefetch_after(r + 2 * i);
-    codes.prefetch_after(r + 2 * i + 1);
-    pairs[i] = _mm256_hadd_epi32(dot_code_lanes(codes[r + 2 * i], n_blocks, query),
-                                 dot_code_lanes(codes[r + 2 * i + 1], n_blocks, query));
-  }
-  const __m256i fours[2] = {_mm256_hadd_epi32(pairs[0], pairs[1]), _mm256_hadd_epi32(pairs[2], pairs[3])};
+[[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query,
+                                                  int32_t* out) {
+  const auto lanes = [&](size_t i) __attribute__((always_inline)) {
+    codes.prefetch_after(i);
+    if constexpr (kBlocks == 0) {
+      return dot_many_code_lanes(codes[i], n_blocks, query);
+    } else {
+      return dot_code_lanes(codes[i], n_blocks, query);
+    }
+  };
+  const auto two = [&](size_t i) __attribute__((always_inline)) {
+    const __m256i a = lanes(i);
+    return _mm256_hadd_epi32(a, lanes(i + 1));
+  };
+  const auto four = [&](size_t i) __attribute__((always_inline)) {
+    const __m256i a = two(i);
+    return _mm256_hadd_epi32(a, two(i + 2));
+  };
+  const __m256i a = four(r), b = four(r + 4);
   // Lower halves hold the sums of lanes 0 to 3, upper ones those of lanes 4 to 7.
-  const __m256i sums = _mm256_add_epi32(_mm256_permute2x128_si256(fours[0], fours[1], 0x20),
-                                        _mm256_permute2x128_si256(fours[0], fours[1], 0x31));
+  const __m256i sums =
+      _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + r), sums);
 }
 #else
@@ -281,6 +338,7 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
 template <size_t kBlocks, class Rows>
 inline void dot_all_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
   if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
+  codes.have(n_blocks);
   size_t r = 0;
 #if defined(__AVX2__)
   for (; r + kRowsAtOnce <= n_rows; r += kRowsAtOnce) dot_some_codes<kBlocks>(codes, r, n_blocks, query, out);
@@ -297,6 +355,8 @@ inline void dot_rows_of_codes(Rows codes, size_t n_rows, size_t n_blocks, const 
       return dot_all_codes<2>(codes, n_rows, n_blocks, query, out);
     case 3:
       return dot_all_codes<3>(codes, n_rows, n_blocks, query, out);
+    case 4:
+      return dot_all_codes<4>(codes, n_rows, n_blocks, query, out);
     default:
       return dot_all_codes<0>(codes, n_rows, n_blocks, query, out);
   }

@@ -49,9 +49,78 @@ void for_coded(const CodeError* errors, uint32_t first, uint32_t n_docs, uint32_
   }
 }
 
+// Documents that will likely be scored, found while codes are still compared: their originals are asked for at once, and
+// those to be scored are selected among them, not among all. A guess by the bounds of the first whole block says which
+// ones; a wrong one changes no answer.
+class LikelyDocuments {
+ public:
+  // Of n documents from `first` on, by whose positions behind it they are known.
+  LikelyDocuments(const ChunkVectors& vectors, uint32_t first, size_t n, const base::TopK& best,
+                  CodeScanScratch& scratch)
+      : column_(*vectors.column), dead_(vectors.dead), first_(first), positions_(scratch.likely) {
+    constexpr size_t kForEach = 4, kFew = 16, kOnTheirWay = 10;
+    constexpr uint32_t kLeastStep = 256;
+    const size_t row_bytes = column_.options().row_bytes();
+    if (n * row_bytes <= kNearRowBytes || n < 2 * kRows) return;  // near, or nothing to guess from
+    const size_t n_expected = kForEach * best.k() + kFew;
+    n_of_block_ = n_expected * kRows / n + 1;
+    if (n_of_block_ > kRows / 4) return;  // as well all of them
+    n_to_announce_ = std::min(2 * n_expected, kNearRowBytes / 2 / row_bytes);
+    while (step_ > kLeastStep && n_of_block_ * step_ > kOnTheirWay * kRows) step_ /= 2;
+    make_room(positions_, n + 16);
+    wanted_ = true;
+  }
+
+  [[nodiscard]] bool wanted() const noexcept { return wanted_; }
+  // Bounds that are made between two looks: not more originals than can be on their way together.
+  [[nodiscard]] uint32_t step() const noexcept { return step_; }
+  [[nodiscard]] bool knows() const noexcept { return least_ != kUnknown; }
+  // By the bounds of a whole block.
+  void guess(const uint32_t* bounds) noexcept {
+    least_ = std::max(simd::kernels().kth_greatest(bounds, kRows, n_of_block_, kNothing), kNothing + 1);
+  }
+  // The bounds of documents [from, from + n) are there. All that come later are seen, too.
+  void see(uint32_t from, const uint32_t* bounds, uint32_t n) noexcept {
+    uint32_t* const found = positions_.data() + n_;
+    size_t n_found = simd::kernels().select_above(bounds, n / 16 * 16, least_ - 1, found);
+    for (uint32_t i = n / 16 * 16; i < n; ++i) {
+      found[n_found] = i;
+      n_found += bounds[i] >= least_ ? 1 : 0;
+    }
+    for (size_t i = 0; i < n_found; ++i) {
+      const uint32_t doc = from + found[i];
+      found[i] = doc - first_;
+      if (n_to_announce_ == 0 || (dead_ && dead_->test(doc))) continue;
+      --n_to_announce_;
+      announce_document(column_, doc);
+    }
+    n_ += n_found;
+  }
+  // What came before the guess.
+  void forget() noexcept { missed_ = true; }
+
+  // Whether all with bounds from this one on are among the positions.
+  [[nodiscard]] bool holds(uint32_t bound) const noexcept { return !missed_ && bound >= least_; }
+  [[nodiscard]] std::span<const uint32_t> positions() const noexcept { return {positions_.data(), n_}; }
+
+ private:
+  static constexpr uint32_t kUnknown = 0xffffffffu;
+
+  const Column& column_;
+  const base::Bitmap* const dead_;
+  const uint32_t first_;
+  std::vector<uint32_t>& positions_;
+  size_t n_ = 0;
+  size_t n_of_block_ = 0, n_to_announce_ = 0;
+  uint32_t step_ = kRows;
+  uint32_t least_ = kUnknown;  // the guess
+  bool wanted_ = false, missed_ = false;
+};
+
 // Of documents [first, n_docs), whether they count or not.
 void bound_by_codes(const Codes& codes, uint32_t first, uint32_t n_docs, const PreparedQuery& query,
-                    float margin, CodeScanScratch& scratch, uint32_t* bounds) {
+                    float margin, CodeScanScratch& scratch, uint32_t* bounds,
+                    LikelyDocuments* likely = nullptr) {
   const simd::Kernels& kernels = simd::kernels();
   const CodeQuery& code = query.code;
   const float* factors = codes.factors();
@@ -60,10 +129,24 @@ void bound_by_codes(const Codes& codes, uint32_t first, uint32_t n_docs, const P
   make_room(scratch.dots, kRows);
   for_coded(errors, first, n_docs, bounds, [&](uint32_t begin, uint32_t end, uint32_t* out) {
     int32_t* dots = scratch.dots.data();
-    kernels.dot_codes(reinterpret_cast<const uint8_t*>(codes.rows().row(begin)), end - begin,
-                      codes.n_blocks(), code.elements.data(), dots);
-    kernels.bound_codes(dots, factors + begin, biases ? biases + begin : nullptr, &errors[begin].bits,
-                        end - begin, code.offset, code.scale, margin * code.length, code.shift, out);
+    const auto bound = [&](uint32_t from, uint32_t n) {
+      kernels.dot_codes(reinterpret_cast<const uint8_t*>(codes.rows().row(from)), n, codes.n_blocks(),
+                        code.elements.data(), dots);
+      kernels.bound_codes(dots, factors + from, biases ? biases + from : nullptr, &errors[from].bits, n,
+                          code.offset, code.scale, margin * code.length, code.shift, out + (from - begin));
+    };
+    if (!likely) return bound(begin, end - begin);
+    if (!likely->knows()) {
+      bound(begin, end - begin);
+      if (end - begin < kRows) return likely->forget();
+      likely->guess(out);
+      return likely->see(begin, out, kRows);
+    }
+    for (uint32_t from = begin; from < end; from += likely->step()) {
+      const uint32_t n = std::min(likely->step(), end - from);
+      bound(from, n);
+      likely->see(from, out + (from - begin), n);
+    }
   });
 }
 
@@ -120,9 +203,10 @@ void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32
 }
 
 // The bounds are there: scores what can be among the best. score(positions, n_positions) puts documents in the place
-// of positions in the bounds, and their similarities into scratch.scores.
+// of positions in the bounds, and their similarities into scratch.scores. `likely`: those to look at first, or null.
 template <class Score>
-size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& best, Score&& score) {
+size_t look_at(uint32_t chunk, size_t n, const LikelyDocuments* likely, CodeScanScratch& scratch,
+               base::TopK& best, Score&& score) {
   const size_t padded = (n + 15) / 16 * 16;
   std::fill(scratch.bounds.data() + n, scratch.bounds.data() + padded, kNothing);
   make_room(scratch.positions, padded + 16);  // what a kernel may write beyond
@@ -132,11 +216,21 @@ size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& b
   };
   const simd::Kernels& kernels = simd::kernels();
   uint32_t* positions = scratch.positions.data();
+  const auto select = [&](uint32_t from) {  // positions of bounds from this one on
+    if (!likely || !likely->holds(from))
+      return kernels.select_above(scratch.bounds.data(), padded, from - 1, positions);
+    size_t n_found = 0;
+    for (const uint32_t position : likely->positions()) {
+      positions[n_found] = position;
+      n_found += scratch.bounds[position] >= from ? 1 : 0;
+    }
+    return n_found;
+  };
   size_t n_scored = 0;
   uint32_t scored_from = 0xffffffffu;  // bounds from here on are done with
   if (best.threshold() == 0) {
     scored_from = seed_bound(scratch.bounds.data(), padded, best.k(), scratch);
-    n_scored = kernels.select_above(scratch.bounds.data(), padded, scored_from - 1, positions);
+    n_scored = select(scored_from);
     score(positions, n_scored);
     // Tighter than the threshold of many candidates, which goes by bins; and most need not be offered.
     if (n_scored >= best.k()) {
@@ -148,7 +242,7 @@ size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& b
   }
   const uint32_t reached = bound_of(best.threshold());
   if (reached >= scored_from) return n_scored;
-  size_t n_reached = kernels.select_above(scratch.bounds.data(), padded, reached - 1, positions);
+  size_t n_reached = select(reached);
   if (scored_from != 0xffffffffu) {
     size_t n_left = 0;
     for (size_t i = 0; i < n_reached; ++i) {
@@ -164,9 +258,10 @@ size_t look_at(uint32_t chunk, size_t n, CodeScanScratch& scratch, base::TopK& b
 
 // The same where a document is a row of a column. `doc_of` a position in the bounds.
 template <class DocOf>
-size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const PreparedQuery& query,
-                         CodeScanScratch& scratch, base::TopK& best, DocOf&& doc_of) {
-  return look_at(chunk, n, scratch, best, [&](uint32_t* docs, size_t n_scored) {
+size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const LikelyDocuments* likely,
+                         const PreparedQuery& query, CodeScanScratch& scratch, base::TopK& best,
+                         DocOf&& doc_of) {
+  return look_at(chunk, n, likely, scratch, best, [&](uint32_t* docs, size_t n_scored) {
     for (size_t i = 0; i < n_scored; ++i) docs[i] = doc_of(docs[i]);
     scratch.scores.resize(n_scored);
     score_documents(column, docs, n_scored, query, scratch.scores.data());
@@ -313,9 +408,11 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
   make_room(scratch.bounds, (size_t{n} + 15) / 16 * 16);
   if (codes.signs() && sift(vectors, codes, first_doc, n_docs, query, margin, scratch, best))
     return gather_codes(vectors, chunk, scratch.sifted, query, margin, scratch, best);
-  bound_by_codes(codes, first_doc, n_docs, query, margin, scratch, scratch.bounds.data());
+  LikelyDocuments documents(vectors, first_doc, n, best, scratch);
+  LikelyDocuments* const likely = documents.wanted() ? &documents : nullptr;
+  bound_by_codes(codes, first_doc, n_docs, query, margin, scratch, scratch.bounds.data(), likely);
   hide_dead(vectors.dead, first_doc, n_docs, scratch.bounds.data());
-  return look_at_originals(column, chunk, n, query, scratch, best,
+  return look_at_originals(column, chunk, n, likely, query, scratch, best,
                            [&](uint32_t position) { return first_doc + position; });
 }
 
@@ -330,7 +427,7 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
   bound_picked(
       codes, offsets.size(), [&](size_t i) { return uint32_t{offsets[i]}; }, query, margin,
       scratch.bounds.data());
-  return look_at_originals(column, chunk, offsets.size(), query, scratch, best,
+  return look_at_originals(column, chunk, offsets.size(), nullptr, query, scratch, best,
                            [&](uint32_t position) { return uint32_t{offsets[position]}; });
 }
 
@@ -366,7 +463,7 @@ size_t scan_passage_codes(const Passages& passages, const ChunkDocuments& docs, 
     scratch.bounds[i] = hidden ? kNothing : *std::max_element(first, first + entries[i].n);
   }
   size_t n_scored = 0;
-  (void)look_at(chunk, entries.size(), scratch, best, [&](uint32_t* positions, size_t n) {
+  (void)look_at(chunk, entries.size(), nullptr, scratch, best, [&](uint32_t* positions, size_t n) {
     n_scored += score_entries(passages, entries, positions, n, query, scratch);
   });
   return n_scored;

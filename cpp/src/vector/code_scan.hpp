@@ -5,6 +5,8 @@
 // it. What is returned are exact similarities of the stored vectors, and a vector that belongs among the best
 // is missed only where its estimate errs by more than `margin` errors.
 //
+// Where the originals are far, those that will likely be scored are asked for while codes are still compared.
+//
 // Where there are many (is_worth_sifting()) their signs are looked at first (signs.hpp), in the same way: bounds from
 // below by the codes of some that look near give what the best k reach at least, and only documents whose bound by
 // their signs reaches that go on. That misses a few more, less than as many again.
@@ -24,7 +26,7 @@ struct CodeScanScratch {
   std::vector<int32_t> dots;
   std::vector<uint32_t> bounds;  // sortable floats, halved
   std::vector<uint32_t> maxima;
-  std::vector<uint32_t> positions;
+  std::vector<uint32_t> positions, likely;
   std::vector<uint32_t> scores;  // sortable similarities
   std::vector<uint32_t> least;   // bounds from below, likewise
   std::vector<uint16_t> sifted;  // documents

@@ -27,7 +27,7 @@ inline void prefetch_row(const char* row, size_t row_bytes) noexcept {
 template <class Element, class RowOf, class ScalesOf, class DotRows>
 void score_rows(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
                 RowOf&& row_of, ScalesOf&& scales_of, DotRows dot_picked_rows) {
-  constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce, kRing = 4 * kAtOnce;
+  constexpr size_t kAtOnce = 4, kAhead = 4 * kAtOnce, kRing = 8 * kAtOnce;
   static_assert(kAhead + kAtOnce <= kRing);
   const size_t row_bytes = options.row_bytes(), n_elements = options.padded_dim();
   const float* const elements = query.elements.data();
@@ -78,6 +78,13 @@ void score_documents(const Column& column, const uint32_t* docs, size_t n, const
   score(
       column.options(), n, query, scores, [&](size_t i) { return rows.row(docs[i]); },
       [&](size_t i) { return std::pair(scales, docs[i]); });
+}
+
+void announce_document(const Column& column, uint32_t doc) noexcept {
+  constexpr int kForReading = 0, kSecondLevel = 2;
+  const char* row = column.rows().row(doc);
+  for (size_t byte = 0; byte < column.options().row_bytes(); byte += base::kCacheLineBytes)
+    __builtin_prefetch(row + byte, kForReading, kSecondLevel);
 }
 
 void score_documents(std::span<const Column* const> columns, const uint32_t* docs, size_t n,
