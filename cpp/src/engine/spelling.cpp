@@ -24,10 +24,15 @@ struct AnyPrefixes {
     return std::any_of(each.begin(), each.end(),
                        [&](const lexical::TermPrefixes* one) { return one->may_hold(bytes); });
   }
-  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, size_t n) const noexcept {
-    uint32_t letters = 0;
-    for (const lexical::TermPrefixes* one : each) letters |= one->letters_at(place, bytes, n);
-    return letters;
+  [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
+    uint32_t found = 0;
+    for (const lexical::TermPrefixes* one : each) found |= one->letters_behind(bytes);
+    return found;
+  }
+  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
+    uint32_t found = 0;
+    for (const lexical::TermPrefixes* one : each) found |= one->letters_at(place, bytes, letters);
+    return found;
   }
 };
 
@@ -74,6 +79,7 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   SpelledTerms& spelled = s_.spelled;
   spelled.clear();
   find_unknown(terms.size());
+  find_other_tokens();
   if (analyzer_.english()) {
     find_forms(terms);
     find_cannot(terms);
@@ -87,10 +93,16 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   return true;
 }
 
+void Spelling::find_other_tokens() {
+  no_words_.clear();
+  for (const text::Token& token : s_.tokens)
+    if (token.kind != text::TokenKind::word) no_words_.push_back(&token);
+}
+
 // Whether the text has the term as a word and as nothing else: a form of an identifier is meant as it stands.
 bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
-  return std::all_of(s_.tokens.begin(), s_.tokens.end(), [&](const text::Token& token) {
-    return token.kind == text::TokenKind::word || token.key != key || token.term != term;
+  return std::none_of(no_words_.begin(), no_words_.end(), [&](const text::Token* token) {
+    return token->key == key && token->term == term;
   });
 }
 
@@ -103,7 +115,7 @@ void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
     if (terms[t].term == kCannot && unknown(t, terms.size())) forms = {std::string(kCan), std::string(kNot)};
     if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
     others.clear();
-    for (const std::string& form : forms) others.push_back({{}, form, 0});
+    for (const std::string& form : forms) others.push_back({{}, form, 0, text::term_key(form)});
     look_up();
     std::erase_if(others, [](const SpelledTerms::Other& other) { return other.df == 0; });
     std::sort(others.begin(), others.end(), [](const SpelledTerms::Other& a, const SpelledTerms::Other& b) {
@@ -133,7 +145,7 @@ void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
   const bool present = std::any_of(terms.begin(), terms.end(),
                                    [](const lexical::TermCount& term) { return term.term == kCannot; });
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
-  others.assign(1, {{}, std::string(kCannot), 0});
+  others.assign(1, {{}, std::string(kCannot), 0, text::term_key(kCannot)});
   look_up();
   if (present || others.front().df == 0) return;
   s_.spelled.further.push_back({std::string(kCannot), 1, SpelledTerms::kNone});
@@ -194,7 +206,9 @@ void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
   const std::string other = text::other_spelling(word);
   if (other.empty() || !text::is_known_word(other)) return;
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
-  others.assign(1, {other, analyzer_.term_of_word(other), 0});
+  std::string term = analyzer_.term_of_word(other);
+  const uint64_t key = text::term_key(term);
+  others.assign(1, {other, std::move(term), 0, key});
   look_up();
   if (others.front().df != 0) s_.spelled.replaced.push_back({t, others.front().term, {}});
 }
@@ -210,14 +224,16 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
   const auto add = [&](std::string_view other, bool is_term) {
     if (other.empty()) return;
     const std::string_view term = is_term ? other : analyzer_.quick_term(other, buffer);
-    if (has_prefixes && !may_be_known(term)) return;
-    others.push_back({std::string(other), std::string(term), 0});
+    others.push_back({std::string(other), std::string(term), 0, text::term_key(term)});
+    for (const lexical::TermPrefixes* one : s_.spelled.prefixes) one->prefetch_term(others.back().key);
   };
   if (word.size() <= text::PlausibleEdits::kMostBytes && has_prefixes) {
     text::PlausibleEdits(word, analyzer_.english()).visit(AnyPrefixes{s_.spelled.prefixes}, add);
   } else {
     text::visit_edits(word, [&](std::string_view other) { add(other, false); });
   }
+  if (has_prefixes)
+    std::erase_if(others, [&](const SpelledTerms::Other& other) { return !may_be_known(other.key); });
   look_up();
   std::erase_if(others, [](const SpelledTerms::Other& other) {
     return other.df == 0 || other.term.size() < kLeastTermBytes;
@@ -279,8 +295,7 @@ bool Spelling::find_prefixes() {
 }
 
 // Whether a visible document may hold the term. After find_prefixes(), if that found them.
-bool Spelling::may_be_known(std::string_view term) const noexcept {
-  const uint64_t key = text::term_key(term);
+bool Spelling::may_be_known(uint64_t key) const noexcept {
   return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
                      [&](const lexical::TermPrefixes* one) { return one->may_hold_term(key); });
 }
@@ -297,7 +312,7 @@ void Spelling::look_up() {
       const size_t n = std::min(kAtOnce, others.size() - from);
       for (size_t i = 0; i < n; ++i) {
         const std::string& term = others[from + i].term;
-        asked[i] = {term, text::term_key(term), 1, true};
+        asked[i] = {term, others[from + i].key, 1, true};
       }
       chunk.chunk->postings().find_all(std::span(asked).first(n), chunk.n_docs, chunk.dead, found.data());
       // A writer may be counting the dead meanwhile: then what is looked up is of this moment or the next.
@@ -331,6 +346,7 @@ bool SpelledTerms::means(const lexical::TermCount& term, std::string_view word) 
 // A term that is there already counts the more.
 void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
   terms.assign(given.begin(), given.end());
+  given_at.clear();
   guessed.assign(given.size(), false);
   for (const Replaced& one : replaced) {
     if (one.term.empty()) continue;
@@ -355,7 +371,8 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
   for (size_t t = n_left; t < terms.size(); ++t) {
     const lexical::TermCount term = terms[t];
     size_t same = n_left;
-    if (is_replaced(t)) {
+    const bool changed = is_replaced(t);
+    if (changed) {
       same = find_among(n_left, term.term, term.key);
       if (same == n_left) became.push_back(n_left);
     } else {
@@ -365,14 +382,17 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     if (same == n_left) {
       terms[n_left] = term;
       guessed[n_left++] = guessed[t];
+      given_at.push_back(changed ? kNone : static_cast<uint32_t>(t));
       continue;
     }
+    if (!changed) given_at[same] = static_cast<uint32_t>(t);
     terms[same].count += term.count;
     terms[same].counts |= term.counts;
     guessed[same] = guessed[same] && guessed[t];
   }
   terms.resize(n_left);
   guessed.resize(n_left);
+  while (given_at.size() < n_left) given_at.push_back(static_cast<uint32_t>(given_at.size()));
   first_form = terms.size();
   const auto find = [&](std::string_view term) {
     return find_among(terms.size(), term, text::term_key(term));
@@ -394,6 +414,7 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     terms.push_back({one.term, text::term_key(one.term), given[one.of].count, false});
   }
   guessed.resize(terms.size(), false);
+  given_at.resize(terms.size(), kNone);
 }
 
 }  // namespace scrubjay::engine

@@ -68,6 +68,7 @@ class Spelling {
   [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
   void find_unknown(size_t n_terms);
   [[nodiscard]] uint32_t first_letters(std::span<const lexical::TermCount> terms) const noexcept;
+  void find_other_tokens();
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
   void find_forms(std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
@@ -79,7 +80,7 @@ class Spelling {
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds() const;
   [[nodiscard]] bool may_be_inside(std::string_view word);
-  [[nodiscard]] bool may_be_known(std::string_view term) const noexcept;
+  [[nodiscard]] bool may_be_known(uint64_t key) const noexcept;
   [[nodiscard]] Best nearest(std::string_view typed, std::string_view typed_term);
   [[nodiscard]] bool find_prefixes();
   void look_up();
@@ -88,7 +89,8 @@ class Spelling {
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
   StandingWords standing_;
-  std::vector<uint32_t> unknown_;        // terms, ascending
+  std::vector<uint32_t> unknown_;              // terms, ascending
+  std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of them
   std::optional<bool> prefixes_known_;  // unset: not asked for yet
 };
 

@@ -84,8 +84,11 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
                                    [&](const Related& one) { return others[one.at].term == other; });
     if (again) return;
     const size_t at = others.size();
-    others.push_back({{}, std::string(other), 0});
-    for (std::string& word : beside) others.push_back({{}, std::move(word), 0});
+    others.push_back({{}, std::string(other), 0, text::term_key(other)});
+    for (std::string& word : beside) {
+      const uint64_t key = text::term_key(word);
+      others.push_back({{}, std::move(word), 0, key});
+    }
     related.push_back({at, at + 1, others.size(), likelihood == text::Likelihood::sure});
   };
   if (compounding || (term.size() >= text::kVeryLongPartBytes && may_be_inside(term))) {
@@ -101,7 +104,7 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
   for (size_t at = 0; at + least <= term.size(); ++at) {
     for (size_t n = least; at + n <= term.size(); ++n) {
       const std::string_view part = term.substr(at, n);
-      if (!has_prefixes || may_be_known(part)) compare(part, part, term);
+      if (!has_prefixes || may_be_known(text::term_key(part))) compare(part, part, term);
     }
   }
   if (related.empty()) return;

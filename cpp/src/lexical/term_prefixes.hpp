@@ -29,6 +29,7 @@ namespace scrubjay::lexical {
 class TermPrefixes {
  public:
   static constexpr size_t kLeast = 3, kMost = 8;  // bytes of a prefix
+  static constexpr uint32_t kLetters = 26, kAllLetters = (1u << kLetters) - 1;
 
   // Room for that many terms; more are held, but then more prefixes by chance. May throw std::bad_alloc.
   explicit TermPrefixes(size_t n_terms)
@@ -57,6 +58,8 @@ class TermPrefixes {
   // The whole term with this key (text/term_key.hpp).
   void add_term(uint64_t key) noexcept { set(place_of_term(key)); }
   [[nodiscard]] bool may_hold_term(uint64_t key) const noexcept { return has(place_of_term(key)); }
+  // Before that: what it waits for is asked for.
+  void prefetch_term(uint64_t key) const noexcept { __builtin_prefetch(&words_[place_of_term(key).word]); }
 
   // Every kMost bytes of a term that stand together.
   void add_inside(std::string_view term) noexcept {
@@ -73,18 +76,28 @@ class TermPrefixes {
     return has(place_of(bytes));
   }
 
-  // For which letters, a the lowest bit, may_hold() the first n of `bytes` with the letter at `place` of them, counted
-  // from 0, which holds zero now. As if it was asked for each, but with most of these answered by one look.
-  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, size_t n) const noexcept {
-    const bool is_known = place + 1 >= kLeast;
-    uint32_t letters = is_known ? letters_behind(beginning(bytes, place)) : kAllLetters;
-    if (n == place + 1) return letters;
+  // The letters, a the lowest bit, behind `bytes`, kLeast - 1 to kMost - 1 of them and zeros above, for which
+  // may_hold(). By one look.
+  [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
+    const uint64_t hash = mixed(bytes);
+    const uint64_t word = words_[word_of(hash)].load(std::memory_order_relaxed);
+    const uint64_t first = std::rotr(word, static_cast<int>((hash + kApart * 'a') & 63));
+    const uint64_t second = std::rotr(word, static_cast<int>(((hash >> 6) + kSecondApart * 'a') & 63));
+    uint32_t letters = 0;
+    for (unsigned letter = 0; letter < kLetters; ++letter) {
+      letters |= static_cast<uint32_t>(first >> (kApart * letter & 63) &
+                                       second >> (kSecondApart * letter & 63) & 1)
+                 << letter;
+    }
+    return letters;
+  }
+  // Of some letters those with which may_hold() the bytes and the letter at a place of them, which holds zero.
+  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
     uint32_t found = 0;
-    const uint64_t around = beginning(bytes, n);
     const auto ask = [&](uint32_t letter) {
-      return uint32_t{may_hold(around | uint64_t{'a' + letter} << (8 * place))} << letter;
+      return uint32_t{may_hold(bytes | uint64_t{'a' + letter} << (8 * place))} << letter;
     };
-    if (!is_known) {  // no branches: the looks wait together
+    if (letters == kAllLetters) {  // no branches: the looks wait together
       for (uint32_t letter = 0; letter < kLetters; ++letter) found |= ask(letter);
       return found;
     }
@@ -125,7 +138,6 @@ class TermPrefixes {
  private:
   // Sixteen for each of about three prefixes that no other term has, and for the term itself.
   static constexpr size_t kBitsATerm = 64;
-  static constexpr uint32_t kLetters = 26, kAllLetters = (1u << kLetters) - 1;
 
   struct Place {
     size_t word;
@@ -160,20 +172,6 @@ class TermPrefixes {
   [[nodiscard]] Place place_of_term(uint64_t key) const noexcept {
     const uint64_t hash = mixed(key ^ 0x5851f42d4c957f2dull);
     return {word_of(hash), (uint64_t{1} << (hash & 63)) | (uint64_t{1} << ((hash >> 6) & 63))};
-  }
-  // The letters that may_hold() behind these bytes.
-  [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
-    const uint64_t hash = mixed(bytes);
-    const uint64_t word = words_[word_of(hash)].load(std::memory_order_relaxed);
-    const uint64_t first = std::rotr(word, static_cast<int>((hash + kApart * 'a') & 63));
-    const uint64_t second = std::rotr(word, static_cast<int>(((hash >> 6) + kSecondApart * 'a') & 63));
-    uint32_t letters = 0;
-    for (unsigned letter = 0; letter < kLetters; ++letter) {
-      letters |= static_cast<uint32_t>(first >> (kApart * letter & 63) &
-                                       second >> (kSecondApart * letter & 63) & 1)
-                 << letter;
-    }
-    return letters;
   }
 
   const size_t n_words_, room_;

@@ -39,13 +39,19 @@ class PlausibleEdits {
   }
 
   // prefixes.may_hold(bytes): whether some known term begins with these bytes, 3 to 8 of them, the first lowest, zeros
-  // above; prefixes.letters_at(place, bytes, n): the same of the first n of them with each letter at a place
-  // (lexical/term_prefixes.hpp). visit(edit, is_term): the edit, and whether it is certainly its own term. Some edits
+  // above; prefixes.letters_behind(bytes) and prefixes.letters_at(place, bytes, letters): the same for each letter behind
+  // them or at a place of them (lexical/term_prefixes.hpp). visit(edit, is_term): the edit, and whether it is certainly its own term. Some edits
   // twice; none whose term is known is left out.
   template <class Prefixes, class Visit>
   void visit(const Prefixes& prefixes, Visit&& visit) {
     const std::string_view word = word_.view();
     const size_t n = word.size();
+    behind_.fill(kAnyLetter);
+    bool begins = true;  // whether a known term may begin as the word does so far
+    for (size_t head = kLeast - 1; head <= std::min(n, kMost - 1); ++head) {
+      behind_[head] = begins ? prefixes.letters_behind(word_.beginning() & mask(head)) : 0;
+      begins = head < n && (behind_[head] >> (word[head] - 'a') & 1) != 0;
+    }
     for (size_t i = 0; i < n; ++i) {  // a letter too many
       PaddedWord edit(word.substr(0, i));
       std::memcpy(edit.letters() + i, word.data() + i + 1, n - i - 1);
@@ -65,6 +71,7 @@ class PlausibleEdits {
  private:
   static constexpr int kNever = -1;
   static constexpr size_t kLeast = 3, kMost = 8;  // bytes that are asked for
+  static constexpr uint32_t kAnyLetter = (uint32_t{1} << 26) - 1;
 
   [[nodiscard]] static uint64_t mask(size_t n_bytes) noexcept {
     return n_bytes >= kMost ? ~uint64_t{0} : (uint64_t{1} << (8 * n_bytes)) - 1;
@@ -93,10 +100,10 @@ class PlausibleEdits {
     }
     const uint32_t apart = stems_ ? letters_of_endings(head, tail) : 0;
     const uint64_t around = edit.beginning() & mask(n_kept);  // with no letter yet
-    constexpr uint32_t kAll = (uint32_t{1} << 26) - 1;
-    uint32_t letters = kAll;
+    uint32_t letters = kAnyLetter;
     if (n_kept >= kLeast && head < kMost) {
-      letters = prefixes.letters_at(head, around, std::min(n_kept, kMost));
+      letters = behind_[head];
+      if (n_kept != head + 1 && head + 1 != kMost) letters = prefixes.letters_at(head, around, letters);
     } else if (n_kept >= kLeast && !prefixes.may_hold(around)) {
       letters = 0;
     }
@@ -139,6 +146,8 @@ class PlausibleEdits {
   const bool stems_;
   // Of the places that endings may reach: from which tails on, those that begin there or before; kNever: none.
   std::array<int, kMostKeptBytes + 1> reach_{};
+  // The letters that some known term may have behind the first letters of the word; any letter where that is not asked.
+  std::array<uint32_t, kMost> behind_{};
 };
 
 }  // namespace scrubjay::text
