@@ -80,7 +80,7 @@ struct SearchScratch {
   std::vector<text::SpelledWord> spelled_words;
   SpelledTerms spelled;
 
-  std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
+  std::vector<lexical::TermPostings> postings;        // chunk-major, one per chunk and term
   std::vector<lexical::TermPostings> given_postings;  // before spelling, of the terms that were given
   std::vector<lexical::TermPostings> new_postings;    // of the terms that spelling found, in one chunk
   std::vector<lexical::TermCount> new_terms;

@@ -101,9 +101,8 @@ void Spelling::find_other_tokens() {
 
 // Whether the text has the term as a word and as nothing else: a form of an identifier is meant as it stands.
 bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
-  return std::none_of(no_words_.begin(), no_words_.end(), [&](const text::Token* token) {
-    return token->key == key && token->term == term;
-  });
+  return std::none_of(no_words_.begin(), no_words_.end(),
+                      [&](const text::Token* token) { return token->key == key && token->term == term; });
 }
 
 void Spelling::find_forms(std::span<const lexical::TermCount> terms) {

@@ -18,9 +18,9 @@
 //
 // Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
 // is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
-// many words the scope has, and a look-up in every visible chunk for those whose terms may begin as a known one does; then
-// texts of documents are read until one has the word, mostly the first. For
-// compounds the terms that hold the rarest four letters of a word are looked at (lexical/term_letters.hpp).
+// many words the scope has: one look for all letters at a place, a stem for those that may begin as a known term does, and
+// a look-up in every visible chunk for those that a filter may hold (lexical/term_prefixes.hpp); then texts of documents
+// are read until one has the word, mostly the first. For compounds the terms that hold the rarest four letters of a word are looked at (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>
@@ -89,9 +89,9 @@ class Spelling {
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
   StandingWords standing_;
-  std::vector<uint32_t> unknown_;              // terms, ascending
+  std::vector<uint32_t> unknown_;             // terms, ascending
   std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of them
-  std::optional<bool> prefixes_known_;  // unset: not asked for yet
+  std::optional<bool> prefixes_known_;        // unset: not asked for yet
 };
 
 // The text with the words in place of what was typed.

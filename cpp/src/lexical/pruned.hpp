@@ -59,7 +59,7 @@ class PrunedSearch {
   };
   // A term's contributions by payload, filled when a long enough list first wants it.
   struct Impacts {
-    uint32_t* table = nullptr;  // null: not yet
+    uint32_t* table = nullptr;             // null: not yet
     uint32_t max_tf = 0, last_length = 0;  // over all chunks
     Shortest shortest;
   };

@@ -72,9 +72,7 @@ class TermPrefixes {
   }
 
   // `bytes` as above, from kLeast to kMost of them.
-  [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept {
-    return has(place_of(bytes));
-  }
+  [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept { return has(place_of(bytes)); }
 
   // The letters, a the lowest bit, behind `bytes`, kLeast - 1 to kMost - 1 of them and zeros above, for which
   // may_hold(). By one look.
@@ -85,9 +83,9 @@ class TermPrefixes {
     const uint64_t second = std::rotr(word, static_cast<int>(((hash >> 6) + kSecondApart * 'a') & 63));
     uint32_t letters = 0;
     for (unsigned letter = 0; letter < kLetters; ++letter) {
-      letters |= static_cast<uint32_t>(first >> (kApart * letter & 63) &
-                                       second >> (kSecondApart * letter & 63) & 1)
-                 << letter;
+      letters |=
+          static_cast<uint32_t>(first >> (kApart * letter & 63) & second >> (kSecondApart * letter & 63) & 1)
+          << letter;
     }
     return letters;
   }
