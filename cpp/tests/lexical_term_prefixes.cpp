@@ -65,6 +65,49 @@ TEST(term_prefixes_are_those_of_the_terms_and_few_more) {
   CHECK(!prefixes.may_hold(first_bytes(term_of(1), 3)));
 }
 
+TEST(term_prefixes_answer_for_all_letters_at_once_as_one_by_one) {
+  constexpr uint32_t kTerms = 3000;
+  TermPrefixes prefixes(kTerms);
+  for (uint32_t t = 0; t < kTerms; ++t) {
+    const std::string term = term_of(t);
+    prefixes.add(first_bytes(term, std::min<size_t>(term.size(), 8)), term.size());
+  }
+  size_t n_found = 0;
+  for (uint32_t t = 0; t < 300; ++t) {
+    const std::string term = term_of(t);
+    const size_t n = std::min(term.size(), TermPrefixes::kMost);
+    for (size_t place = 0; place < n && n >= TermPrefixes::kLeast; ++place) {
+      const uint64_t without = first_bytes(term, n) & ~(uint64_t{0xff} << (8 * place));
+      uint32_t expected = 0, behind = 0;
+      for (uint32_t letter = 0; letter < TermPrefixes::kLetters; ++letter) {
+        std::string other = term;
+        other[place] = static_cast<char>('a' + letter);
+        expected |= uint32_t{prefixes.may_hold(first_bytes(other, n))} << letter;
+        if (place + 1 >= TermPrefixes::kLeast)
+          behind |= uint32_t{prefixes.may_hold(first_bytes(other, place + 1))} << letter;
+      }
+      CHECK_EQ(prefixes.letters_at(place, without, TermPrefixes::kAllLetters), expected);
+      CHECK_EQ(prefixes.letters_at(place, without, 0x2aaaaaau), expected & 0x2aaaaaau);
+      if (place + 1 >= TermPrefixes::kLeast)
+        CHECK_EQ(prefixes.letters_behind(first_bytes(term, place)), behind);
+      n_found += expected != 0 ? 1 : 0;
+    }
+  }
+  CHECK(n_found > 1000);
+}
+
+TEST(term_prefixes_know_whole_terms) {
+  constexpr uint32_t kTerms = 3000;
+  TermPrefixes prefixes(kTerms);
+  for (uint32_t t = 0; t < kTerms; ++t) prefixes.add_term(text::term_key(term_of(t)));
+  size_t n_by_chance = 0;
+  for (uint32_t t = 0; t < kTerms; ++t) {
+    CHECK(prefixes.may_hold_term(text::term_key(term_of(t))));
+    n_by_chance += prefixes.may_hold_term(text::term_key(term_of(t) + "#")) ? 1 : 0;
+  }
+  CHECK(n_by_chance < kTerms / 5);
+}
+
 TEST(term_prefixes_know_what_stands_in_very_long_words) {
   const std::string whole = "krankenversicherungsbeitrag";
   for (const uint32_t n_others : {0u, 600u}) {  // without a dictionary, and with one
@@ -123,6 +166,9 @@ TEST(posting_table_keeps_its_prefixes_while_it_is_written) {
   const base::EpochGuard guard;
   const TermPrefixes* prefixes = table.prefixes();
   CHECK(prefixes != nullptr);
-  for (uint32_t t = 0; prefixes && t < kTerms; ++t) CHECK(holds_all_prefixes(*prefixes, term_of(t)));
+  for (uint32_t t = 0; prefixes && t < kTerms; ++t) {
+    CHECK(holds_all_prefixes(*prefixes, term_of(t)));
+    CHECK(prefixes->may_hold_term(text::term_key(term_of(t))));
+  }
   base::collect_retired();
 }

@@ -35,7 +35,8 @@ float random_weight(std::mt19937& random) {
 TEST(simd_impact_tables_hold_the_contributions_at_every_level) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
-    const uint32_t max_tf = 1 + random() % kMaxTf, first = random() % (kMaxLengthCode + 1);
+    const uint32_t max_tf = 1 + random() % kMaxTf, first_tf = 1 + random() % max_tf;
+    const uint32_t first = random() % (kMaxLengthCode + 1);
     const uint32_t last =
         std::min(kMaxLengthCode, static_cast<uint32_t>(first + random() % (round % 3 == 0 ? 2048 : 40)));
     const uint32_t count = 1 + random() % 3;
@@ -43,13 +44,13 @@ TEST(simd_impact_tables_hold_the_contributions_at_every_level) {
     const float weight = random_weight(random);
     for (const simd::Kernels* level : simd::available_kernels()) {
       std::vector<uint32_t> table(kEntries, kUntouched);
-      level->fill_impacts(weight, count, norms.data(), max_tf, first, last, table.data());
-      for (uint32_t tf = 1; tf <= max_tf; ++tf) {
+      level->fill_impacts(weight, count, norms.data(), first_tf, max_tf, first, last, table.data());
+      for (uint32_t tf = first_tf; tf <= max_tf; ++tf) {
         for (uint32_t code = first; code <= last; ++code) {
           CHECK_EQ(table[pack_payload(tf, code)], count * contribution(weight, tf, norms[code]));
         }
       }
-      for (uint32_t i = 0; i < pack_payload(1, first); ++i) CHECK_EQ(table[i], kUntouched);
+      for (uint32_t i = 0; i < pack_payload(first_tf, first); ++i) CHECK_EQ(table[i], kUntouched);
       for (uint32_t i = pack_payload(max_tf, last) + 16u; i < kEntries; ++i) CHECK_EQ(table[i], kUntouched);
     }
   }
@@ -78,7 +79,7 @@ TEST(simd_accumulating_adds_every_posting_once_at_every_level) {
       }
       for (const simd::Kernels* level : simd::available_kernels()) {
         std::vector<uint32_t> table(kEntries), sums = before;
-        level->fill_impacts(weight, count, norms.data(), kMaxTf, 0, last, table.data());
+        level->fill_impacts(weight, count, norms.data(), 1, kMaxTf, 0, last, table.data());
         level->accumulate(offsets.data(), payloads.data(), n, table.data(), sums.data());
         CHECK(sums == expected);
         sums = before;

@@ -94,12 +94,10 @@ TEST(no_edit_with_a_known_term_is_left_out) {
       prefixes.add(bytes, term.size());
     }
     std::set<std::string, std::less<>> visited;
-    text::PlausibleEdits(word, stems)
-        .visit([&](uint64_t bytes) { return prefixes.may_hold(bytes); },
-               [&](std::string_view other, bool is_term) {
-                 visited.emplace(other);
-                 if (is_term) CHECK_EQ(term_of(std::string(other)), std::string(other));
-               });
+    text::PlausibleEdits(word, stems).visit(prefixes, [&](std::string_view other, bool is_term) {
+      visited.emplace(other);
+      if (is_term) CHECK_EQ(term_of(std::string(other)), std::string(other));
+    });
     const std::set<std::string, std::less<>> all(edits.begin(), edits.end());
     for (const std::string& edit : all)
       if (known.contains(term_of(edit)) && !visited.contains(edit))

@@ -82,14 +82,16 @@ class Search {
     });
   }
 
-  // With every visible partition added: true if words were corrected, and then the partitions are to be added again.
+  // With every visible partition added: true if words were corrected and the partitions are to be added again.
   [[nodiscard]] bool correct_spelling(const text::Analyzer& analyzer) {
     if (!lexical_ || !request_.ranking->spelling) return false;
     Spelling spelling(s_, analyzer);
+    const size_t n_given = terms_.size();
     if (!spelling.may_change(terms_) || !spelling.correct(*request_.text, terms_, corrections_)) return false;
     corrected_ = true;
     terms_ = s_.spelled.terms;
     lexical_arm_.use(terms_);
+    if (find_new_postings(n_given)) return false;
     s_.start();
     return true;
   }
@@ -177,6 +179,30 @@ class Search {
   }
 
  private:
+  // Keeps the postings of the terms that stayed and looks up the others in the same snapshot; false, with all postings
+  // void, if a partition has been written to since.
+  [[nodiscard]] bool find_new_postings(size_t n_given) {
+    const std::vector<uint32_t>& given_at = s_.spelled.given_at;
+    s_.new_terms.clear();
+    for (size_t t = 0; t < terms_.size(); ++t)
+      if (given_at[t] == SpelledTerms::kNone) s_.new_terms.push_back(terms_[t]);
+    s_.new_postings.resize(s_.new_terms.size());
+    s_.given_postings.swap(s_.postings);
+    s_.postings.resize(s_.chunks.size() * terms_.size());
+    auto out = s_.postings.begin();
+    for (size_t c = 0; c < s_.chunks.size(); ++c) {
+      const ChunkSnapshot& chunk = s_.chunks[c];
+      chunk.chunk->postings().find_all(s_.new_terms, chunk.n_docs, chunk.dead, s_.new_postings.data());
+      auto found = s_.new_postings.begin();
+      for (const uint32_t at : given_at)
+        *out++ = at == SpelledTerms::kNone ? *found++ : s_.given_postings[c * n_given + at];
+    }
+    std::atomic_signal_fence(std::memory_order_acq_rel);
+    for (size_t p = 0; p < s_.partitions.size(); ++p)
+      if (!s_.unchanged(p)) return false;
+    return true;
+  }
+
   [[nodiscard]] static std::span<const lexical::TermCount> terms_of(std::string_view text,
                                                                     const text::Analyzer& analyzer,
                                                                     SearchScratch& scratch) {

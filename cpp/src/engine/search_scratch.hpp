@@ -80,7 +80,10 @@ struct SearchScratch {
   std::vector<text::SpelledWord> spelled_words;
   SpelledTerms spelled;
 
-  std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
+  std::vector<lexical::TermPostings> postings;        // chunk-major, one per chunk and term
+  std::vector<lexical::TermPostings> given_postings;  // before spelling, of the terms that were given
+  std::vector<lexical::TermPostings> new_postings;    // of the terms that spelling found, in one chunk
+  std::vector<lexical::TermCount> new_terms;
   std::vector<lexical::ChunkPostings> chunk_postings;
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
@@ -140,6 +143,7 @@ struct SearchScratch {
     std::vector<text::Token>().swap(tokens);
     counter = lexical::TermCounter();
     std::vector<lexical::TermPostings>().swap(postings);
+    std::vector<lexical::TermPostings>().swap(given_postings);
   }
   void start() {
     chunks.clear();

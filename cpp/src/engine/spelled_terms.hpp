@@ -25,6 +25,7 @@ struct SpelledTerms {
   struct Other {
     std::string word, term;
     uint64_t df;
+    uint64_t key;  // text::term_key(term)
   };
   // A known term that is another form of one of the query's, to be searched for beside it.
   struct Further {
@@ -49,6 +50,7 @@ struct SpelledTerms {
   bool means_cannot = false;  // can, not and cannot stand for one another
   std::vector<Other> others;
   std::vector<lexical::TermCount> terms;  // views of what is replaced, and of the tokens
+  std::vector<uint32_t> given_at;         // of `terms`: which of the given ones they are; kNone: none
   std::vector<bool> guessed;              // of `terms`: only a correction says them
   size_t first_form = 0;                  // of `terms`: further forms and parts are the last
   std::vector<lexical::Worth> worth_of;   // of each of them
@@ -59,6 +61,7 @@ struct SpelledTerms {
     parts.clear();
     means_cannot = false;
     terms.clear();
+    given_at.clear();
     guessed.clear();
     worth_of.clear();
   }

@@ -16,6 +16,26 @@ namespace {
 
 constexpr std::string_view kCan = "can", kNot = "not", kCannot = "cannot";
 
+// The prefixes of several chunks, as text::PlausibleEdits asks for them.
+struct AnyPrefixes {
+  std::span<const lexical::TermPrefixes* const> each;
+
+  [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept {
+    return std::any_of(each.begin(), each.end(),
+                       [&](const lexical::TermPrefixes* one) { return one->may_hold(bytes); });
+  }
+  [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
+    uint32_t found = 0;
+    for (const lexical::TermPrefixes* one : each) found |= one->letters_behind(bytes);
+    return found;
+  }
+  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
+    uint32_t found = 0;
+    for (const lexical::TermPrefixes* one : each) found |= one->letters_at(place, bytes, letters);
+    return found;
+  }
+};
+
 }  // namespace
 
 bool Spelling::unknown(size_t term, size_t n_terms) const noexcept {
@@ -26,10 +46,21 @@ bool Spelling::unknown(size_t term, size_t n_terms) const noexcept {
   return true;
 }
 
-bool Spelling::any_unknown(size_t n_terms) const noexcept {
+void Spelling::find_unknown(size_t n_terms) {
+  unknown_.clear();
   for (size_t t = 0; t < n_terms; ++t)
-    if (unknown(t, n_terms)) return true;
-  return false;
+    if (unknown(t, n_terms)) unknown_.push_back(static_cast<uint32_t>(t));
+}
+
+// Which letters the words of the unknown terms may begin with, a the lowest bit: an English stem keeps its word's.
+uint32_t Spelling::first_letters(std::span<const lexical::TermCount> terms) const noexcept {
+  if (!analyzer_.english()) return unknown_.empty() ? 0 : text::kAnyLetter;
+  uint32_t letters = 0;
+  for (const uint32_t t : unknown_) {
+    const char first = terms[t].term.front();
+    if (text::is_lower(first)) letters |= uint32_t{1} << (first - 'a');
+  }
+  return letters;
 }
 
 bool Spelling::may_change(std::span<const lexical::TermCount> terms) const noexcept {
@@ -47,11 +78,13 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   if (text.size() > kMostBytes) return false;
   SpelledTerms& spelled = s_.spelled;
   spelled.clear();
+  find_unknown(terms.size());
+  find_other_tokens();
   if (analyzer_.english()) {
     find_forms(terms);
     find_cannot(terms);
   }
-  if (any_unknown(terms.size())) find_meant(text, terms, corrections);
+  find_meant(text, terms, corrections);
   if (has_compounds_ || analyzer_.english()) find_parts(terms);
   const bool replaces = std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
                                     [](const SpelledTerms::Replaced& one) { return !one.term.empty(); });
@@ -60,11 +93,16 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   return true;
 }
 
+void Spelling::find_other_tokens() {
+  no_words_.clear();
+  for (const text::Token& token : s_.tokens)
+    if (token.kind != text::TokenKind::word) no_words_.push_back(&token);
+}
+
 // Whether the text has the term as a word and as nothing else: a form of an identifier is meant as it stands.
 bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
-  return std::all_of(s_.tokens.begin(), s_.tokens.end(), [&](const text::Token& token) {
-    return token.kind == text::TokenKind::word || token.key != key || token.term != term;
-  });
+  return std::none_of(no_words_.begin(), no_words_.end(),
+                      [&](const text::Token* token) { return token->key == key && token->term == term; });
 }
 
 void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
@@ -76,7 +114,7 @@ void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
     if (terms[t].term == kCannot && unknown(t, terms.size())) forms = {std::string(kCan), std::string(kNot)};
     if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
     others.clear();
-    for (const std::string& form : forms) others.push_back({{}, form, 0});
+    for (const std::string& form : forms) others.push_back({{}, form, 0, text::term_key(form)});
     look_up();
     std::erase_if(others, [](const SpelledTerms::Other& other) { return other.df == 0; });
     std::sort(others.begin(), others.end(), [](const SpelledTerms::Other& a, const SpelledTerms::Other& b) {
@@ -106,7 +144,7 @@ void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
   const bool present = std::any_of(terms.begin(), terms.end(),
                                    [](const lexical::TermCount& term) { return term.term == kCannot; });
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
-  others.assign(1, {{}, std::string(kCannot), 0});
+  others.assign(1, {{}, std::string(kCannot), 0, text::term_key(kCannot)});
   look_up();
   if (present || others.front().df == 0) return;
   s_.spelled.further.push_back({std::string(kCannot), 1, SpelledTerms::kNone});
@@ -122,17 +160,18 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
   };
   std::vector<Asked> asked;
   std::vector<uint32_t> known;  // terms of known words
-  text::find_spelled_words(text, s_.spelled_words);
+  const uint32_t letters = first_letters(terms);
+  if (letters == 0) return;
+  text::find_spelled_words(text, s_.spelled_words, letters);
   for (const text::SpelledWord& place : s_.spelled_words) {
     const std::string_view typed = text.substr(place.at, place.n_bytes);
     const std::string term = analyzer_.term_of_word(typed);
     const uint64_t key = text::term_key(term);
-    const auto at = std::find_if(terms.begin(), terms.end(), [&](const lexical::TermCount& one) {
-      return one.key == key && (text::is_packed(key) || one.term == term);
+    const auto at = std::find_if(unknown_.begin(), unknown_.end(), [&](uint32_t one) {
+      return terms[one].key == key && (text::is_packed(key) || terms[one].term == term);
     });
-    if (at == terms.end() || !unknown(static_cast<size_t>(at - terms.begin()), terms.size())) continue;
-    if (!is_word(term, key)) continue;
-    const auto t = static_cast<uint32_t>(at - terms.begin());
+    if (at == unknown_.end() || !is_word(term, key)) continue;
+    const uint32_t t = *at;
     std::string word(typed);
     std::transform(word.begin(), word.end(), word.begin(), text::to_lower);
     if (text::is_known_word(word)) {
@@ -166,7 +205,9 @@ void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
   const std::string other = text::other_spelling(word);
   if (other.empty() || !text::is_known_word(other)) return;
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
-  others.assign(1, {other, analyzer_.term_of_word(other), 0});
+  std::string term = analyzer_.term_of_word(other);
+  const uint64_t key = text::term_key(term);
+  others.assign(1, {other, std::move(term), 0, key});
   look_up();
   if (others.front().df != 0) s_.spelled.replaced.push_back({t, others.front().term, {}});
 }
@@ -178,17 +219,20 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
   others.clear();
   if (!std::all_of(word.begin(), word.end(), text::is_lower)) return {};
   std::string buffer;
+  const bool has_prefixes = find_prefixes();
   const auto add = [&](std::string_view other, bool is_term) {
     if (other.empty()) return;
-    others.push_back(
-        {std::string(other), std::string(is_term ? other : analyzer_.quick_term(other, buffer)), 0});
+    const std::string_view term = is_term ? other : analyzer_.quick_term(other, buffer);
+    others.push_back({std::string(other), std::string(term), 0, text::term_key(term)});
+    for (const lexical::TermPrefixes* one : s_.spelled.prefixes) one->prefetch_term(others.back().key);
   };
-  if (word.size() <= text::PlausibleEdits::kMostBytes && find_prefixes()) {
-    text::PlausibleEdits(word, analyzer_.english())
-        .visit([&](uint64_t bytes) { return may_begin(bytes); }, add);
+  if (word.size() <= text::PlausibleEdits::kMostBytes && has_prefixes) {
+    text::PlausibleEdits(word, analyzer_.english()).visit(AnyPrefixes{s_.spelled.prefixes}, add);
   } else {
     text::visit_edits(word, [&](std::string_view other) { add(other, false); });
   }
+  if (has_prefixes)
+    std::erase_if(others, [&](const SpelledTerms::Other& other) { return !may_be_known(other.key); });
   look_up();
   std::erase_if(others, [](const SpelledTerms::Other& other) {
     return other.df == 0 || other.term.size() < kLeastTermBytes;
@@ -249,9 +293,10 @@ bool Spelling::find_prefixes() {
   return true;
 }
 
-bool Spelling::may_begin(uint64_t bytes) const noexcept {
+// Whether a visible document may hold the term. After find_prefixes(), if that found them.
+bool Spelling::may_be_known(uint64_t key) const noexcept {
   return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
-                     [&](const lexical::TermPrefixes* one) { return one->may_hold(bytes); });
+                     [&](const lexical::TermPrefixes* one) { return one->may_hold_term(key); });
 }
 
 // Counts the live documents of each of the others, chunk by chunk.
@@ -266,7 +311,7 @@ void Spelling::look_up() {
       const size_t n = std::min(kAtOnce, others.size() - from);
       for (size_t i = 0; i < n; ++i) {
         const std::string& term = others[from + i].term;
-        asked[i] = {term, text::term_key(term), 1, true};
+        asked[i] = {term, others[from + i].key, 1, true};
       }
       chunk.chunk->postings().find_all(std::span(asked).first(n), chunk.n_docs, chunk.dead, found.data());
       // A writer may be counting the dead meanwhile: then what is looked up is of this moment or the next.
@@ -300,6 +345,7 @@ bool SpelledTerms::means(const lexical::TermCount& term, std::string_view word) 
 // A term that is there already counts the more.
 void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
   terms.assign(given.begin(), given.end());
+  given_at.clear();
   guessed.assign(given.size(), false);
   for (const Replaced& one : replaced) {
     if (one.term.empty()) continue;
@@ -307,28 +353,48 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     terms[one.at].term = one.term;
     terms[one.at].key = text::term_key(one.term);
   }
-  for (size_t t = 1; t < terms.size();) {
-    const auto end = terms.begin() + static_cast<ptrdiff_t>(t);
-    const auto same = std::find_if(terms.begin(), end, [&](const lexical::TermCount& term) {
-      return term.key == end->key && term.term == end->term;
-    });
-    if (same == end) {
-      ++t;
+  const auto find_among = [&](size_t n, std::string_view term, uint64_t key) {
+    size_t t = 0;
+    while (t < n && (terms[t].key != key || terms[t].term != term)) ++t;
+    return t;
+  };
+  // Those that were given differ: a term can only be again what some term became.
+  const auto is_replaced = [&](size_t t) {
+    return std::any_of(replaced.begin(), replaced.end(),
+                       [&](const Replaced& one) { return one.at == t && !one.term.empty(); });
+  };
+  const bool any_replaced =
+      std::any_of(replaced.begin(), replaced.end(), [](const Replaced& one) { return !one.term.empty(); });
+  size_t n_left = any_replaced ? 0 : terms.size();
+  std::vector<size_t> became;  // where among those that are left
+  for (size_t t = n_left; t < terms.size(); ++t) {
+    const lexical::TermCount term = terms[t];
+    size_t same = n_left;
+    const bool changed = is_replaced(t);
+    if (changed) {
+      same = find_among(n_left, term.term, term.key);
+      if (same == n_left) became.push_back(n_left);
+    } else {
+      for (const size_t one : became)
+        if (terms[one].key == term.key && terms[one].term == term.term) same = one;
+    }
+    if (same == n_left) {
+      terms[n_left] = term;
+      guessed[n_left++] = guessed[t];
+      given_at.push_back(changed ? kNone : static_cast<uint32_t>(t));
       continue;
     }
-    same->count += end->count;
-    same->counts |= end->counts;
-    const auto first = static_cast<size_t>(same - terms.begin());
-    guessed[first] = guessed[first] && guessed[t];
-    guessed.erase(guessed.begin() + static_cast<ptrdiff_t>(t));
-    terms.erase(end);
+    if (!changed) given_at[same] = static_cast<uint32_t>(t);
+    terms[same].count += term.count;
+    terms[same].counts |= term.counts;
+    guessed[same] = guessed[same] && guessed[t];
   }
+  terms.resize(n_left);
+  guessed.resize(n_left);
+  while (given_at.size() < n_left) given_at.push_back(static_cast<uint32_t>(given_at.size()));
   first_form = terms.size();
   const auto find = [&](std::string_view term) {
-    return static_cast<size_t>(
-        std::find_if(terms.begin(), terms.end(),
-                     [&](const lexical::TermCount& known) { return known.term == term; }) -
-        terms.begin());
+    return find_among(terms.size(), term, text::term_key(term));
   };
   const auto what_became_of = [&](uint32_t at) {
     const auto became = std::find_if(replaced.begin(), replaced.end(),
@@ -347,6 +413,7 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     terms.push_back({one.term, text::term_key(one.term), given[one.of].count, false});
   }
   guessed.resize(terms.size(), false);
+  given_at.resize(terms.size(), kNone);
 }
 
 }  // namespace scrubjay::engine

@@ -18,9 +18,9 @@
 //
 // Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
 // is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
-// many words the scope has, and a look-up in every visible chunk for those whose terms may begin as a known one does; then
-// texts of documents are read until one has the word, mostly the first. For
-// compounds the terms that hold the rarest four letters of a word are looked at (lexical/term_letters.hpp).
+// many words the scope has: one look for all letters at a place, a stem for those that may begin as a known term does, and
+// a look-up in every visible chunk for those that a filter may hold (lexical/term_prefixes.hpp); then texts of documents
+// are read until one has the word, mostly the first. For compounds the terms that hold the rarest four letters of a word are looked at (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,9 @@ class Spelling {
     std::string term, word;
   };
   [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
-  [[nodiscard]] bool any_unknown(size_t n_terms) const noexcept;
+  void find_unknown(size_t n_terms);
+  [[nodiscard]] uint32_t first_letters(std::span<const lexical::TermCount> terms) const noexcept;
+  void find_other_tokens();
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
   void find_forms(std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
@@ -78,17 +80,18 @@ class Spelling {
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds() const;
   [[nodiscard]] bool may_be_inside(std::string_view word);
-  [[nodiscard]] bool may_be_known(std::string_view term);
+  [[nodiscard]] bool may_be_known(uint64_t key) const noexcept;
   [[nodiscard]] Best nearest(std::string_view typed, std::string_view typed_term);
   [[nodiscard]] bool find_prefixes();
-  [[nodiscard]] bool may_begin(uint64_t bytes) const noexcept;
   void look_up();
 
   SearchScratch& s_;
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
   StandingWords standing_;
-  std::optional<bool> prefixes_known_;  // unset: not asked for yet
+  std::vector<uint32_t> unknown_;             // terms, ascending
+  std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of them
+  std::optional<bool> prefixes_known_;        // unset: not asked for yet
 };
 
 // The text with the words in place of what was typed.

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cassert>
 #include <cstddef>
-#include <cstring>
 #include <tuple>
 
 #include "base/interruption.hpp"
@@ -49,10 +48,11 @@ void Spelling::find_parts(std::span<const lexical::TermCount> terms) {
   std::optional<bool> compounding;
   if (has_compounds_) compounding = true;
   for (uint32_t t = 0; t < terms.size(); ++t) {
+    if (!has_compounds_ && !std::binary_search(unknown_.begin(), unknown_.end(), t)) continue;
     if (!text::may_be_in_compound(terms[t].term)) continue;
     const SpelledTerms::Replaced* replaced = s_.spelled.find(t);
     if (replaced && !replaced->term.empty()) continue;
-    if ((!has_compounds_ && !unknown(t, terms.size())) || !is_word(terms[t].term, terms[t].key)) continue;
+    if (!is_word(terms[t].term, terms[t].key)) continue;
     if (!compounding) compounding = says_compounds();
     find_parts_of(terms[t].term, t, *compounding);
   }
@@ -64,15 +64,6 @@ bool Spelling::may_be_inside(std::string_view word) {
   return !find_prefixes() ||
          std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
                      [&](const lexical::TermPrefixes* one) { return one->may_be_inside(word); });
-}
-
-// Whether a visible document may hold a term of four bytes or more.
-bool Spelling::may_be_known(std::string_view term) {
-  static_assert(text::kLeastPartBytes >= lexical::TermPrefixes::kLeast);
-  if (!find_prefixes()) return true;
-  uint64_t bytes = 0;
-  std::memcpy(&bytes, term.data(), std::min(term.size(), lexical::TermPrefixes::kMost));
-  return may_begin(bytes);
 }
 
 void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
@@ -93,8 +84,11 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
                                    [&](const Related& one) { return others[one.at].term == other; });
     if (again) return;
     const size_t at = others.size();
-    others.push_back({{}, std::string(other), 0});
-    for (std::string& word : beside) others.push_back({{}, std::move(word), 0});
+    others.push_back({{}, std::string(other), 0, text::term_key(other)});
+    for (std::string& word : beside) {
+      const uint64_t key = text::term_key(word);
+      others.push_back({{}, std::move(word), 0, key});
+    }
     related.push_back({at, at + 1, others.size(), likelihood == text::Likelihood::sure});
   };
   if (compounding || (term.size() >= text::kVeryLongPartBytes && may_be_inside(term))) {
@@ -105,11 +99,12 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
       });
     }
   }
+  const bool has_prefixes = find_prefixes();
   const size_t least = compounding ? text::kLeastPartBytes : text::kVeryLongPartBytes;
   for (size_t at = 0; at + least <= term.size(); ++at) {
     for (size_t n = least; at + n <= term.size(); ++n) {
       const std::string_view part = term.substr(at, n);
-      if (may_be_known(part)) compare(part, part, term);
+      if (!has_prefixes || may_be_known(text::term_key(part))) compare(part, part, term);
     }
   }
   if (related.empty()) return;

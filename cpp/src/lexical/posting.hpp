@@ -55,6 +55,12 @@ class Shortest {
     const uint32_t shift = 8 * (std::min(tf, kClasses) - 1), byte = encode(length_code);
     if (byte < ((packed_ >> shift) & 0xffu)) packed_ = (packed_ & ~(0xffu << shift)) | (byte << shift);
   }
+  constexpr void add(const Shortest& other) noexcept {
+    for (uint32_t shift = 0; shift < 32; shift += 8) {
+      const uint32_t byte = (other.packed_ >> shift) & 0xffu;
+      if (byte < ((packed_ >> shift) & 0xffu)) packed_ = (packed_ & ~(0xffu << shift)) | (byte << shift);
+    }
+  }
   // Whether there is a posting of min(tf, 4) = frequency_class + 1.
   [[nodiscard]] constexpr bool has(uint32_t frequency_class) const noexcept {
     return byte_of(frequency_class) != kNone;

@@ -15,8 +15,12 @@ namespace scrubjay::lexical {
 
 // The first bytes of a term, as TermPrefixes::add() wants them.
 void PostingTable::add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept {
-  if (text::is_packed(key)) return out.add(key & text::kPackedBytes, static_cast<size_t>(key >> 56));
+  if (text::is_packed(key)) {
+    out.add_term(key);
+    return out.add(key & text::kPackedBytes, static_cast<size_t>(key >> 56));
+  }
   const std::string_view term = long_term(term_at);
+  out.add_term(text::term_key(term));
   out.add(base::load_bytes(term.data(), TermPrefixes::kMost), term.size());
   if (term.size() >= text::kVeryLongCompoundBytes && text::may_be_in_compound(term)) out.add_inside(term);
 }

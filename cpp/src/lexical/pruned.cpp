@@ -13,9 +13,6 @@
 namespace scrubjay::lexical {
 namespace {
 
-constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
-constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
-constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
 constexpr uint32_t kSparse = 12;  // fewer postings than a 12th of the window: visit them, not all the sums
 constexpr double kDense = 0.5;    // postings a document from which on smaller windows are faster
 
@@ -75,10 +72,6 @@ constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term'
 PrunedSearch::PrunedSearch(uint32_t window, const simd::Kernels& kernels)
     : window_(window), kernels_(kernels), sums_(new uint32_t[window]()), selection_(kernels) {}
 
-PrunedSearch::~PrunedSearch() {
-  for (void* table : tables_) base::free_aligned(table);
-}
-
 void PrunedSearch::run(const Query& query, base::TopK& best) {
   try {
     selection_.reset(best.k());
@@ -100,20 +93,19 @@ void PrunedSearch::run(const Query& query, base::TopK& best) {
 
 void PrunedSearch::prepare_impacts(const Query& query) {
   const size_t n_terms = query.counts.size();
+  tables_.clear();
   impacts_.assign(n_terms, Impacts{});
   for (size_t t = 0; t < n_terms; ++t) {
     Impacts& impacts = impacts_[t];
-    impacts.first_length = kMaxLengthCode;
     for (const ChunkPostings& chunk : query.chunks) {
       const TermPostings& postings = chunk.terms[t];
       if (postings.n == 0) continue;
       impacts.max_tf = std::max(impacts.max_tf, postings.max_tf);
-      impacts.first_length = std::min(impacts.first_length, postings.shortest.least_length_code());
+      impacts.shortest.add(postings.shortest);
       impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
     }
     // A list's bounds may be those of a document that the snapshot does not see; the weighting covers all
     // that it does.
-    impacts.first_length = std::min(impacts.first_length, query.weighting->max_length_code());
     impacts.last_length = std::min(impacts.last_length, query.weighting->max_length_code());
   }
 }
@@ -276,25 +268,43 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
   const float weight = query.weighting->weight(cursor.term);
   const uint32_t count = query.counts[cursor.term];
   uint32_t* sums = sums_.get() - window_begin;
-  if (!impacts.filled) {
-    // Filling a table entry costs about half of what the table saves a posting.
-    const uint32_t n_entries = impacts.max_tf * (impacts.last_length - impacts.first_length + 16);
-    if (cursor.n * 2 > n_entries && cursor.term < kMaxTables) {
-      while (tables_.size() <= cursor.term)
-        tables_.push_back(base::allocate_aligned((kTableEntries + kMaxTables * kStagger) * sizeof(uint32_t)));
-      impacts.table = static_cast<uint32_t*>(tables_[cursor.term]) + cursor.term * kStagger;
-      kernels_.fill_impacts(weight, count, query.weighting->norms(), impacts.max_tf, impacts.first_length,
-                            impacts.last_length, impacts.table);
-      impacts.filled = true;
-    }
-  }
-  if (impacts.filled) {
+  if (!impacts.table) fill_table(query, cursor, impacts);
+  if (impacts.table) {
     kernels_.accumulate(cursor.offsets + from, cursor.payloads + from, to - from, impacts.table, sums);
   } else {
     kernels_.accumulate_directly(cursor.offsets + from, cursor.payloads + from, to - from, weight, count,
                                  query.weighting->norms(), sums);
   }
   return to - from;
+}
+
+// Gives the cursor's term a table, if its postings are worth one.
+void PrunedSearch::fill_table(const Query& query, const Cursor& cursor, Impacts& impacts) {
+  constexpr uint32_t kWorth = 2;  // filling an entry costs about half of what the table saves a posting
+  struct Rows {
+    uint32_t first_tf, last_tf, first_length;
+  };
+  Rows rows[Shortest::kClasses];
+  uint32_t n_rows = 0, n_entries = 0;
+  const uint32_t first_length = std::min(impacts.shortest.least_length_code(), impacts.last_length);
+  for (uint32_t c = 0; c < Shortest::kClasses; ++c) {
+    if (!impacts.shortest.has(c)) continue;
+    // Whole vectors from the first length of the table on: none reaches into the next table.
+    const uint32_t skipped = std::min(impacts.shortest.length_code(c), impacts.last_length) - first_length;
+    const Rows some{c + 1, c + 1 < Shortest::kClasses ? c + 1 : impacts.max_tf,
+                    first_length + skipped / ImpactTables::kAtOnce * ImpactTables::kAtOnce};
+    n_entries += (some.last_tf - c) * (impacts.last_length - some.first_length + ImpactTables::kAtOnce);
+    rows[n_rows++] = some;
+  }
+  if (uint64_t{cursor.n} * kWorth <= n_entries) return;
+  uint32_t* table = tables_.take(first_length, impacts.last_length);
+  if (!table) return;
+  for (uint32_t i = 0; i < n_rows; ++i) {
+    kernels_.fill_impacts(query.weighting->weight(cursor.term), query.counts[cursor.term],
+                          query.weighting->norms(), rows[i].first_tf, rows[i].last_tf, rows[i].first_length,
+                          impacts.last_length, table);
+  }
+  impacts.table = table;
 }
 
 // Costs in instructions, as callgrind counts them: a posting that is passed over 3, a look-up 40 and 6 a step, or 40 by

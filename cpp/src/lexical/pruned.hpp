@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "lexical/impact_tables.hpp"
 #include "lexical/search.hpp"
 #include "lexical/selection.hpp"
 #include "simd/kernels.hpp"
@@ -33,7 +34,6 @@ class PrunedSearch {
 
   // Tests make windows small to cross their borders often: a power of two, at least 16.
   explicit PrunedSearch(uint32_t window = kWindow, const simd::Kernels& kernels = simd::kernels());
-  ~PrunedSearch();
   PrunedSearch(const PrunedSearch&) = delete;
   PrunedSearch& operator=(const PrunedSearch&) = delete;
 
@@ -59,12 +59,13 @@ class PrunedSearch {
   };
   // A term's contributions by payload, filled when a long enough list first wants it.
   struct Impacts {
-    uint32_t* table = nullptr;
-    uint32_t max_tf = 0, first_length = 0, last_length = 0;  // over all chunks
-    bool filled = false;
+    uint32_t* table = nullptr;             // null: not yet
+    uint32_t max_tf = 0, last_length = 0;  // over all chunks
+    Shortest shortest;
   };
 
   void prepare_impacts(const Query& query);
+  void fill_table(const Query& query, const Cursor& cursor, Impacts& impacts);
   [[nodiscard]] static bool going_through_pays(const TermPostings& postings, size_t n_wanted) noexcept;
   void add_marked(const TermPostings& list, float weight, uint32_t count, const float* norms,
                   uint32_t* scores) const noexcept;
@@ -103,7 +104,7 @@ class PrunedSearch {
   };
   std::vector<Moments> moments_;  // of the sum of usual contributions of the cursors from this one on
   std::vector<Impacts> impacts_;
-  std::vector<void*> tables_;  // owned memory for impacts
+  ImpactTables tables_;
 };
 
 }  // namespace scrubjay::lexical

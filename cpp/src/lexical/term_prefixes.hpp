@@ -1,8 +1,10 @@
 // Term prefixes: may a term of a dictionary begin with these letters?
 //
-// A Bloom filter of the first three to eight bytes of each term, two bits of one word for each. A prefix that it does
-// not hold begins no term; one in some fifty of the others is held by chance. The spelling of a query asks it, so that
-// most words at one edit from an unknown one are neither stemmed nor looked up (engine/spelling.hpp).
+// A Bloom filter of the first three to eight bytes of each term, and of the whole terms, two bits of one word for each. A
+// prefix that it does not hold begins no term; one in some fifty of the others is held by chance. The spelling of a query
+// asks it, so that most words at one edit from an unknown one are neither stemmed nor looked up (engine/spelling.hpp).
+// Which word it is depends on all bytes of a prefix but the last: of all letters that may follow some others one word
+// tells.
 //
 // Of very long words it also has every eight bytes that stand together, so that most words of a query that are in none
 // of these are not searched for among all terms.
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +29,7 @@ namespace scrubjay::lexical {
 class TermPrefixes {
  public:
   static constexpr size_t kLeast = 3, kMost = 8;  // bytes of a prefix
+  static constexpr uint32_t kLetters = 26, kAllLetters = (1u << kLetters) - 1;
 
   // Room for that many terms; more are held, but then more prefixes by chance. May throw std::bad_alloc.
   explicit TermPrefixes(size_t n_terms)
@@ -46,15 +50,21 @@ class TermPrefixes {
   // A term of n bytes. `bytes` holds its first kMost, the first in the lowest byte, padded with zeros.
   void add(uint64_t bytes, size_t n) noexcept {
     for (size_t length = kLeast; length <= std::min(n, kMost); ++length) {
-      set(beginning(bytes, length));
+      set(place_of(beginning(bytes, length)));
     }
     n_terms_.fetch_add(1, std::memory_order_relaxed);
   }
 
+  // The whole term with this key (text/term_key.hpp).
+  void add_term(uint64_t key) noexcept { set(place_of_term(key)); }
+  [[nodiscard]] bool may_hold_term(uint64_t key) const noexcept { return has(place_of_term(key)); }
+  // Before that: what it waits for is asked for.
+  void prefetch_term(uint64_t key) const noexcept { __builtin_prefetch(&words_[place_of_term(key).word]); }
+
   // Every kMost bytes of a term that stand together.
   void add_inside(std::string_view term) noexcept {
     for (size_t at = 0; at + kMost <= term.size(); ++at)
-      set(inside(base::load_bytes(term.data() + at, kMost)));
+      set(place_of(inside(base::load_bytes(term.data() + at, kMost))));
   }
   // Of a word of kMost bytes or more: whether it may stand in a term that add_inside() was told of.
   [[nodiscard]] bool may_be_inside(std::string_view word) const noexcept {
@@ -62,9 +72,36 @@ class TermPrefixes {
   }
 
   // `bytes` as above, from kLeast to kMost of them.
-  [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept {
-    const Place place = place_of(bytes);
-    return (words_[place.word].load(std::memory_order_relaxed) & place.bits) == place.bits;
+  [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept { return has(place_of(bytes)); }
+
+  // The letters, a the lowest bit, behind `bytes`, kLeast - 1 to kMost - 1 of them and zeros above, for which
+  // may_hold(). By one look.
+  [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
+    const uint64_t hash = mixed(bytes);
+    const uint64_t word = words_[word_of(hash)].load(std::memory_order_relaxed);
+    const uint64_t first = std::rotr(word, static_cast<int>((hash + kApart * 'a') & 63));
+    const uint64_t second = std::rotr(word, static_cast<int>(((hash >> 6) + kSecondApart * 'a') & 63));
+    uint32_t letters = 0;
+    for (unsigned letter = 0; letter < kLetters; ++letter) {
+      letters |=
+          static_cast<uint32_t>(first >> (kApart * letter & 63) & second >> (kSecondApart * letter & 63) & 1)
+          << letter;
+    }
+    return letters;
+  }
+  // Of some letters those with which may_hold() the bytes and the letter at a place of them, which holds zero.
+  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
+    uint32_t found = 0;
+    const auto ask = [&](uint32_t letter) {
+      return uint32_t{may_hold(bytes | uint64_t{'a' + letter} << (8 * place))} << letter;
+    };
+    if (letters == kAllLetters) {  // no branches: the looks wait together
+      for (uint32_t letter = 0; letter < kLetters; ++letter) found |= ask(letter);
+      return found;
+    }
+    for (; letters != 0; letters &= letters - 1)
+      found |= ask(static_cast<uint32_t>(std::countr_zero(letters)));
+    return found;
   }
 
   // The first `length` of some bytes.
@@ -97,7 +134,8 @@ class TermPrefixes {
   }
 
  private:
-  static constexpr size_t kBitsATerm = 48;  // sixteen for each of about three prefixes that no other term has
+  // Sixteen for each of about three prefixes that no other term has, and for the term itself.
+  static constexpr size_t kBitsATerm = 64;
 
   struct Place {
     size_t word;
@@ -105,18 +143,33 @@ class TermPrefixes {
   };
   // Another value than that of the same bytes as a prefix.
   [[nodiscard]] static constexpr uint64_t inside(uint64_t bytes) noexcept { return ~bytes; }
-  void set(uint64_t bytes) noexcept {
-    const Place place = place_of(bytes);
+  [[nodiscard]] bool has(const Place& place) const noexcept {
+    return (words_[place.word].load(std::memory_order_relaxed) & place.bits) == place.bits;
+  }
+  void set(const Place& place) noexcept {
     std::atomic<uint64_t>& word = words_[place.word];
     // Mostly there already, and a locked instruction costs more than a look.
     if ((word.load(std::memory_order_relaxed) & place.bits) != place.bits)
       word.fetch_or(place.bits, std::memory_order_relaxed);
   }
+  // How far apart the bits of two neighbours in the alphabet are: odd, so that letters share none.
+  static constexpr unsigned kApart = 5, kSecondApart = 11;
+  [[nodiscard]] static constexpr uint64_t mixed(uint64_t bytes) noexcept {
+    const uint64_t first = bytes * 0x9e3779b97f4a7c15ull;
+    return (first ^ (first >> 32)) * 0xd6e8feb86659fd93ull;
+  }
+  [[nodiscard]] size_t word_of(uint64_t mixed) const noexcept {
+    return static_cast<size_t>(((mixed >> 32) * n_words_) >> 32);
+  }
   [[nodiscard]] Place place_of(uint64_t prefix) const noexcept {
-    const uint64_t first = prefix * 0x9e3779b97f4a7c15ull;
-    const uint64_t mixed = (first ^ (first >> 32)) * 0xd6e8feb86659fd93ull;
-    return {static_cast<size_t>(((mixed >> 32) * n_words_) >> 32),
-            (uint64_t{1} << (mixed & 63)) | (uint64_t{1} << ((mixed >> 6) & 63))};
+    const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // of the last byte
+    const uint64_t last = prefix >> shift, hash = mixed(prefix ^ (last << shift));
+    return {word_of(hash), (uint64_t{1} << ((hash + kApart * last) & 63)) |
+                               (uint64_t{1} << (((hash >> 6) + kSecondApart * last) & 63))};
+  }
+  [[nodiscard]] Place place_of_term(uint64_t key) const noexcept {
+    const uint64_t hash = mixed(key ^ 0x5851f42d4c957f2dull);
+    return {word_of(hash), (uint64_t{1} << (hash & 63)) | (uint64_t{1} << ((hash >> 6) & 63))};
   }
 
   const size_t n_words_, room_;

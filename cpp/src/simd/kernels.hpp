@@ -44,9 +44,9 @@ struct Kernels {
   float (*dot_f32_f32)(const float* a, const float* b, size_t n_elements);
 
   // BM25 contributions: table[tf << 11 | length] = count * max(1, rint(weight * tf / (tf + norms[length])))
-  // for tf in [1, max_tf] and length codes in [first_length, last_length]; what lies beside may be
+  // for tf in [first_tf, last_tf] and length codes in [first_length, last_length]; what lies beside may be
   // overwritten with anything as far as the next multiple of 16 length codes (norms must be readable so far).
-  void (*fill_impacts)(float weight, uint32_t count, const float* norms, uint32_t max_tf,
+  void (*fill_impacts)(float weight, uint32_t count, const float* norms, uint32_t first_tf, uint32_t last_tf,
                        uint32_t first_length, uint32_t last_length, uint32_t* table);
   // sums[offsets[i]] += table[payloads[i]]; the offsets are distinct.
   void (*accumulate)(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table,

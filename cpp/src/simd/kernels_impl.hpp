@@ -214,9 +214,9 @@ inline uint32_t contribution(float weight, float tf, float norm) {
   return static_cast<uint32_t>(whole > 1 ? whole : 1);
 }
 
-void fill_impacts(float weight, uint32_t count, const float* norms, uint32_t max_tf, uint32_t first_length,
-                  uint32_t last_length, uint32_t* table) {
-  for (uint32_t tf = 1; tf <= max_tf; ++tf) {
+void fill_impacts(float weight, uint32_t count, const float* norms, uint32_t first_tf, uint32_t last_tf,
+                  uint32_t first_length, uint32_t last_length, uint32_t* table) {
+  for (uint32_t tf = first_tf; tf <= last_tf; ++tf) {
     const auto frequency = all<F32x16>(static_cast<float>(tf));
     for (uint32_t length = first_length; length <= last_length; length += 16) {
       store(table + ((tf << 11) + length),

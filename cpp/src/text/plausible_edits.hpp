@@ -38,47 +38,55 @@ class PlausibleEdits {
     }
   }
 
-  // may_begin(bytes): whether some known term begins with these bytes, 3 to 8 of them, the first lowest, zeros above.
-  // visit(edit, is_term): the edit, and whether it is certainly its own term. Some edits twice; none whose term is known
-  // is left out.
-  template <class MayBegin, class Visit>
-  void visit(MayBegin&& may_begin, Visit&& visit) {
+  // prefixes.may_hold(bytes): whether some known term begins with these bytes, 3 to 8 of them, the first lowest, zeros
+  // above; prefixes.letters_behind(bytes) and prefixes.letters_at(place, bytes, letters): the same for each letter behind
+  // them or at a place of them (lexical/term_prefixes.hpp). visit(edit, is_term): the edit, and whether it is certainly its own term. Some edits
+  // twice; none whose term is known is left out.
+  template <class Prefixes, class Visit>
+  void visit(const Prefixes& prefixes, Visit&& visit) {
     const std::string_view word = word_.view();
     const size_t n = word.size();
+    behind_.fill(kAnyLetter);
+    bool begins = true;  // whether a known term may begin as the word does so far
+    for (size_t head = kLeast - 1; head <= std::min(n, kMost - 1); ++head) {
+      behind_[head] = begins ? prefixes.letters_behind(word_.beginning() & mask(head)) : 0;
+      begins = head < n && (behind_[head] >> (word[head] - 'a') & 1) != 0;
+    }
     for (size_t i = 0; i < n; ++i) {  // a letter too many
       PaddedWord edit(word.substr(0, i));
       std::memcpy(edit.letters() + i, word.data() + i + 1, n - i - 1);
       edit.resize(n - 1);
-      if (n > 1) visit_one(edit, may_begin, visit);
+      if (n > 1) visit_one(edit, prefixes, visit);
     }
     for (size_t i = 0; i + 1 < n; ++i) {  // two exchanged
       if (word[i] == word[i + 1]) continue;
       PaddedWord edit = word_;
       std::swap(edit.letters()[i], edit.letters()[i + 1]);
-      visit_one(edit, may_begin, visit);
+      visit_one(edit, prefixes, visit);
     }
-    for (size_t i = 0; i < n; ++i) visit_letters(i, i + 1, may_begin, visit);  // a wrong one
-    for (size_t i = 0; i <= n; ++i) visit_letters(i, i, may_begin, visit);     // one too few
+    for (size_t i = 0; i < n; ++i) visit_letters(i, i + 1, prefixes, visit);  // a wrong one
+    for (size_t i = 0; i <= n; ++i) visit_letters(i, i, prefixes, visit);     // one too few
   }
 
  private:
   static constexpr int kNever = -1;
   static constexpr size_t kLeast = 3, kMost = 8;  // bytes that are asked for
+  static constexpr uint32_t kAnyLetter = (uint32_t{1} << 26) - 1;
 
   [[nodiscard]] static uint64_t mask(size_t n_bytes) noexcept {
     return n_bytes >= kMost ? ~uint64_t{0} : (uint64_t{1} << (8 * n_bytes)) - 1;
   }
 
-  template <class MayBegin, class Visit>
-  void visit_one(const PaddedWord& edit, MayBegin&& may_begin, Visit&& visit) const {
+  template <class Prefixes, class Visit>
+  void visit_one(const PaddedWord& edit, const Prefixes& prefixes, Visit&& visit) const {
     const size_t n_kept = stems_ ? kept_letters(edit) : edit.size();
-    if (n_kept >= kLeast && !may_begin(edit.beginning() & mask(n_kept))) return;
+    if (n_kept >= kLeast && !prefixes.may_hold(edit.beginning() & mask(n_kept))) return;
     visit(edit.view(), n_kept == edit.size());
   }
 
   // The word up to `head`, any letter (but not the one there), the word from `tail` on.
-  template <class MayBegin, class Visit>
-  void visit_letters(size_t head, size_t tail, MayBegin&& may_begin, Visit&& visit) const {
+  template <class Prefixes, class Visit>
+  void visit_letters(size_t head, size_t tail, const Prefixes& prefixes, Visit&& visit) const {
     const std::string_view word = word_.view();
     PaddedWord edit(word.substr(0, head));
     std::memcpy(edit.letters() + head + 1, word.data() + tail, word.size() - tail);
@@ -92,19 +100,23 @@ class PlausibleEdits {
     }
     const uint32_t apart = stems_ ? letters_of_endings(head, tail) : 0;
     const uint64_t around = edit.beginning() & mask(n_kept);  // with no letter yet
-    const bool is_asked = n_kept >= kLeast, is_within = head < kMost;
-    const bool all_may = !is_asked || is_within || may_begin(around);
-    const char own = tail == head ? '\0' : word[head];
-    for (char letter = 'a'; letter <= 'z'; ++letter) {
-      if (letter == own) continue;
-      edit.letters()[head] = letter;
-      if ((apart >> (letter - 'a') & 1) != 0) {
-        visit_one(edit, may_begin, visit);
-        continue;
+    uint32_t letters = kAnyLetter;
+    if (n_kept >= kLeast && head < kMost) {
+      letters = behind_[head];
+      if (n_kept != head + 1 && head + 1 != kMost) letters = prefixes.letters_at(head, around, letters);
+    } else if (n_kept >= kLeast && !prefixes.may_hold(around)) {
+      letters = 0;
+    }
+    letters |= apart;
+    if (tail != head) letters &= ~(uint32_t{1} << (word[head] - 'a'));
+    for (; letters != 0; letters &= letters - 1) {
+      const auto letter = static_cast<unsigned>(std::countr_zero(letters));
+      edit.letters()[head] = static_cast<char>('a' + letter);
+      if ((apart >> letter & 1) != 0) {
+        visit_one(edit, prefixes, visit);
+      } else {
+        visit(edit.view(), n_kept == edit.size());
       }
-      if (!all_may) continue;
-      if (is_asked && is_within && !may_begin(around | static_cast<uint64_t>(letter) << (8 * head))) continue;
-      visit(edit.view(), n_kept == edit.size());
     }
   }
 
@@ -134,6 +146,8 @@ class PlausibleEdits {
   const bool stems_;
   // Of the places that endings may reach: from which tails on, those that begin there or before; kNever: none.
   std::array<int, kMostKeptBytes + 1> reach_{};
+  // The letters that some known term may have behind the first letters of the word; any letter where that is not asked.
+  std::array<uint32_t, kMost> behind_{};
 };
 
 }  // namespace scrubjay::text

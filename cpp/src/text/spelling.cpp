@@ -97,7 +97,7 @@ std::string other_spelling(std::string_view word) {
   return {};
 }
 
-void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out) {
+void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out, uint32_t first_letters) {
   out.clear();
   const bool any_small = std::any_of(utf8.begin(), utf8.end(), is_lower);
   bool quoted = false;
@@ -114,6 +114,7 @@ void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out) {
     }
     const size_t from = at;
     while (at < utf8.size() && (byte_class(utf8[at]) & (kLower | kUpper)) != 0) ++at;
+    if ((first_letters >> (to_lower(utf8[from]) - 'a') & 1) == 0) continue;
     if (!quoted && !joined_before(utf8, from) && !joined_after(utf8, at) &&
         may_be_misspelt(utf8.substr(from, at - from), any_small))
       out.push_back({from, at - from});

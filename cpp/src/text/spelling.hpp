@@ -24,8 +24,11 @@ struct SpelledWord {
   size_t n_bytes;
 };
 
-// In the order of the text.
-void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out);
+inline constexpr uint32_t kAnyLetter = (uint32_t{1} << 26) - 1;
+
+// In the order of the text. `first_letters`, a the lowest bit: only words that begin with one of these, in either case.
+void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out,
+                        uint32_t first_letters = kAnyLetter);
 
 // Whether the words are at one edit from each other.
 [[nodiscard]] bool is_one_edit(std::string_view a, std::string_view b) noexcept;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "text/porter2.hpp"
@@ -85,7 +85,7 @@ class WordFormTable {
     const size_t bit = bit_of(key);
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  [[nodiscard]] std::span<const std::string> others(std::string_view term) const {
+  [[nodiscard]] std::span<const std::string> others(std::string_view term) const noexcept {
     const auto found = others_.find(term);
     return found == others_.end() ? std::span<const std::string>() : found->second;
   }
@@ -114,7 +114,11 @@ class WordFormTable {
   [[nodiscard]] static size_t bit_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 49; }
 
   std::array<uint64_t, kBits / 64> bits_{};
-  std::map<std::string, std::vector<std::string>, std::less<>> others_;
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view term) const noexcept { return std::hash<std::string_view>()(term); }
+  };
+  std::unordered_map<std::string, std::vector<std::string>, Hash, std::equal_to<>> others_;
 };
 
 const WordFormTable& word_form_table() {
