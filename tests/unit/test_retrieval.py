@@ -23,6 +23,7 @@ from scrubjay.retrieval import (
     OpenAIRewriter,
     ResultCache,
     Rewritten,
+    TurnBefore,
     place_at_edges,
 )
 from scrubjay.retrieval.trace import log_to
@@ -143,6 +144,72 @@ def test_a_reranker_reorders_what_it_sees(index: Index) -> None:
     only_two = Retriever(index, reranker=by_title("band fish key door train"), template="{title}", rerank=2)
     plain = list(index.search("railway", scope=JANE, k=5).ids)
     assert list(only_two.search("railway", scope=JANE, k=5).ids)[2:] == plain[2:]
+
+
+def test_fused_scores_count_beside_a_reranker(index: Index) -> None:
+    """Held to the formula: each score by its deviations from the mean of its tier."""
+    said = dict(zip("band fish train key door".split(), [0.9, 0.3, 0.2, 0.8, 0.1], strict=True))
+    reranker = CallableReranker(lambda _, texts: [said[text] for text in texts])
+    plain = index.search("railway night sk-stg-0041", scope=JANE, k=5)
+    exact = [hit.id for hit in plain if hit.identifier]
+    others = [hit for hit in plain if not hit.identifier]
+    orders = set()
+    for weight in (0, 0.5, 1, 4, 1000):
+        retriever = Retriever(index, reranker=reranker, template="{title}", fused_weight=weight)
+        found = retriever.search("railway night sk-stg-0041", scope=JANE, k=5)
+        sums = {}
+        for hit in others:
+            parts = []
+            for own, all_of_them in (
+                (said[hit.id], [said[other.id] for other in others]),
+                (hit.score, [other.score for other in others]),
+            ):
+                parts.append((own - np.mean(all_of_them)) / np.std(all_of_them))
+            sums[hit.id] = parts[0] + weight * parts[1]
+        assert list(found.ids) == exact + sorted(sums, key=lambda id: -sums[id])
+        orders.add(tuple(found.ids))
+    assert exact == ["key"]
+    assert len(orders) > 1
+    assert list(orders.pop()) != list(plain.ids) or list(orders.pop()) != list(plain.ids)
+
+
+def test_places_count_where_several_queries_found_the_hits(index: Index) -> None:
+    reranker = by_title("door key fish band train")
+    retriever = Retriever(
+        index, lambda _: ["seafood"], reranker, template="{title}", fused_weight=1000, query=Query(mode="hybrid")
+    )
+    found = retriever.search("railway night", scope=JANE, k=5)
+    assert list(found.ids) == list(
+        Retriever(index, lambda _: ["seafood"]).search("railway night", scope=JANE, k=5).ids
+    )
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "1", True, None])
+def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="fused_weight: expected a"):
+        Retriever(index, fused_weight=weight)
+
+
+def test_a_reranker_reads_the_turn_before() -> None:
+    index = Index()
+    said = ["Have you been to Oslo?", "Yes, twice.", "Lunch?"]
+    for position, text in enumerate(said):
+        turn = {"run": "monday", "position": position, "speaker": "ab"[position % 2]}
+        index.upsert(f"t{position}", text, scope=JANE, metadata=turn, created_at="2024-03-01T10:00:00Z")
+    index.upsert("other", "Of another run.", scope=JANE, metadata={"run": "friday", "position": 0})
+    index.upsert("elsewhere", "Secret.", scope=Scope("other"), metadata={"run": "friday", "position": -1})
+    index.upsert("note", "Twice a day.", scope=JANE, metadata={"run": 3, "position": True})
+    read: list[str] = []
+    reranker = CallableReranker(lambda _, texts: (read.extend(texts), [0] * len(texts))[1])
+    retriever = Retriever(index, reranker=reranker, template=TurnBefore(index))
+    retriever.search("twice oslo lunch another", scope=JANE)
+    assert sorted(read) == [
+        "2024-03-01 Have you been to Oslo?",
+        "2024-03-01 Have you been to Oslo? Yes, twice.",
+        "2024-03-01 Yes, twice. Lunch?",
+        "Of another run.",
+        "Twice a day.",
+    ]
 
 
 def test_an_exact_identifier_stays_first(index: Index) -> None:
