@@ -127,7 +127,7 @@ def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queri
     queries = judged.queries[::step][:n_queries]
     part = JudgedSet(judged.folder)
     part.__dict__["queries"] = queries
-    index = Index(vectors.shape[1])
+    index = Index(dim=vectors.shape[1])
     documents = judged.document_vectors(model)
     index.upsert_many(
         {

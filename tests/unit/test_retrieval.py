@@ -176,7 +176,12 @@ def test_fused_scores_count_beside_a_reranker(index: Index) -> None:
 def test_places_count_where_several_queries_found_the_hits(index: Index) -> None:
     reranker = by_title("door key fish band train")
     retriever = Retriever(
-        index, lambda _: ["seafood"], reranker, template="{title}", fused_weight=1000, query=Query(mode="hybrid")
+        index,
+        lambda _: ["seafood"],
+        reranker,
+        template="{title}",
+        fused_weight=1000,
+        query=Query(mode="hybrid"),
     )
     found = retriever.search("railway night", scope=JANE, k=5)
     assert list(found.ids) == list(
