@@ -104,6 +104,10 @@ class JudgedSet:
             if row["id"] in relevant
         ]
 
+    def originals(self) -> dict[str, str]:
+        """Of each query of a set of damaged ones the text without its error."""
+        return {row["id"]: row["meta"]["original"] for row in self._lines("queries.jsonl")}
+
     def part(self, scopes: Collection[str], n_queries: int) -> JudgedSet:
         """Only these scopes, and at most so many of their queries, evenly spread."""
         smaller = JudgedSet(self.folder)

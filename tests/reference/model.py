@@ -531,7 +531,7 @@ class ModelEngine:
         if len(text.encode("utf-8", "replace")) > spelling.MOST_BYTES:
             return tokens, [], {}, set(), set()
         df = Counter(term for row in rows for term in row.frequencies)
-        becomes, further, form_of = self._forms(tokens, df)
+        becomes, further, form_of = self._forms(text, tokens, df)
         others = [(term, kind) for term, kind in tokens if term not in becomes]
         read = self._corrections(rows, df, text, others)
         if self.analyzer.split("-")[0] == "english":
@@ -557,9 +557,9 @@ class ModelEngine:
         return reworded, read, stands_for, meant, {known for _, _, _, known in read} - said
 
     def _forms(
-        self, tokens: Analysis, df: Mapping[str, int]
+        self, text: str, tokens: Analysis, df: Mapping[str, int]
     ) -> tuple[dict[str, str], Analysis, dict[str, str]]:
-        return with_forms(tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [], {})
+        return with_forms(text, tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [], {})
 
     def _term_of(self, word: str) -> str:
         return next((term for term, _ in self._analyze(word)), word)

@@ -14,7 +14,10 @@ ARABIC = {
     ),
     **dict.fromkeys("\u0648\u0628\u0641\u0643\u0644", 4),
 }
-HEBREW = {"": 0, **dict.fromkeys("ה ו ב ל מ ש כ וה וב ול ומ שה מה כש".split(), 3)}
+ALEFS = "\u0627\u0623\u0625\u0622"
+LAST = {"\u0629": "\u0647", "\u0647": "\u0629", "\u0649": "\u064a", "\u064a": "\u0649"}
+"""Letters of Arabic of which one is often written for another, at the beginning and at the end of a word."""
+HEBREW = {"": 0, **dict.fromkeys("ה ו ב ל מ ש כ וה וב ול ומ שה מה כש שב של שמ וש ושה כשה".split(), 3)}
 CYRILLIC = dict.fromkeys(
     [
         "",
@@ -56,8 +59,16 @@ def _with_affixes(term: str, affixes: Mapping[str, int], at_end: bool) -> set[st
         stem = (term.removesuffix(own) if at_end else term.removeprefix(own)) if own else term
         if stem and len(stem) >= least:
             fitting = [other for other, least_too in affixes.items() if len(stem) >= least_too]
-            forms |= {stem + other if at_end else other + stem for other in fitting}
+            ways = _ways_of_writing(stem) if affixes is ARABIC else {stem}
+            forms |= {way + other if at_end else other + way for other in fitting for way in ways}
     return forms
+
+
+def _ways_of_writing(stem: str) -> set[str]:
+    """The ways in which an Arabic stem is written."""
+    firsts = ALEFS if stem[0] in ALEFS else stem[0]
+    lasts = {stem[-1], LAST.get(stem[-1], stem[-1])} if len(stem) > 1 else {stem[-1]}
+    return {first + (stem[1:-1] + last if len(stem) > 1 else "") for first in firsts for last in lasts}
 
 
 def _is(kana: str, c: str) -> bool:

@@ -56,6 +56,28 @@ def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[st
     assert first(kit, list(reversed(texts)), query) == texts[0]
 
 
+@pytest.mark.parametrize(
+    ("query", "frequent", "rare", "is_content"),
+    [
+        ("How many layovers?", "A layover in Oslo.", "There were many.", False),
+        ("Tell me how  much sugar it was", "Two spoons of sugar.", "It cost much.", False),
+        ("What kind of car is it?", "The car is new.", "How kind!", False),
+        ("Which types of pasta", "The pasta is new.", "A type of joy.", False),
+        # Said elsewhere, too, or in another way, it is content.
+        ("What kind of car is kind?", "The car is new.", "How kind!", True),
+        ("What kind car is it?", "The car is new.", "How kind!", True),
+        ("the many cars", "The car is new.", "There were many.", True),
+        ("how many-sided cars", "The car is new.", "There were many.", True),
+    ],
+)
+def test_what_asks_together_with_a_function_word_weighs_little(
+    kit: Kit, query: str, frequent: str, rare: str, is_content: bool
+) -> None:
+    """By words that weigh alike the rarer one would be first."""
+    texts = [rare, *[f"{frequent} {n}" for n in range(4)], *[f"Oak {n}" for n in range(20)]]
+    assert (first(kit, texts, query) == rare) == is_content
+
+
 RECORDS = [
     "Le médecin de Noël est le docteur Blanc.",
     "Le médecin de Rémi est le docteur Petit.",

@@ -145,6 +145,55 @@ def test_a_reranker_reorders_what_it_sees(index: Index) -> None:
     assert list(only_two.search("railway", scope=JANE, k=5).ids)[2:] == plain[2:]
 
 
+def test_fused_scores_count_beside_a_reranker(index: Index) -> None:
+    """Held to the formula: each score by its deviations from the mean of its tier."""
+    said = dict(zip("band fish train key door".split(), [0.9, 0.3, 0.2, 0.8, 0.1], strict=True))
+    reranker = CallableReranker(lambda _, texts: [said[text] for text in texts])
+    plain = index.search("railway night sk-stg-0041", scope=JANE, k=5)
+    exact = [hit.id for hit in plain if hit.identifier]
+    others = [hit for hit in plain if not hit.identifier]
+    orders = set()
+    for weight in (0, 0.5, 1, 4, 1000):
+        retriever = Retriever(index, reranker=reranker, template="{title}", fused_weight=weight)
+        found = retriever.search("railway night sk-stg-0041", scope=JANE, k=5)
+        sums = {}
+        for hit in others:
+            parts = []
+            for own, all_of_them in (
+                (said[hit.id], [said[other.id] for other in others]),
+                (hit.score, [other.score for other in others]),
+            ):
+                parts.append((own - np.mean(all_of_them)) / np.std(all_of_them))
+            sums[hit.id] = parts[0] + weight * parts[1]
+        assert list(found.ids) == exact + sorted(sums, key=lambda id: -sums[id])
+        orders.add(tuple(found.ids))
+    assert exact == ["key"]
+    assert len(orders) > 1
+    assert list(orders.pop()) != list(plain.ids) or list(orders.pop()) != list(plain.ids)
+
+
+def test_places_count_where_several_queries_found_the_hits(index: Index) -> None:
+    reranker = by_title("door key fish band train")
+    retriever = Retriever(
+        index,
+        lambda _: ["seafood"],
+        reranker,
+        template="{title}",
+        fused_weight=1000,
+        query=Query(mode="hybrid"),
+    )
+    found = retriever.search("railway night", scope=JANE, k=5)
+    assert list(found.ids) == list(
+        Retriever(index, lambda _: ["seafood"]).search("railway night", scope=JANE, k=5).ids
+    )
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "1", True, None])
+def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="fused_weight: expected a"):
+        Retriever(index, fused_weight=weight)
+
+
 def test_an_exact_identifier_stays_first(index: Index) -> None:
     retriever = Retriever(index, reranker=by_title("band fish train key door"), template="{title}")
     assert retriever.search("sk-stg-0041", scope=JANE)[0].id == "key"

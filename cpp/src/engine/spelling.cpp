@@ -81,7 +81,7 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   find_unknown(terms.size());
   find_other_tokens();
   if (analyzer_.english()) {
-    find_forms(terms);
+    find_forms(text, terms);
     find_cannot(terms);
   }
   find_meant(text, terms, corrections);
@@ -105,12 +105,12 @@ bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
                       [&](const text::Token* token) { return token->key == key && token->term == term; });
 }
 
-void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
+void Spelling::find_forms(std::string_view text, std::span<const lexical::TermCount> terms) {
   SpelledTerms& spelled = s_.spelled;
   std::vector<SpelledTerms::Other>& others = spelled.others;
   for (uint32_t t = 0; t < terms.size(); ++t) {
     if (!text::may_have_forms(terms[t].term, terms[t].key)) continue;
-    std::vector<std::string> forms = text::other_forms(terms[t].term);
+    std::vector<std::string> forms = text::other_forms(terms[t].term, text);
     if (terms[t].term == kCannot && unknown(t, terms.size())) forms = {std::string(kCan), std::string(kNot)};
     if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
     others.clear();

@@ -70,7 +70,7 @@ class Spelling {
   [[nodiscard]] uint32_t first_letters(std::span<const lexical::TermCount> terms) const noexcept;
   void find_other_tokens();
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
-  void find_forms(std::span<const lexical::TermCount> terms);
+  void find_forms(std::string_view text, std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
                   std::vector<Correction>& corrections);
   void find_other_spelling(std::string_view word, uint32_t t);

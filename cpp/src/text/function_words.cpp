@@ -38,7 +38,8 @@ class FunctionWordTable {
       size_t slot = slot_of(word);
       while (slots_[slot] != kNone) slot = (slot + 1) % kSlots;
       slots_[slot] = static_cast<uint32_t>(entries_.size());
-      entries_.push_back({word, term_key(porter2(word))});
+      const bool asks = word == "how" || word == "what" || word == "which";
+      entries_.push_back({word, term_key(porter2(word)), asks});
       lengths_[first_of(word)] |= 1u << word.size();
       from = end + 1;
     }
@@ -52,12 +53,15 @@ class FunctionWordTable {
     return kNone;
   }
   [[nodiscard]] uint64_t key(uint32_t word) const noexcept { return entries_[word].key; }
+  [[nodiscard]] bool asks(uint32_t word) const noexcept { return entries_[word].asks; }
+  [[nodiscard]] bool is_how(uint32_t word) const noexcept { return entries_[word].word == "how"; }
 
  private:
   static constexpr size_t kSlots = 1024;
   struct Entry {
     std::string_view word;
     uint64_t key;
+    bool asks;  // perhaps together with the word behind it
   };
   // By the first seven bytes of a word, and how many there are.
   [[nodiscard]] static size_t slot_of(std::string_view word) noexcept {
@@ -83,6 +87,19 @@ bool in_word(char c) noexcept {
   return (byte_class(c) & (kAlnum | kBeyondAscii)) != 0 || c == '_' || c == '\'';
 }
 
+// Whether a word that ends before `at` is a whole one, no part of a compound.
+bool ends_word(std::string_view utf8, size_t at) noexcept {
+  return at >= utf8.size() || (!in_word(utf8[at]) && utf8[at] != '-');
+}
+
+// The small letters behind blanks; empty: there are none, or more than letters.
+std::string_view small_word_behind(std::string_view utf8, size_t at) noexcept {
+  const size_t from = std::min(utf8.find_first_not_of(' ', at), utf8.size());
+  size_t end = from;
+  while (end < utf8.size() && is_lower(utf8[end])) ++end;
+  return from != at && ends_word(utf8, end) ? utf8.substr(from, end - from) : std::string_view();
+}
+
 bool is_curly_apostrophe(std::string_view at) noexcept { return at.starts_with("\xe2\x80\x99"); }
 
 }  // namespace
@@ -96,6 +113,7 @@ std::string_view all_function_words() noexcept { return kWords; }
 std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   const FunctionWordTable& words = function_word_table();
   found_.clear();
+  asking_.clear();
   keys_.clear();
   bool any_small = false;      // a word that begins with a small letter
   bool sentence_start = true;  // nothing but quotes and spaces since the end of a sentence, or no word yet
@@ -120,7 +138,10 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
       // The usual word: small letters and nothing else.
       if (at == utf8.size() || !in_word(utf8[at])) {
         const uint32_t found = words.find(utf8.substr(from, at - from));
-        if (found != FunctionWordTable::kNone) found_.push_back({found, false});
+        if (found == FunctionWordTable::kNone) continue;
+        found_.push_back({found, false});
+        if (words.asks(found) && (from == 0 || utf8[from - 1] != '-'))
+          find_asking(utf8, at, words.is_how(found));
         continue;
       }
       at = from;
@@ -159,13 +180,48 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
     const bool capital = is_upper(utf8[from]) && !(n == 1 && word[0] == 'i');
     const size_t n_before = n_apostrophes != 0 ? apostrophe : n;
     found_.push_back({found, capital && (!starts || (n_before > 1 && n_capitals == n_before))});
+    if (words.asks(found) && !found_.back().named && n_apostrophes == 0 &&
+        (from == 0 || utf8[from - 1] != '-'))
+      find_asking(utf8, at, words.is_how(found));
   }
   const auto is_name = [&](const Occurrence& one) { return any_small && one.named; };
   for (const Occurrence& one : found_)
     if (!is_name(one)) keys_.push_back(words.key(one.word));
   for (const Occurrence& one : found_)
     if (is_name(one)) std::erase(keys_, words.key(one.word));
+  if (!asking_.empty()) add_asking(utf8);
   return keys_;
+}
+
+void FunctionWords::find_asking(std::string_view utf8, size_t end, bool how) {
+  constexpr std::array<std::string_view, 2> kAmounts = {"many", "much"};
+  constexpr std::array<std::string_view, 6> kKinds = {"kind", "kinds", "type", "types", "sort", "sorts"};
+  const std::string_view word = small_word_behind(utf8, end);
+  if (how ? std::find(kAmounts.begin(), kAmounts.end(), word) == kAmounts.end()
+          : std::find(kKinds.begin(), kKinds.end(), word) == kKinds.end())
+    return;
+  const auto behind = static_cast<size_t>(word.data() - utf8.data()) + word.size();
+  if (how || small_word_behind(utf8, behind) == "of") asking_.push_back(term_key(porter2(word)));
+}
+
+void FunctionWords::add_asking(std::string_view utf8) {
+  constexpr std::string_view kFirst = "mkts";  // letters of the terms: stemming keeps them
+  constexpr size_t kMostBytes = 24;
+  std::array<char, kMostBytes> word;
+  std::vector<uint64_t> written;  // terms of what begins with them
+  for (size_t at = 0; at < utf8.size(); ++at) {
+    const size_t from = at;
+    while (at < utf8.size() && (byte_class(utf8[at]) & (kLower | kUpper)) != 0) ++at;
+    const size_t n = at - from;
+    if (n == 0 || n > kMostBytes || kFirst.find(to_lower(utf8[from])) == std::string_view::npos) continue;
+    std::transform(utf8.begin() + static_cast<ptrdiff_t>(from), utf8.begin() + static_cast<ptrdiff_t>(at),
+                   word.begin(), to_lower);
+    written.push_back(term_key(porter2({word.data(), n})));
+  }
+  for (const uint64_t key : asking_) {
+    if (std::count(written.begin(), written.end(), key) == std::count(asking_.begin(), asking_.end(), key))
+      keys_.push_back(key);
+  }
 }
 
 }  // namespace scrubjay::text

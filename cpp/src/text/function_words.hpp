@@ -5,6 +5,8 @@
 // capital looks like a name if it is written in capitals (IT, US) or does not begin a sentence (The Who), in a
 // text with a word in small letters; I is no name. What is before an apostrophe counts (what's), negations are
 // one word (didn't). A term that is a name somewhere in the text is one everywhere.
+// A word that asks together with the one before it says no more than that: "how many", "how much", "what kind of",
+// "which types of", unless the text has it elsewhere, too ("what kind of kind words").
 // Those of other languages: foreign_function_words.hpp. tests/reference/function_words.py is the twin.
 #pragma once
 
@@ -32,7 +34,13 @@ class FunctionWords {
     uint32_t word;
     bool named;  // if capitals say something in this text
   };
+  // If the word that ends at `end` and what is behind it ask together, keeps the term of that.
+  void find_asking(std::string_view utf8, size_t end, bool how);
+  // Those of the kept terms that the text has nowhere else.
+  void add_asking(std::string_view utf8);
+
   std::vector<Occurrence> found_;
+  std::vector<uint64_t> asking_;
   std::vector<uint64_t> keys_;
 };
 

@@ -29,7 +29,7 @@ std::vector<std::string> query_terms(std::string_view utf8, const Analyzer& anal
   std::unordered_set<std::string> further;
   for (const Token& token : tokens) {
     if (token.kind != TokenKind::word || !may_have_forms(token.term, token.key)) continue;
-    for (std::string& form : other_forms(token.term)) {
+    for (std::string& form : other_forms(token.term, utf8)) {
       if (!seen.contains(form) && further.insert(form).second) forms.push_back(std::move(form));
     }
   }

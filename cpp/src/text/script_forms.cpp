@@ -22,8 +22,9 @@ constexpr Affix kArabic[] = {
     {"لل", 4}, {"و", 8},  {"ب", 8},   {"ف", 8},   {"ك", 8},   {"ل", 8},
 };
 constexpr Affix kHebrew[] = {
-    {"", 0},   {"ה", 6},  {"ו", 6},  {"ב", 6},  {"ל", 6},  {"מ", 6},  {"ש", 6},  {"כ", 6},
-    {"וה", 6}, {"וב", 6}, {"ול", 6}, {"ומ", 6}, {"שה", 6}, {"מה", 6}, {"כש", 6},
+    {"", 0},   {"ה", 6},  {"ו", 6},  {"ב", 6},  {"ל", 6},  {"מ", 6},   {"ש", 6},
+    {"כ", 6},  {"וה", 6}, {"וב", 6}, {"ול", 6}, {"ומ", 6}, {"שה", 6},  {"מה", 6},
+    {"כש", 6}, {"שב", 6}, {"של", 6}, {"שמ", 6}, {"וש", 6}, {"ושה", 6}, {"כשה", 6},
 };
 // As folded: й is и, ς is σ, and there are no accents.
 constexpr Affix kCyrillic[] = {
@@ -48,6 +49,40 @@ Script script_of(char32_t c) noexcept {
   if (c >= 0x05d0 && c <= 0x05ea) return Script::hebrew;
   if (c >= 0x0620 && c <= 0x06d3) return Script::arabic;
   return Script::none;
+}
+
+// Letters of which one is often written for another: alef with and without hamza or madda at the beginning of a word,
+// teh marbuta as heh and alef maksura as yeh at the end. In pairs; two bytes each.
+constexpr std::string_view kAlefs[] = {"ا", "أ", "إ", "آ"};
+constexpr std::string_view kLast[][2] = {{"ة", "ه"}, {"ه", "ة"}, {"ى", "ي"}, {"ي", "ى"}};
+
+// The ways in which an Arabic stem is written, itself first.
+std::vector<std::string> ways_of_writing(std::string_view stem) {
+  std::vector<std::string> ways = {std::string(stem)};
+  const auto is_alef = [&](std::string_view alef) { return stem.starts_with(alef); };
+  if (std::any_of(std::begin(kAlefs), std::end(kAlefs), is_alef)) {
+    for (const std::string_view alef : kAlefs)
+      if (!is_alef(alef)) ways.push_back(std::string(alef).append(stem.substr(alef.size())));
+  }
+  for (const auto& [own, other] : kLast) {
+    if (!stem.ends_with(own) || stem.size() == own.size()) continue;
+    for (size_t i = 0, n = ways.size(); i < n; ++i)
+      ways.push_back(ways[i].substr(0, ways[i].size() - own.size()).append(other));
+    break;
+  }
+  return ways;
+}
+
+void add_arabic(std::string_view term, std::vector<std::string>& out) {
+  for (const Affix& own : kArabic) {
+    if (!term.starts_with(own.letters)) continue;
+    const std::string_view stem = term.substr(own.letters.size());
+    if (stem.empty() || stem.size() < own.least_stem_bytes) continue;
+    for (const std::string& way : ways_of_writing(stem)) {
+      for (const Affix& other : kArabic)
+        if (stem.size() >= other.least_stem_bytes) out.push_back(std::string(other.letters).append(way));
+    }
+  }
 }
 
 void add_with_affixes(std::string_view term, std::span<const Affix> affixes, bool at_end,
@@ -113,7 +148,7 @@ void add_script_forms(std::string_view term, std::vector<std::string>& out) {
   const auto first = static_cast<std::ptrdiff_t>(out.size());
   switch (only_script_of(term)) {
     case Script::arabic:
-      add_with_affixes(term, kArabic, false, out);
+      add_arabic(term, out);
       break;
     case Script::hebrew:
       add_with_affixes(term, kHebrew, false, out);

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "text/characters.hpp"
 #include "text/porter2.hpp"
 #include "text/script_forms.hpp"
 #include "text/term_key.hpp"
@@ -14,61 +18,99 @@
 namespace scrubjay::text {
 namespace {
 
-// The words of a group are forms of one another.
+// The words of a group are forms of one another; what has a ! is one only as it is written, as its stem is that of
+// another word, too: "leaves" may be of "leaf", "leave" is not.
 constexpr std::string_view kGroups =
-    "knife knives; wife wives; leaf leaves; loaf loaves; half halves; shelf shelves; thief thieves; "
-    "wolf wolves; calf calves; scarf scarves; elf elves; hoof hooves; mouse mice; louse lice; "
-    "goose geese; tooth teeth; foot feet; man men; woman women; child children; ox oxen; penny pence; "
-    "analysis analyses; crisis crises; hypothesis hypotheses; axis axes; diagnosis diagnoses; "
-    "oasis oases; parenthesis parentheses; synthesis syntheses; emphasis emphases; ellipsis ellipses; "
-    "neurosis neuroses; metamorphosis metamorphoses; criterion criteria; phenomenon phenomena; "
-    "matrix matrices; vortex vortices; appendix appendices; bacterium bacteria; curriculum curricula; "
-    "memorandum memoranda; stimulus stimuli; cactus cacti; fungus fungi; nucleus nuclei; "
-    "alumnus alumni; radius radii; locus loci; colour color; favour favor; favourite favorite; "
-    "honour honor; labour labor; neighbour neighbor; neighbourhood neighborhood; behaviour behavior; "
-    "humour humor; rumour rumor; harbour harbor; flavour flavor; armour armor; odour odor; "
-    "vapour vapor; vigour vigor; parlour parlor; savour savor; tumour tumor; glamour glamor; "
-    "endeavour endeavor; candour candor; rigour rigor; splendour splendor; centre center; "
-    "theatre theater; metre meter; litre liter; fibre fiber; calibre caliber; lustre luster; "
-    "sabre saber; spectre specter; tyre tire; grey gray; plough plow; programme program; "
-    "catalogue catalog; dialogue dialog; analogue analog; defence defense; offence offense; "
-    "pretence pretense; jewellery jewelry; aluminium aluminum; aeroplane airplane; moustache mustache; "
-    "pyjamas pajamas; sceptical skeptical; sulphur sulfur; manoeuvre maneuver; anaesthesia anesthesia; "
-    "anaemia anemia; paediatric pediatric; orthopaedic orthopedic; haemoglobin hemoglobin; "
-    "leukaemia leukemia; diarrhoea diarrhea; oestrogen estrogen; foetus fetus; "
-    "encyclopaedia encyclopedia; fuelled fueled; woollen woolen; skilful skillful; mould mold; "
-    "smoulder smolder; cosy cozy; mum mom; "
-    // Irregular verbs, without those one of whose forms is often another word: run, rose, bound, wound, ground, bore, lay.
-    "go went gone; come came; see saw seen; give gave given; take took taken; get got gotten; make made; "
-    "know knew known; think thought; say said; tell told; buy bought; bring brought; sell sold; send "
-    "sent; spend spent; build built; lose lost; sleep slept; sweep swept; weep wept; keep kept; deal "
-    "dealt; dream dreamt; learn learnt; burn burnt; mean meant; feel felt; leave left; meet met; feed "
-    "fed; lead led; breed bred; flee fled; speed sped; hear heard; hold held; stand stood; understand "
-    "understood; sit sat; win won; hang hung; stick stuck; strike struck; dig dug; swing swung; spin "
-    "spun; shine shone; shoot shot; light lit; slide slid; hide hid hidden; bite bit bitten; begin began "
-    "begun; drink drank drunk; sing sang sung; swim swam swum; ring rang rung; sink sank sunk; shrink "
-    "shrank shrunk; drive drove driven; write wrote written; ride rode ridden; break broke "
-    "broken; choose chose chosen; freeze froze frozen; steal stole stolen; speak spoke spoken; wake woke "
-    "woken; wear wore worn; tear tore torn; swear swore sworn; fly flew flown; grow grew grown; throw "
-    "threw thrown; draw drew drawn; blow blew blown; eat ate eaten; fall fell fallen; pay paid; catch "
-    "caught; teach taught; fight fought; seek sought; become became; forget forgot forgotten; forgive "
-    "forgave forgiven; shake shook shaken; mistake mistook mistaken; find found; lend lent; bend bent; "
-    "weave wove woven; creep crept; kneel knelt; leap leapt; cling clung; sting stung; sew sewn; show "
-    "shown; prove proven; spill spilt; spoil spoilt; spell spelt; smell smelt; overcome overcame; undergo"
-    " underwent undergone; withdraw withdrew withdrawn; undertake undertook undertaken; overhear "
-    "overheard; rebuild rebuilt; repay repaid; rewrite rewrote rewritten; resell resold; retell retold; "
-    "rethink rethought; outgrow outgrew outgrown; babysit babysat; foresee foresaw foreseen; oversee "
-    "oversaw overseen; arise arose arisen; awake awoke awoken; beat beaten; swell swollen; tread trod "
-    "trodden; strive strove striven; "
+    "knife knives; wife wives; leaf leaves!; loaf loaves; half halves; shelf shelves!; thief thieves; wolf "
+    "wolves; calf calves!; scarf scarves; elf elves; hoof hooves; mouse mice; louse lice; goose geese; tooth "
+    "teeth; foot feet; man men; woman women; child children; ox oxen; penny pence; analysis analyses; crisis "
+    "crises; hypothesis hypotheses; axis axes!; diagnosis diagnoses; oasis oases; parenthesis parentheses; "
+    "synthesis syntheses; emphasis emphases; ellipsis ellipses; neurosis neuroses; metamorphosis "
+    "metamorphoses; "
+    "criterion criteria; phenomenon phenomena; matrix matrices; vortex vortices; appendix appendices; "
+    "bacterium "
+    "bacteria; curriculum curricula; memorandum memoranda; stimulus stimuli; cactus cacti; fungus fungi; "
+    "nucleus nuclei; alumnus alumni; radius radii; locus loci; colour color; favour favor; favourite "
+    "favorite; "
+    "honour honor; labour labor; neighbour neighbor; neighbourhood neighborhood; behaviour behavior; humour "
+    "humor; rumour rumor; harbour harbor; flavour flavor; armour armor; odour odor; vapour vapor; vigour "
+    "vigor; "
+    "parlour parlor; savour savor; tumour tumor; glamour glamor; endeavour endeavor; candour candor; rigour "
+    "rigor; splendour splendor; centre center; theatre theater; metre meter; litre liter; fibre fiber; "
+    "calibre "
+    "caliber; lustre luster; sabre saber; spectre specter; tyre tire; grey gray; plough plow; programme "
+    "program; catalogue catalog; dialogue dialog; analogue analog; defence defense; offence offense; "
+    "pretence "
+    "pretense; jewellery jewelry; aluminium aluminum; aeroplane airplane; moustache mustache; pyjamas "
+    "pajamas; "
+    "sceptical skeptical; sulphur sulfur; manoeuvre maneuver; anaesthesia anesthesia; anaemia anemia; "
+    "paediatric pediatric; orthopaedic orthopedic; haemoglobin hemoglobin; leukaemia leukemia; diarrhoea "
+    "diarrhea; oestrogen estrogen; foetus fetus; encyclopaedia encyclopedia; fuelled fueled; woollen woolen; "
+    "skilful skillful; mould mold; smoulder smolder; cosy cozy; mum mom; thesis theses; quiz quizzes; index "
+    "indices; person people; stadium stadia; syllabus syllabi; focus foci; octopus octopi; genus genera; "
+    "corpus "
+    "corpora; vertex vertices; apex apices; codex codices; dwarf dwarves; passerby passersby; schema "
+    "schemata; "
+    "stigma stigmata; automaton automata; millennium millennia; symposium symposia; aquarium aquaria; "
+    "addendum "
+    "addenda; erratum errata; ovum ova; stratum strata; spectrum spectra; datum data; bureau bureaux; "
+    "plateau "
+    "plateaux; tableau tableaux; judgement judgment; licence license; practise practice; cheque check; kerb "
+    "curb; artefact artifact; draught draft; archaeology archeology; archaeologist archeologist; "
+    "gynaecologist "
+    "gynecologist; gynaecology gynecology; foetal fetal; oesophagus esophagus; caesium cesium; mediaeval "
+    "medieval; aesthetic esthetic; kilometre kilometer; centimetre centimeter; millimetre millimeter; "
+    "millilitre milliliter; counsellor counselor; whisky whiskey; yoghurt yogurt; doughnut donut; dial "
+    "dialled; "
+    "wilful willful; disc disk; acknowledgement acknowledgment; "
+    // Irregular verbs, without those one of whose forms is often another word: run, rose, bound, wound, ground, bore, bit.
+    "go went gone; come came; see saw! seen; give gave given; take took taken; get got gotten; make made; "
+    "know "
+    "knew known; think thought; say said; tell told; buy bought; bring brought; sell sold; send sent; spend "
+    "spent; build built; lose lost; sleep slept; sweep swept; weep wept; keep kept; deal dealt; dream "
+    "dreamt; "
+    "learn learnt; burn burnt; mean meant; feel felt!; leave left; meet met; feed fed; lead led; breed bred; "
+    "flee fled; speed sped; hear heard; hold held; stand stood; understand understood; sit sat; win won; "
+    "hang "
+    "hung; stick stuck; strike struck; dig dug; swing swung; spin spun; shine shone; shoot shot; light lit; "
+    "slide slid; hide hid hidden; bite bitten; begin began begun; drink drank drunk; sing sang sung; swim "
+    "swam "
+    "swum; ring rang rung; sink sank sunk; shrink shrank shrunk; drive drove driven; write wrote written; "
+    "ride "
+    "rode ridden; break broke broken; choose chose chosen; freeze froze frozen; steal stole stolen; speak "
+    "spoke "
+    "spoken; wake woke woken; wear wore worn; tear tore torn; swear swore sworn; fly flew flown; grow grew "
+    "grown; throw threw thrown; draw drew drawn; blow blew blown; eat ate eaten; fall fell! fallen; pay "
+    "paid; "
+    "catch caught; teach taught; fight fought; seek sought; become became; forget forgot forgotten; forgive "
+    "forgave forgiven; shake shook shaken; mistake mistook mistaken; find found!; lend lent; bend bent; "
+    "weave "
+    "wove woven; creep crept; kneel knelt; leap leapt; cling clung; sting stung; sew sewn; show shown; prove "
+    "proven; spill spilt; spoil spoilt; spell spelt; smell smelt; overcome overcame; undergo underwent "
+    "undergone; withdraw withdrew withdrawn; undertake undertook undertaken; overhear overheard; rebuild "
+    "rebuilt; repay repaid; rewrite rewrote rewritten; resell resold; retell retold; rethink rethought; "
+    "outgrow "
+    "outgrew outgrown; babysit babysat; foresee foresaw foreseen; oversee oversaw overseen; arise arose "
+    "arisen; "
+    "awake awoke awoken; beat beaten; swell swollen; tread trod trodden; strive strove striven; forbid "
+    "forbade forbidden; overthrow overthrew overthrown; misunderstand misunderstood; lay laid; outdo outdid "
+    "outdone; withstand withstood; uphold upheld; "
     // German plurals in -er, of words that English has not, but for Kind.
-    "amt amter; bild bilder; blatt blatter; brett bretter; buch bucher; dach dacher; denkmal denkmaler; "
-    "dorf dorfer; ei eier; fach facher; fass fasser; feld felder; gehalt gehalter; "
-    "geschlecht geschlechter; gesicht gesichter; glas glaser; glied glieder; gott gotter; haus hauser; "
-    "huhn huhner; irrtum irrtumer; kalb kalber; kind kinder; kleid kleider; korn korner; "
-    "krankenhaus krankenhauser; kraut krauter; lamm lammer; licht lichter; lied lieder; loch locher; "
-    "mitglied mitglieder; rathaus rathauser; reichtum reichtumer; rind rinder; schloss schlosser; "
-    "schwert schwerter; strauch straucher; tuch tucher; volk volker; wald walder; wort worter; "
-    "worterbuch worterbucher; wurm wurmer";
+    "amt amter; bild bilder; blatt blatter; brett bretter; buch bucher; dach dacher; denkmal denkmaler; dorf "
+    "dorfer; ei eier; fach facher; fass fasser; feld felder; gehalt gehalter; geschlecht geschlechter; "
+    "gesicht "
+    "gesichter; glas glaser; glied glieder; gott gotter; haus hauser; huhn huhner; irrtum irrtumer; kalb "
+    "kalber; kind kinder; kleid kleider; korn korner; krankenhaus krankenhauser; kraut krauter; lamm lammer; "
+    "licht lichter; lied lieder; loch locher; mitglied mitglieder; rathaus rathauser; reichtum reichtumer; "
+    "rind "
+    "rinder; schloss schlosser; schwert schwerter; strauch straucher; tuch tucher; volk volker; wald walder; "
+    "wort worter; worterbuch worterbucher; wurm wurmer";
+
+// A term in a group.
+struct Membership {
+  std::string written;              // how it has to be written; empty: anyhow
+  std::vector<std::string> others;  // terms
+};
 
 class WordFormTable {
  public:
@@ -85,26 +127,31 @@ class WordFormTable {
     const size_t bit = bit_of(key);
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  [[nodiscard]] std::span<const std::string> others(std::string_view term) const noexcept {
-    const auto found = others_.find(term);
-    return found == others_.end() ? std::span<const std::string>() : found->second;
+  [[nodiscard]] std::span<const Membership> groups_of(std::string_view term) const {
+    const auto found = groups_.find(term);
+    return found == groups_.end() ? std::span<const Membership>() : found->second;
   }
 
  private:
   static constexpr size_t kBits = 32768;
 
   void add(std::string_view group) {
-    std::vector<std::string> terms;
+    std::vector<std::pair<std::string, std::string>>
+        forms;  // a term; how it has to be written, empty: anyhow
     for (size_t from = 0; from < group.size();) {
       const size_t end = std::min(group.find(' ', from), group.size());
-      if (end != from) terms.push_back(porter2(group.substr(from, end - from)));
+      std::string_view word = group.substr(from, end - from);
+      const bool exact = word.ends_with('!');
+      if (exact) word.remove_suffix(1);
+      if (!word.empty()) forms.emplace_back(porter2(word), exact ? word : std::string_view());
       from = end + 1;
     }
-    for (const std::string& term : terms) {
+    for (const auto& [term, written] : forms) {
       mark(term);
-      std::vector<std::string>& others = others_[term];
-      for (const std::string& other : terms)
-        if (other != term) others.insert(std::upper_bound(others.begin(), others.end(), other), other);
+      Membership& own = groups_[term].emplace_back();
+      own.written = written;
+      for (const auto& [other, _] : forms)
+        if (other != term) own.others.push_back(other);
     }
   }
   void mark(std::string_view term) noexcept {
@@ -118,12 +165,38 @@ class WordFormTable {
     using is_transparent = void;
     size_t operator()(std::string_view term) const noexcept { return std::hash<std::string_view>()(term); }
   };
-  std::unordered_map<std::string, std::vector<std::string>, Hash, std::equal_to<>> others_;
+  std::unordered_map<std::string, std::vector<Membership>, Hash, std::equal_to<>> groups_;
 };
 
 const WordFormTable& word_form_table() {
   static const auto* const forms = new WordFormTable;  // never destroyed: threads may outlive statics
   return *forms;
+}
+
+// The words of a text that have this term, in small letters, without those in capitals where others have small ones: SAT
+// is no past of sit. Unset: the text has none that is of ASCII letters alone.
+std::optional<std::vector<std::string>> words_of(std::string_view term, std::string_view text) {
+  constexpr size_t kMostBytes = 24;
+  std::optional<std::vector<std::string>> found;
+  const bool any_small = std::any_of(text.begin(), text.end(), is_lower);
+  for (size_t at = 0; at < text.size(); ++at) {
+    const size_t from = at;
+    while (at < text.size() && (byte_class(text[at]) & (kLower | kUpper)) != 0) ++at;
+    const std::string_view piece = text.substr(from, at - from);
+    if (piece.empty() || piece.size() > kMostBytes || to_lower(piece.front()) != term.front()) continue;
+    std::string word(piece);
+    std::transform(word.begin(), word.end(), word.begin(), to_lower);
+    if (porter2(word) != term) continue;
+    if (!found) found.emplace();
+    const bool shouted = any_small && piece.size() > 1 && std::all_of(piece.begin(), piece.end(), is_upper);
+    if (!shouted) found->push_back(std::move(word));
+  }
+  return found;
+}
+
+bool meant_as(const Membership& group, std::span<const std::string> written) noexcept {
+  return group.written.empty() ? !written.empty()
+                               : std::find(written.begin(), written.end(), group.written) != written.end();
 }
 
 }  // namespace
@@ -133,10 +206,20 @@ bool may_have_forms(std::string_view term, uint64_t key) noexcept {
          (!term.empty() && static_cast<unsigned char>(term.front()) >= 0x80);
 }
 
-std::vector<std::string> other_forms(std::string_view term) {
-  const std::span<const std::string> known = word_form_table().others(term);
-  std::vector<std::string> forms(known.begin(), known.end());
-  if (forms.empty()) add_script_forms(term, forms);
+std::vector<std::string> other_forms(std::string_view term, std::string_view text) {
+  std::vector<std::string> forms;
+  const std::span<const Membership> groups = word_form_table().groups_of(term);
+  if (groups.empty()) {
+    add_script_forms(term, forms);
+    return forms;
+  }
+  const std::optional<std::vector<std::string>> written = words_of(term, text);
+  for (const Membership& group : groups) {
+    if (written && !meant_as(group, *written)) continue;
+    forms.insert(forms.end(), group.others.begin(), group.others.end());
+  }
+  std::sort(forms.begin(), forms.end());
+  forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
   return forms;
 }
 

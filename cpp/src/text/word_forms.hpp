@@ -16,7 +16,9 @@ namespace scrubjay::text {
 // Whether there are other forms of the term, whose key it is; false alarms happen. Cheap.
 [[nodiscard]] bool may_have_forms(std::string_view term, uint64_t key) noexcept;
 
-// The terms of the other forms, ascending by bytes: of the table, or by the rules of its script (script_forms.hpp).
-[[nodiscard]] std::vector<std::string> other_forms(std::string_view term);
+// The terms of the other forms of a text's term, ascending by bytes: of the table, or by the rules of its script
+// (script_forms.hpp). The text says which word is meant: "leaves" is of "leave" and of "leaf", "leaving" of the first
+// alone, and a word in capitals among others (SAT) has no forms.
+[[nodiscard]] std::vector<std::string> other_forms(std::string_view term, std::string_view text);
 
 }  // namespace scrubjay::text

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scrubjay.index import Hit
 from scrubjay.locks import renew_in_children
 from scrubjay.retrieval.cache import CacheStats
+from scrubjay.retrieval.result import RetrievedHit
 
 __all__ = ["Reranker", "Reranking", "render"]
 
@@ -44,6 +45,29 @@ def render(template: str | Callable[[Hit], str] | None, hit: Hit) -> str:
     if callable(template):
         return template(hit)
     return template.format_map(_Fields(hit))
+
+
+def order_of(hits: Sequence[RetrievedHit], scores: Scores, fused_weight: float) -> list[int]:
+    """Places of the hits in their new order: those of the identifier tier first, then by the reranker's score and the
+    fused one; of equal ones the earlier.
+
+    Each score counts by its deviations from the mean of its tier. Hits of several queries have no fused scores that
+    can be compared: of them the logarithm of the place counts.
+    """
+    exact = np.array([hit.identifier for hit in hits])
+    total = scores.astype(np.float64)
+    if fused_weight > 0:
+        fused = np.array([hit.fused_score for hit in hits])
+        if any(hit.queries != (0,) for hit in hits):
+            fused = -np.log(np.arange(1, len(hits) + 1))
+        for tier in (exact, ~exact):
+            total[tier] = _standardised(total[tier]) + fused_weight * _standardised(fused[tier])
+    return [int(place) for place in np.lexsort((np.arange(len(hits)), -total, ~exact))]
+
+
+def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviation = float(scores.std()) if len(scores) else 0.0
+    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros(len(scores))
 
 
 class _Fields(Mapping[str, Any]):

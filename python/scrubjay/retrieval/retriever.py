@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
@@ -21,7 +21,7 @@ from scrubjay.retrieval.context import Context
 from scrubjay.retrieval.keys import name_of
 from scrubjay.retrieval.merging import merge
 from scrubjay.retrieval.remembering import Remembering
-from scrubjay.retrieval.reranking import Reranker, Reranking, render
+from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.trace import Counters, Stage, Trace
@@ -63,6 +63,8 @@ class Retriever:
         reranker: a :class:`Reranker`; its order replaces the fused one, but for documents of the identifier tier,
             which stay first.
         rerank: how many of the best are reranked.
+        fused_weight: what the fused scores count beside the reranker's, each by how they spread among the reranked;
+            0: nothing. A reranker reads texts alone, and knows neither dates nor what was said beside them.
         deadline_s: how long the reranker may take; if it is late or fails, the fused order is returned and
             `degraded` says so. None: as long as it wants.
         template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
@@ -94,6 +96,7 @@ class Retriever:
         reranker: Reranker | None = None,
         *,
         rerank: int = 20,
+        fused_weight: float = 0.0,
         deadline_s: float | None = None,
         template: str | Callable[[Hit], str] | None = None,
         query: Query | None = None,
@@ -107,6 +110,10 @@ class Retriever:
             raise TypeError(f"rerank: expected an int, got {type(rerank).__name__}")
         if rerank < 1:
             raise ValueError(f"rerank: expected 1 or more, got {rerank}")
+        if isinstance(fused_weight, bool) or not isinstance(fused_weight, (int, float)):
+            raise TypeError(f"fused_weight: expected a number, got {type(fused_weight).__name__}")
+        if not 0 <= fused_weight < math.inf:
+            raise ValueError(f"fused_weight: expected a finite number, 0 or more, got {fused_weight}")
         if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
             raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")
         if not (cache is None or isinstance(cache, (bool, ResultCache))):
@@ -120,6 +127,7 @@ class Retriever:
         self._hears = hears(rewriter)
         self._reranking = None if reranker is None else Reranking(reranker, deadline_s)
         self._rerank = rerank
+        self._fused_weight = fused_weight
         self._template = template
         self._query = Query() if query is None else checked_query(query)
         self._context = context or Context()
@@ -129,7 +137,7 @@ class Retriever:
             shared_cache,
             (
                 *map(name_of, (rewriter, reranker, template, self._context.count)),
-                rerank if reranker is not None else 0,
+                (rerank, float(fused_weight)) if reranker is not None else 0,
                 self._context.max_tokens,
                 self._context.edges,
             ),
@@ -368,10 +376,8 @@ class Retriever:
                 return hits
             for hit, score in zip(head, scores.tolist(), strict=True):
                 hit.rerank_score = score
-            exact = np.array([hit.identifier for hit in head])
-            order = np.lexsort((np.arange(len(head)), -scores, ~exact))
             stage.n_out = len(head)
-            return [head[place] for place in order.tolist()] + tail
+            return [head[place] for place in order_of(head, scores, self._fused_weight)] + tail
 
     def _report(self, result: Retrieved, us: float) -> None:
         self.counters.add("retrievals_total", mode=result.mode)
