@@ -122,7 +122,9 @@ class RoutedConnection:
             self._is_piped = True
             try:
                 cursors = [
-                    self.execute(query, parameters, binary=True) if is_wanted else self.execute(query, parameters)
+                    self.execute(query, parameters, binary=True)
+                    if is_wanted
+                    else self.execute(query, parameters)
                     for query, parameters, is_wanted in statements
                 ]
             except BaseException:

@@ -390,7 +390,7 @@ def _writes(index: Index, id: int) -> bool:
 
 
 def test_what_failed_together_is_not_taken_for_prepared(url: str) -> None:
-    """Behind a statement that fails nothing is prepared; the same statement works afterwards, on the same connection."""
+    """Behind a statement that fails nothing is prepared; the connection goes on, and the same statement works."""
     from psycopg.errors import DivisionByZero
 
     from scrubjay.store.postgres.batch import Batch
