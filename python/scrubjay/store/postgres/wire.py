@@ -39,7 +39,7 @@ class _Message(NamedTuple):
     is_wanted: bool
 
 
-class Connection(psycopg.Connection):  # type: ignore[misc]
+class Connection(psycopg.Connection[Any]):
     """A connection of psycopg with :meth:`exchange`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -77,6 +77,8 @@ class Connection(psycopg.Connection):  # type: ignore[misc]
                 prepared = next(results)
                 if prepared.status == ExecStatus.COMMAND_OK:
                     self._sj_names[message.kind] = name
+                else:  # so do all behind it: the last names are free again
+                    self._sj_n_names -= 1
                 failed = failed or _failure(prepared)
             result = next(results)
             failed = failed or _failure(result)
@@ -94,7 +96,7 @@ class Connection(psycopg.Connection):  # type: ignore[misc]
         name, new = self._sj_names.get(kind), b""
         if name is None:
             n_sent = self._sj_n_sent.get(kind, 0)
-            if n_sent < _UNPREPARED or len(self._sj_names) >= _MOST_PREPARED:
+            if n_sent < _UNPREPARED or self._sj_n_names >= _MOST_PREPARED:
                 if len(self._sj_n_sent) >= _MOST_COUNTED:
                     self._sj_n_sent.clear()
                 self._sj_n_sent[kind] = n_sent + 1
@@ -149,12 +151,14 @@ def _failure(result: Any) -> Any:
     return result if result.status == ExecStatus.FATAL_ERROR else None
 
 
-def _answers(pgconn: Any) -> Generator[Wait, Ready, list[Any]]:
+def _answers(pgconn: Any) -> Generator[Wait, Ready | int | None, list[Any]]:
     """Send what libpq has, and return the results up to the end of the pipeline; waits as psycopg's generators do."""
     results: list[Any] = []
     while True:
         ready = yield Wait.RW if pgconn.flush() else Wait.R
-        if not ready & Ready.R:
+        if (
+            not ready or not ready & Ready.R
+        ):  # None: psycopg goes on after an interrupt, which ended the statement
             continue
         pgconn.consume_input()
         while not pgconn.is_busy():
