@@ -1,14 +1,16 @@
 """What does an index in PostgreSQL cost beside one in a file? Prints one line a figure, the file beside it.
 
-    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json] [--cold] [--objects URL] [--user-homes N]
+    python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json] [--calls] [--cold] [--objects URL]
+                               [--user-homes N]
 
 Without an address a server of Debian's packages is started in a temporary folder, on a socket. 256 dimensions, vectors
 given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured in one process, turn and turn
 about. Cold: an index that was opened just now searches the scope for the first time. Durable writes: durability "full"
 on both sides. `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by
-default a folder) and in the cache on the local disk, turn and turn about. `--user-homes` measures only 24 processes
-that each write to a user of one tenant, in a database in which its users are in so many homes and in one without, turn
-and turn about: documents of an index, then facts of a memory (`propose`).
+default a folder) and in the cache on the local disk, turn and turn about. `--calls` measures only warm searches and
+upserts. `--user-homes` measures only 24 processes that each write to a user of one tenant, in a database in which its
+users are in so many homes and in one without, turn and turn about: documents of an index, then facts of a memory
+(`propose`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import psycopg
 from tests.data.postgres import new_cluster, new_url
 
 from benchmarks.corpus import Corpus
@@ -45,6 +48,8 @@ ACCEPT = {
     "cold 10,000 from rows p95": "<= 1,000 ms",
     "upsert p50": "<= 3 of the file",
     "upsert p95": "<= 3 of the file",
+    "bare INSERT and commit p50": "the floor of this server",
+    "bare INSERT and commit p95": "the floor of this server",
     "bulk load documents/s": ">= 20,000",
     "visible elsewhere p99": "<= 20 ms",
     "visible elsewhere by polling p99": "<= 300 ms",
@@ -82,11 +87,16 @@ def percentile(times: list[float], share: float) -> float:
 
 
 def alternate(n: int, *calls: Callable[[int], float]) -> list[list[float]]:
-    """Times of several calls, turn and turn about."""
+    """Times of several calls, turn and turn about; another one begins each time.
+
+    The first one finds question and vector cold: with a fixed order it seems 1.2 times slower than a second index over
+    an equal file.
+    """
     found: list[list[float]] = [[] for _ in calls]
     for i in range(n):
-        for times, call in zip(found, calls, strict=True):
-            times.append(call(i))
+        for turn in range(len(calls)):
+            which = (i + turn) % len(calls)
+            found[which].append(calls[which](i))
     return found
 
 
@@ -154,9 +164,21 @@ def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, flo
     with opened[0]() as served, opened[1]() as file:
         indexes = [served, file]
         _warm(indexes, data, figures)
-        _writes(indexes, data, figures)
+        _writes(url, indexes, data, figures)
         _elsewhere(opened[0], served, data, figures)
     figures["24 writers, hints beside none"] = (writers(url), None)
+    return figures
+
+
+def calls(url: str, folder: Path) -> dict[str, tuple[float, float | None]]:
+    """Return the figures of warm searches and of upserts alone."""
+    data = Data()
+    figures: dict[str, tuple[float, float | None]] = {}
+    with Index.open(url, dim=DIM) as served, Index.open(folder / "calls.scrubjay", dim=DIM) as file:
+        for index in (served, file):
+            index.upsert_many(data.records(1000, 0), scope=small(0), progress=False, batch_size=1000)
+        _warm([served, file], data, figures)
+        _writes(url, [served, file], data, figures)
     return figures
 
 
@@ -216,7 +238,12 @@ def _warm(indexes: list[Index], data: Data, figures: dict[str, tuple[float, floa
         figures[f"warm search {label}"] = (percentile(times[0], share), percentile(times[1], share))
 
 
-def _writes(indexes: list[Index], data: Data, figures: dict[str, tuple[float, float | None]]) -> None:
+def _writes(
+    url: str, indexes: list[Index], data: Data, figures: dict[str, tuple[float, float | None]]
+) -> None:
+    """Times of upserts, and of what nothing can be faster than on this server: one row of the same bytes, in one
+    round trip, by a statement that is prepared."""
+
     def write(index: Index) -> Callable[[int], float]:
         def call(i: int) -> float:
             text, vector = data.texts[i], data.vectors[i]
@@ -224,9 +251,22 @@ def _writes(indexes: list[Index], data: Data, figures: dict[str, tuple[float, fl
 
         return call
 
-    times = alternate(400, *(write(index) for index in indexes))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE bare(id bigint PRIMARY KEY, text bytea, vector bytea)")
+
+        def bare(i: int) -> float:
+            row = (i, data.texts[i].encode(), data.vectors[i].astype(np.float16).tobytes())
+            return timed(
+                lambda: connection.execute("INSERT INTO bare VALUES (%s, %s, %s)", row, prepare=True)
+            )
+
+        times = alternate(400, *(write(index) for index in indexes), bare)
     for share, label in ((0.5, "p50"), (0.95, "p95")):
         figures[f"upsert {label}"] = (percentile(times[0], share), percentile(times[1], share))
+        figures[f"bare INSERT and commit {label}"] = (
+            percentile(times[2], share),
+            percentile(times[1], share),
+        )
 
 
 def _elsewhere(
@@ -401,6 +441,7 @@ def main() -> None:
     parser.add_argument(
         "--writers", action="store_true", help="only the writers with hints beside those without"
     )
+    parser.add_argument("--calls", action="store_true", help="only warm searches and upserts")
     parser.add_argument("--cold", action="store_true", help="only cold searches, by where the image is")
     parser.add_argument("--objects", help="the object store for --cold; without it a folder")
     parser.add_argument(
@@ -432,7 +473,10 @@ def main() -> None:
                 print(writers_of_a_tenant(urls, work, what), flush=True)
             return
         with tempfile.TemporaryDirectory() as folder:
-            if arguments.cold:
+            if arguments.calls:
+                url = new_url(arguments.url or server.url)  # type: ignore[union-attr]
+                figures = calls(url, Path(folder))
+            elif arguments.cold:
                 base = arguments.url or server.url  # type: ignore[union-attr]
                 place = arguments.objects or Path(folder, "objects").as_uri()
                 figures = cold_images((new_url(base), new_url(base)), place, Path(folder))

@@ -113,18 +113,29 @@ class RoutedConnection:
         if not self._is_piped and self._connections[0].info.transaction_status == 0:
             self._home, self._across = "", False
 
-    @contextmanager
-    def pipeline(self) -> Iterator[None]:
-        """Send several statements at once."""
+    def exchange(self, statements: Sequence[tuple[str, Any, bool]]) -> list[list[tuple[Any, ...]]]:
+        """Send several statements at once, each where the home is that was named last."""
         self._forget_settings()
         with ExitStack() as until:
             for one in self._connections:
                 until.enter_context(one.pipeline())
             self._is_piped = True
             try:
-                yield
+                cursors = [
+                    self.execute(query, parameters, binary=True)
+                    if is_wanted
+                    else self.execute(query, parameters)
+                    for query, parameters, is_wanted in statements
+                ]
+            except BaseException:
+                # What came behind the statement that failed was not prepared, and psycopg may go on as if it was.
+                for one in self._connections:
+                    one.prepare_threshold = None
+                raise
             finally:
                 self._is_piped = False
+        wanted = [cursor for cursor, (*_, is_wanted) in zip(cursors, statements, strict=True) if is_wanted]
+        return [cursor.fetchall() if cursor.description else [] for cursor in wanted]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from scrubjay.cli import main
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.roles import make_roles
+from scrubjay.store.postgres.server import connection_class
 from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home, protect, unprotected
 from tests.data.postgres import as_superuser, new_url
 
@@ -59,7 +60,7 @@ def served(roles: Roles) -> Iterator[str]:
 
 
 def rows(url: str, query: str, *, home: Home = NO_HOME) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url, autocommit=True) as connection:
+    with connection_class().connect(url, autocommit=True) as connection:
         return Batch(connection, begun=False).ask(query, home=home)
 
 
@@ -143,7 +144,7 @@ class TestWalls:
                 transaction.committed = True
 
     def test_a_setting_goes_with_its_transaction(self, served: str) -> None:
-        with psycopg.connect(served, autocommit=True) as connection:
+        with connection_class().connect(served, autocommit=True) as connection:
             assert Batch(connection, begun=False).ask("SELECT 1 FROM sj_home", home="acme") == [(1,)]
             assert connection.execute("SELECT 1 FROM sj_home").fetchall() == []
             batch = Batch(connection)

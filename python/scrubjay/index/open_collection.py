@@ -54,10 +54,15 @@ class Unchanging:
     generation = 0
     n_damaged = 0
     may_be_stale = False
+    left_behind = frozenset[Any]()
 
-    def freshness(self, scopes: Sequence[Scope]) -> tuple[float, bool]:
+    def freshness(self) -> tuple[float, bool]:
         """No other process writes to it."""
         return 0.0, False
+
+    def is_behind(self, scopes: Sequence[Scope]) -> bool:
+        """Nothing is left behind."""
+        return False
 
     def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
         """No file, no damage."""

@@ -186,8 +186,9 @@ class Searcher:
         seconds = 0.0
         degraded: tuple[str, ...] = ()
         if residency.may_be_stale:
-            seconds, is_late = residency.freshness(_each(scope))
-            degraded = (stale(seconds),) if is_late else ()
+            seconds, is_late = residency.freshness()
+            if is_late or (residency.left_behind and residency.is_behind(_each(scope))):
+                degraded = (stale(seconds),)
         return Hits(result, degraded, False, seconds, text, self._reading)
 
     def _plan(
@@ -220,8 +221,9 @@ class Searcher:
         if collection.backfill.any:
             plan = incomplete(plan, _count_pending(collection, _each(scope)))
         if residency.may_be_stale:
-            seconds, is_late = residency.freshness(_each(scope))
-            plan = plan._replace(degraded=(*plan.degraded, stale(seconds))) if is_late else plan
+            seconds, is_late = residency.freshness()
+            if is_late or (residency.left_behind and residency.is_behind(_each(scope))):
+                plan = plan._replace(degraded=(*plan.degraded, stale(seconds)))
         return Hits(result, plan.degraded, explain, seconds, question, self._reading)
 
     async def asearch(

@@ -451,7 +451,7 @@ class DurableEngine(WritingEngine):
         stats |= self.store.stats()
         stats["evictions"] = self.residency.budget.n_evictions
         if self.residency.may_be_stale:
-            stats["feed_lag_seconds"], _ = self.residency.freshness(())
+            stats["feed_lag_seconds"], _ = self.residency.freshness()
         return stats
 
     def files(self) -> list[Path]:

@@ -22,7 +22,7 @@ class Batch:
     rows a statement may see whenever that is another one than before.
 
     Args:
-        connection: outside of any transaction.
+        connection: outside of any transaction (:class:`scrubjay.store.postgres.wire.Connection`).
         begun: whether the first statement begins a transaction; else each round trip is one of its own.
     """
 
@@ -64,32 +64,17 @@ class Batch:
         none."""
         if not statements and home is not None:
             self._see(home)
-        to_send = [(statement, False) for statement in self._later]
+        to_send = [(*statement, False) for statement in self._later]
         for own, statement in statements:
             if own != self._home:
-                to_send.append((seeing(own), False))
+                to_send.append((*seeing(own), False))
                 self._home = own
-            to_send.append((statement, True))
+            to_send.append((*statement, True))
         self._later = []
-        if len(to_send) == 1 and statements:
-            cursors = [self.connection.execute(*statements[0][1], binary=True)]
-        else:
-            try:
-                with self.connection.pipeline():
-                    cursors = [
-                        self.connection.execute(*statement, binary=True)
-                        if is_asked
-                        else self.connection.execute(*statement)
-                        for statement, is_asked in to_send
-                    ]
-            except BaseException:
-                # What came behind the statement that failed was not prepared, and psycopg may go on as if it was.
-                self.connection.prepare_threshold = None
-                raise
-            cursors = [cursor for cursor, (_, is_asked) in zip(cursors, to_send, strict=True) if is_asked]
+        found: list[list[tuple[Any, ...]]] = self.connection.exchange(to_send) if to_send else []
         if not self._is_begun:
             self._home = NO_HOME  # a setting goes with its transaction
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        return found
 
     def run(self, query: str, parameters: Parameters, *, home: Home) -> tuple[list[tuple[Any, ...]], int]:
         """Return the rows of a statement, after everything that was collected, and how many it wrote or found."""

@@ -145,10 +145,15 @@ class DocumentWriter:
 
     def question_of_old(self, key: Key, ids: list[bytes]) -> Statement:
         """Return the question for what is there of a scope, by ids, before it is written."""
+        place = (key.home, self._turns.collection, key.number)
+        columns = f"id, seq, vector IS NOT NULL, expires_at, {self.blocks}"
+        if len(ids) == 1:
+            return f"SELECT {columns} FROM sj_document d WHERE {PLACE} AND id = %s", (*place, ids[0])
+        # One by one: `id = ANY(%s)` lets a server without statistics of the table read the whole scope.
         return (
-            f"SELECT id, seq, vector IS NOT NULL, expires_at, {self.blocks} FROM sj_document d WHERE {PLACE} "
-            "AND id = ANY(%s)",
-            (key.home, self._turns.collection, key.number, ids),
+            f"SELECT d.* FROM unnest(%s::bytea[]) AS wanted(one) CROSS JOIN LATERAL (SELECT {columns} "
+            f"FROM sj_document d WHERE {PLACE} AND id = wanted.one OFFSET 0) d",
+            (ids, *place),
         )
 
     @property
@@ -165,9 +170,10 @@ class DocumentWriter:
                 if box is not None:
                     for row in rows:
                         state.counted.remove(box, *row)
+        which, value = ("= %s", seqs[0]) if len(seqs) == 1 else ("= ANY(%s)", seqs)
         self._turns.batch.add(
-            f"DELETE FROM sj_document WHERE {PLACE} AND seq = ANY(%s)",
-            (key.home, self._turns.collection, key.number, seqs),
+            f"DELETE FROM sj_document WHERE {PLACE} AND seq {which}",
+            (key.home, self._turns.collection, key.number, value),
             home=key.home,
         )
 
@@ -184,12 +190,7 @@ class DocumentWriter:
         if not state.documents or not wanted:
             return None
         self._turns.thawed(scope)
-        found = self._turns.batch.ask(
-            f"SELECT id, seq, vector IS NOT NULL, expires_at, {self.blocks} FROM sj_document d WHERE {PLACE} "
-            "AND id = ANY(%s)",
-            (key.home, self._turns.collection, key.number, list(wanted)),
-            home=key.home,
-        )
+        found = self._turns.batch.ask(*self.question_of_old(key, list(wanted)), home=key.home)
         by_id = {row[0]: row for row in found}
         gone = [by_id[data] for data in wanted if data in by_id]
         if gone and self._turns.is_held:

@@ -22,6 +22,7 @@ from scrubjay.store.rows.stored import Identity
 
 __all__ = [
     "IDENTITY",
+    "IDENTITY_COLUMNS",
     "TABLES",
     "VERSION",
     "WINDOW_SECONDS",
@@ -403,7 +404,9 @@ def collection_names(connection: Any) -> list[str]:
 _FIELDS = ("dim", "metric", "dtype", "analyzer", "model", "id_kind", "generation")
 
 
-IDENTITY = f"SELECT {', '.join(_FIELDS)} FROM sj_collection WHERE collection = %s"
+IDENTITY_COLUMNS = ", ".join(f"c.{name}" for name in _FIELDS)
+"""What :func:`identity_of` reads, of `sj_collection` c."""
+IDENTITY = f"SELECT {IDENTITY_COLUMNS} FROM sj_collection c WHERE collection = %s"
 """The question for what a collection is made of; :func:`identity_of` reads the answer."""
 
 
@@ -413,7 +416,7 @@ def read_identity(connection: Any, collection: int, *, for_update: bool = False)
     return identity_of(connection.execute(question, (collection,)).fetchall())
 
 
-def identity_of(rows: list[tuple[Any, ...]]) -> Identity:
+def identity_of(rows: Sequence[Sequence[Any]]) -> Identity:
     """Return what the answer to :data:`IDENTITY` says.
 
     Raises:

@@ -19,7 +19,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
 
-__all__ = ["IDLE_SECONDS", "Server"]
+__all__ = ["IDLE_SECONDS", "Server", "connection_class"]
 
 _LEAST_VERSION = 130_000
 _MOST_RESTING = 16
@@ -91,14 +91,9 @@ class Server:
         return self._connect()
 
     def give(self, connection: Any, *, most_resting: int = _MOST_RESTING) -> None:
-        """Give a connection back; one that is broken or in a transaction, or that prepares no statements any more since
-        some failed together (:class:`Batch`), or more than may rest, is closed."""
+        """Give a connection back; one that is broken or in a transaction, or more than may rest, is closed."""
         idle = psycopg_module().pq.TransactionStatus.IDLE
-        sound = (
-            not connection.closed
-            and connection.info.transaction_status == idle
-            and connection.prepare_threshold is not None
-        )
+        sound = not connection.closed and connection.info.transaction_status == idle
         with self._lock:
             if sound and not self._closed and len(self._resting) < most_resting:
                 self._resting.append(connection)
@@ -122,7 +117,7 @@ class Server:
             parameters = {"connect_timeout": _CONNECT_SECONDS, **psycopg.conninfo.conninfo_to_dict(self._url)}
             parameters.setdefault("application_name", "scrubjay")
             parameters["client_encoding"] = "UTF8"
-            connection = psycopg.connect(**parameters, autocommit=True)
+            connection = connection_class().connect(**parameters, autocommit=True)
             try:
                 self._prepare(connection)
             except BaseException:
@@ -230,3 +225,11 @@ class Server:
     def abandon(self) -> None:
         """After a fork, in the child: the connections are the parent's."""
         self._closed = True
+
+
+def connection_class() -> Any:
+    """Return the class of connections; only now, because it needs psycopg."""
+    psycopg_module()
+    from scrubjay.store.postgres.wire import Connection
+
+    return Connection

@@ -317,7 +317,9 @@ class PostgresTransaction:
     # ------------------------------------------------------------------ what the index is made of
 
     def identity(self) -> Identity:
-        """Return what the index is made of."""
+        """Return what the index is made of, as of the turn or later."""
+        if self._turns.made_of is not None:
+            return schema.identity_of([self._turns.made_of])
         self.flush()
         return schema.read_identity(self.batch.connection, self._turns.collection)
 
@@ -328,6 +330,7 @@ class PostgresTransaction:
             StoreBusyError: another process settled one of them otherwise just now; nothing was written.
         """
         self.flush()
+        self._turns.made_of = None
         found = schema.read_identity(self.batch.connection, self._turns.collection, for_update=True)
         for name, value in values.items():
             if getattr(found, name) not in (None, value) and not (name == "model" and not self.has_vectors()):

@@ -29,6 +29,7 @@ from scrubjay.store.postgres.digests import (
 )
 from scrubjay.store.postgres.holds import Holds, HoldTable
 from scrubjay.store.postgres.keys import Homes, Key, can_hold
+from scrubjay.store.postgres.schema import IDENTITY_COLUMNS
 from scrubjay.store.postgres.sealing import KEY, Sealer, data_key_of
 from scrubjay.store.postgres.staging import ends_of, holding_model, put_in_place, vectors_of
 from scrubjay.store.postgres.used import today
@@ -93,6 +94,8 @@ class Turns:
         self.collection = collection
         self.generation = 0
         """Of the collection, once the state of any scope was read: nobody changes it before the transaction ends."""
+        self.made_of: Sequence[Any] | None = None
+        """The collection's identity as it was read along with that (:func:`identity_of`)."""
         self.touched: dict[Key, Touched] = {}
         self._lineage = lineage
         self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
@@ -274,7 +277,7 @@ class Turns:
         holds, needs_home = self.holds.column(key.home) if self.is_held else ("false", False)
         return (
             "SELECT s.version, s.documents, s.vectors, s.horizon, s.embedding, c.embedding, c.generation, "
-            f"s.digest, s.cold, {holds} "
+            f"s.digest, s.cold, {holds}, {IDENTITY_COLUMNS} "
             "FROM sj_collection c LEFT JOIN sj_scope s ON s.home = %s AND s.collection = c.collection "
             "AND s.key = %s AND s.tenant = %s AND s.usr = %s AND s.agent = %s WHERE c.collection = %s",
             (*([key.home] * needs_home), key.home, key.number, *names_of(scope), self.collection),
@@ -285,8 +288,9 @@ class Turns:
         if not state:
             raise StoreFormatError("collection: it was dropped by another process")
         version, documents, vectors, horizon, in_place, embedding, self.generation, digest, cold, holds = (
-            state[0]
+            state[0][:10]
         )
+        self.made_of = state[0][10:]
         if self.is_held:
             self.holds.enter(self.batch, home, holds)
         touched = Touched(

@@ -67,9 +67,8 @@ class Residency(Filling):
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
         self._changed: dict[Partition, None] = {}  # whose images may be old
-        self._left_behind: set[Partition] = (
-            set()
-        )  # resident, and not current because the rows could not be read
+        self.left_behind: set[Partition] = set()
+        """Resident, and not current because the rows could not be read."""
         self._n_restarts = 0  # how often the store's history turned out to be another one
         self._departing = threading.Lock()
         self._n_departures = 0
@@ -77,7 +76,10 @@ class Residency(Filling):
         self._keyed = store.cipher.ring is not None
         self._asks_each_time = store.asks_each_time
         self.may_be_stale = store.path is None
-        """Whether :meth:`freshness` can say anything: a file is always up to date."""
+        """Whether `freshness` can say anything: a file is always up to date."""
+        self.freshness = store.freshness
+        """Return for how many seconds what others wrote may be unknown to this thread's last search, and whether that
+        is longer than promised. The store's own method: it is called after every search."""
         self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
         self._tick_when_asked = 0
         store.watch(self.used)
@@ -304,7 +306,7 @@ class Residency(Filling):
                     self._read(partition)
                 except StoreUnavailableError:
                     if partition.resident:
-                        self._left_behind = {*self._left_behind, partition}
+                        self.left_behind = {*self.left_behind, partition}
                         return False
                     self.drop(partition)
                     raise
@@ -313,16 +315,10 @@ class Residency(Filling):
                     raise
         return True
 
-    def freshness(self, scopes: Sequence[Scope]) -> tuple[float, bool]:
-        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised, or
-        known to be missing in what `scopes` see."""
-        seconds, is_late = self._store.freshness()
-        if self._left_behind:  # set by bring(): looked at by name only then
-            self._left_behind = {one for one in self._left_behind if not one.ready and one.resident}
-            is_late = is_late or any(
-                not self._left_behind.isdisjoint(self._views.get(scope, ())) for scope in scopes
-            )
-        return seconds, is_late
+    def is_behind(self, scopes: Sequence[Scope]) -> bool:
+        """Whether something is known to be missing in what `scopes` see; to be asked if anything is `left_behind`."""
+        self.left_behind = {one for one in self.left_behind if not one.ready and one.resident}
+        return any(not self.left_behind.isdisjoint(self._views.get(scope, ())) for scope in scopes)
 
     def stamp(self, scope: Scope) -> int:
         """Return the version of exactly this scope, as far as this process knows: at least that of its own writes, also
