@@ -81,7 +81,9 @@ TEST(the_text_says_which_word_is_meant) {
   const std::vector<std::string> leave = {"left"}, leaves = {"leaf", "left"};
   CHECK(other_forms("leav", "when does he leave") == leave);
   CHECK(other_forms("leav", "leaving, leaves'") == leaves);
-  CHECK(other_forms("leav", "l\xc3\xa9" "aves") == leaves);  // not known
+  CHECK(other_forms("leav",
+                    "l\xc3\xa9"
+                    "aves") == leaves);  // not known
   CHECK(other_forms("sat", "the SAT score").empty());
   CHECK(other_forms("sat", "THE SAT").size() == 1);
   CHECK(other_forms("sat", "SAT, who sat").size() == 1);
