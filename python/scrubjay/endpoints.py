@@ -58,7 +58,6 @@ class Endpoint:
         """The address without what may be secret in it."""
         self.name = self.shown + (f"?{sha256(parts.query.encode()).hexdigest()[:8]}" if parts.query else "")
         """Tells addresses apart."""
-        self._argument = argument
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         for name, value in self._headers.items():
             _check_header(f"headers: {name}", value)

@@ -31,7 +31,6 @@ __all__ = [
     "checked_value",
     "context_of",
     "decode",
-    "embedded_text",
     "encode",
     "encode_fields",
     "expiry",
@@ -200,18 +199,6 @@ def passages_of(payload: bytes | None) -> list[tuple[int, int]] | None:
         return None if said is None else [(int(start), int(end)) for start, end in said or ()]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None  # decoding the metadata reports the damage
-
-
-def embedded_text(text: str | bytes, payload: bytes | None) -> str | bytes:
-    """Return what is embedded of a document: its text, after its context if it has one.
-
-    >>> embedded_text("By train.", encode(None, None, context="Trips")), embedded_text("By train.", None)
-    ('Trips\\n\\nBy train.', 'By train.')
-    """
-    context = context_of(payload)
-    if context is None:
-        return text
-    return f"{context}\n\n{text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
 
 
 def checked_metadata(metadata: Any) -> dict[str, Any]:

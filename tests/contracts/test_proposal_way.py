@@ -1,9 +1,9 @@
 """Does a proposal go down through the rooms of the package once, from `propose` to the rows?
 
-A room is an entry of one of the package's folders: a folder in it, or a module (`memory/gate`, `store/writing`). The way
-of a proposal is the calls, in their order, that are given its words: as text, or in a container, row or candidate. A
-run of calls in one room is a stay; each stay beyond a room's first is a return to a room that was left. (What comes
-back from a call is not counted, nor an object that collects documents for later.)
+A room is an entry of one of the package's folders: a folder in it, or a module (`memory/gate`, `store/writing`).
+The way of a proposal is the calls, in their order, that are given its words: as text, or in a container, row or
+candidate. A run of calls in one room is a stay; each stay beyond a room's first is a return to a room that was left.
+(What comes back from a call is not counted, nor an object that collects documents for later.)
 """
 
 from __future__ import annotations

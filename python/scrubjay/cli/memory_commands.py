@@ -33,6 +33,7 @@ from scrubjay.memory import (
 )
 from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.ledger.context import COLLECTION
+from scrubjay.memory.model.names import RECALLED_KINDS
 
 __all__ = ["run_memory"]
 
@@ -101,7 +102,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _recall(arguments: argparse.Namespace) -> int:
-    kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode", "note")
+    kinds = tuple(arguments.kind) if arguments.kind else RECALLED_KINDS
     with _open(arguments) as memory:
         with asked_for():
             hits = memory.recall(

@@ -30,6 +30,7 @@ from scrubjay.memory.model.candidates import (
     PreferenceCandidate,
     Provenance,
 )
+from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 from scrubjay.memory.read.feed import ChangeEvent
 
@@ -46,7 +47,6 @@ _Reason = Annotated[str, Field(min_length=1, max_length=1000)]
 _K = Annotated[int, Field(ge=1, le=models.MAX_K)]
 _Topic = Annotated[str, Field(min_length=1, max_length=500)]
 _Question = Annotated[str, Field(max_length=20_000)]
-_Kind = Literal["policy", "preference", "fact", "episode"]
 _Found = Annotated[list[Literal["fact", "episode", "note"]], Field(min_length=1, max_length=3)]
 _Status = Literal["provisional", "active", "planned", "ended", "superseded", "revoked"]
 _Tokens = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -214,7 +214,7 @@ REQUESTS: dict[str, Any] = {
         "ListRecordsIn",
         "Which records to list, kind by kind, oldest first.",
         Memory.list,
-        kinds=(Annotated[list[_Kind], Field(min_length=1, max_length=4)] | None, None),
+        kinds=(Annotated[list[RecordKind], Field(min_length=1, max_length=4)] | None, None),
         hidden=(Annotated[bool, Field(description="those that are not in force, too")], False),
         statuses=(
             Annotated[

@@ -35,6 +35,7 @@ from scrubjay.memory.ledger.statements import topics_in
 from scrubjay.memory.model.decoding import checked
 from scrubjay.memory.model.details import detail_in
 from scrubjay.memory.model.documents import Embedded
+from scrubjay.memory.model.names import RECORD_KINDS
 from scrubjay.memory.model.rows import ROWS, TYPES, EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.scopes import names_of
@@ -45,7 +46,6 @@ __all__ = ["FORMAT", "Imported", "read_lines", "write_lines"]
 
 FORMAT = 1
 _COMPUTED = ("hash", "topic", "value_hash")
-_KINDS = ("policy", "preference", "fact", "episode")
 _LOG = ("at", "record", "what", "by", "detail")
 _OBSERVATION = ("run", "user", "fact", "at", "author")
 _REJECTION = ("at", "user", "agent", "kind", "reason", "content", "source_run", "source_turn", "author")
@@ -89,7 +89,7 @@ def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
         if not context.is_readable(scope):
             return
         ids: set[str] = set()
-        for kind in _KINDS:
+        for kind in RECORD_KINDS:
             condition = _for_kind(kind, scope)
             if condition is None:
                 continue
@@ -183,7 +183,7 @@ def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope
     for n, said in enumerate(_parsed(lines), 1):
         table = said.pop("table")
         try:
-            if table in _KINDS:
+            if table in RECORD_KINDS:
                 rows.append(_row(table, said))
                 others.append({"table": "policy", **said}) if table == "policy" else None
             elif table != "memory":

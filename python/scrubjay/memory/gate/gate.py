@@ -49,8 +49,6 @@ __all__ = ["Gate", "Proposed"]
 
 _log = logging.getLogger("scrubjay.memory")
 
-_DAY_US = 86_400_000_000
-
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
 

@@ -56,12 +56,7 @@ class Consolidated:
 
 def merge(records: Sequence[Any]) -> Candidate | None:
     """The merger without a model: the longest of the facts stands for all, with what the others know besides. Episodes
-    are left as they are.
-
-    >>> from scrubjay.memory.intake.consolidation import alike
-    >>> alike("Jane lives in Oslo, Norway", "Jane lives in Oslo Norway.", 0.8)
-    True
-    """
+    are left as they are."""
     if not all(isinstance(one, Fact) for one in records):
         return None
     best: Fact = max(records, key=lambda one: (len(one.content), one.created_at, one.id))
@@ -183,11 +178,6 @@ def _words(text: str) -> set[str]:
 
 def _share(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def alike(one: str, other: str, likeness: float) -> bool:
-    """Whether two texts share so much of their words (Jaccard)."""
-    return _share(_words(one), _words(other)) >= likeness
 
 
 def _of_one_task(episodes: Sequence[Episode], least: int) -> Iterable[list[Episode]]:

@@ -24,7 +24,7 @@ from scrubjay.memory.ledger.sealing import (
     sealed_values,
     settle,
 )
-from scrubjay.memory.model.content import digest, topic, value_digest
+from scrubjay.memory.model.content import digest, value_digest
 from scrubjay.memory.model.decoding import checked, decoded
 from scrubjay.memory.model.rows import ROWS, TYPES, FactRow, Row
 from scrubjay.store.rows.sealed import is_sealed
@@ -46,7 +46,6 @@ __all__ = [
     "raw_rows_where",
     "rows_where",
     "sealed_columns",
-    "topic_in",
     "update_fact",
     "value_hash_in",
 ]
@@ -269,11 +268,6 @@ def update_fact(change: Change, old: FactRow, new: FactRow, columns: Iterable[st
 def hash_in(connection: sqlite3.Connection, scope: Scope, text: str) -> bytes:
     """Return the hash of a content in a scope as the file has it."""
     return keyed(connection, scope.tenant, digest(scope, text))
-
-
-def topic_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> bytes:
-    """Return what facts of a tenant have in common that may contradict each other, as the file has it."""
-    return keyed(connection, tenant, topic(subject, predicate))
 
 
 def value_hash_in(connection: sqlite3.Connection, tenant: str, value: Any) -> bytes | None:

@@ -19,7 +19,7 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.memory.ledger import holds, postgres, sealing, trace
 from scrubjay.memory.ledger.upgrade import upgrade
-from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
+from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE, RECORD_KINDS
 from scrubjay.store.repair.rebuilding import KNOWN_TABLES
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.sqlite.connections import translated
@@ -38,12 +38,7 @@ __all__ = [
 
 FORMAT = 3
 
-KINDS = {
-    "policy": "memory_policy",
-    "preference": "memory_preference",
-    "fact": "memory_fact",
-    "episode": "memory_episode",
-}
+KINDS: dict[str, str] = {kind: f"memory_{kind}" for kind in RECORD_KINDS}
 """Kind of record -> its table."""
 
 # Where a record comes from, for every kind.

@@ -23,6 +23,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scrubjay.memory.model.names import RECORD_KINDS
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.registry import Rules, place
@@ -77,7 +78,6 @@ BOUND = {
 BYTES = frozenset({"metadata", "steps", "artifacts", "detail"})
 """Which of them are bytes; the others are texts."""
 _HASHES = {"memory_fact": ("hash", "topic", "value_hash"), "memory_episode": ("hash",)}
-_RECORDS = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
 EVENT = ("author", "content", "data")
 """What is sealed of an event."""
 TABLE = (
@@ -101,7 +101,7 @@ RULES = (
         ("number",),
         ("number",),
         sealed=("detail",),
-        owner=tuple(("record", table, "id") for table in _RECORDS),
+        owner=tuple(("record", table, "id") for table in map("memory_{}".format, RECORD_KINDS)),
         counted=False,
     ),
     Rules(

@@ -61,7 +61,6 @@ def projected(
     is_single: IsSingle,
     *,
     known_at: int | None = None,
-    more: Sequence[FactRow] = (),
 ) -> dict[str, Held]:
     """Return when each fact of one slot holds, as was known at a time (None: by all that is known).
 
@@ -70,7 +69,6 @@ def projected(
         rows: all facts of the slot.
         is_single: for rows that do not say it.
         known_at: in microseconds since 1970.
-        more: rows that are about to be written, which may replace some of these.
     """
     if known_at is not None:
         rows = [as_known(row, known_at) for row in rows]
@@ -80,8 +78,7 @@ def projected(
             for row in alone:
                 held.update(projected(connection, [row], is_single, known_at=known_at))
             return held
-    own = {row.id for row in rows}
-    beside = rows_beside(connection, rows, [one for one in more if one.id not in own])
+    beside = rows_beside(connection, rows)
     if known_at is not None:
         beside = [as_known(one, known_at) for one in beside]
     held = projected_slot(rows, beside, is_single, known_at=known_at)
@@ -94,11 +91,10 @@ def projected(
     return held
 
 
-def rows_beside(
-    connection: sqlite3.Connection, rows: Sequence[FactRow], more: Sequence[FactRow] = ()
-) -> list[FactRow]:
-    """Return the facts of other slots that replace some of these, after `more`, which are known."""
-    own, beside = {row.id for row in rows}, {one.id: one for one in more}
+def rows_beside(connection: sqlite3.Connection, rows: Sequence[FactRow]) -> list[FactRow]:
+    """Return the facts of other slots that replace some of these."""
+    own: set[str] = {row.id for row in rows}
+    beside: dict[str, FactRow] = {}
     for row in rows:
         for id in ids_of(row, "replaced_by"):
             if id not in own and id not in beside:

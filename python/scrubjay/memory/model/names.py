@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 __all__ = [
     "MIN_FACT_CONFIDENCE",
     "MIN_PREFERENCE_CONFIDENCE",
+    "RECALLED_KINDS",
     "RECORD_KINDS",
     "RELATIONS",
     "Floor",
@@ -26,6 +27,8 @@ RecalledKind: TypeAlias = Literal["fact", "episode", "note"]
 
 Relation: TypeAlias = Literal["asserts", "ends", "corrects", "plans"]
 """What a statement does: says that something holds, that it ends, that it was never so, that it will be so."""
+
+RECALLED_KINDS: tuple[RecalledKind, ...] = ("fact", "episode", "note")
 
 RELATIONS: tuple[Relation, ...] = ("asserts", "ends", "corrects", "plans")
 

@@ -8,14 +8,14 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.model.names import Floor, RecalledKind
+from scrubjay.memory.model.names import RECALLED_KINDS, Floor, RecalledKind
 from scrubjay.memory.model.records import Known
 from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.excerpts import Excerpts
 from scrubjay.memory.read.lines import Line, Summarise, dated, over_floor, overriding, summary_of
 from scrubjay.memory.read.pieces import Piece, Reserved
-from scrubjay.memory.read.recall import RECALLED_KINDS, Recall
+from scrubjay.memory.read.recall import Recall
 from scrubjay.memory.read.recalled import RecalledHit
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.read.turns import N_TURNS, as_turns

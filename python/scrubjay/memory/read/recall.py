@@ -20,7 +20,7 @@ from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.statements import known_rows
 from scrubjay.memory.model.documents import holding, ids_of_documents
 from scrubjay.memory.model.making import record_of
-from scrubjay.memory.model.names import RecalledKind
+from scrubjay.memory.model.names import RECALLED_KINDS, RecalledKind
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
@@ -37,7 +37,6 @@ from scrubjay.store.rows.scopes import names_of
 
 __all__ = ["RECALLED_KINDS", "Recall", "Recalled", "RecalledHit"]
 
-RECALLED_KINDS: tuple[RecalledKind, ...] = ("fact", "episode", "note")
 _FRESH = {"faded": {"$exists": False}}
 _NAMES = (b'"record":', b'"kind":', b'"faded":')  # that metadata hold: the first two always
 
