@@ -189,6 +189,14 @@ class TestExchange:
         n_prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()[0]
         assert 0 < n_prepared <= 200
 
+    @pytest.mark.parametrize("statement", ["ROLLBACK", "DROP TABLE IF EXISTS nothing", "DISCARD ALL"])
+    def test_what_has_psycopg_give_up_what_is_prepared(self, connection: Any, statement: str) -> None:
+        for _ in range(3):
+            for _ in range(8):  # both prepare it
+                assert connection.execute("SELECT 1 + %s", (1,)).fetchall() == [(2,)]
+                assert connection.exchange([("SELECT 2 + %s", (1,), True)]) == [[(3,)]]
+            connection.execute(statement)
+
     def test_a_connection_that_is_ended_by_the_server(self, connection: Any, url: str) -> None:
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))

@@ -49,6 +49,13 @@ class Connection(psycopg.Connection[Any]):
         self._sj_names: dict[_Kind, bytes] = {}  # of those that the server has said it has prepared
         self._sj_n_names = 0
 
+    def _deallocate(self, name: bytes | None) -> Any:
+        """After a ROLLBACK or DROP psycopg gives up what it has prepared, which takes what was prepared here along."""
+        if name is None:
+            self._sj_names.clear()
+            self._sj_n_names = 0
+        return super()._deallocate(name)
+
     def exchange(self, statements: Sequence[Sent]) -> list[list[tuple[Any, ...]]]:
         """Send statements in one piece; return the rows of those whose rows are wanted.
 
