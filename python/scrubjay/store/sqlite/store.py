@@ -129,7 +129,7 @@ class SqliteStore:
         self._documents = documents = DocumentReader(scopes)
         lists, images = ListReader(scopes, documents), ImageReader(scopes, documents)
         self.snapshot, self.identity = scopes.snapshot, scopes.identity
-        self.glance, self.generation = scopes.glance, scopes.generation
+        self.glance, self.head, self.generation = scopes.glance, scopes.head, scopes.generation
         self.scopes_since, self.last_version = scopes.scopes_since, scopes.last_version
         self.mark, self.noticed, self.watch = scopes.mark, scopes.noticed, scopes.watch
         self.look, self.scope_state, self.scope_states = scopes.look, scopes.scope_state, scopes.scope_states
