@@ -54,7 +54,7 @@ Script script_of(char32_t c) noexcept {
 // Letters of which one is often written for another: alef with and without hamza or madda at the beginning of a word,
 // teh marbuta as heh and alef maksura as yeh at the end. In pairs; two bytes each.
 constexpr std::string_view kAlefs[] = {"ا", "أ", "إ", "آ"};
-constexpr std::string_view kLast[][2] = {{"ة", "ه"}, {"ه", "ة"}, {"ى", "ي"}, {"ي", "ى"}};
+constexpr std::string_view kFinals[][2] = {{"ة", "ه"}, {"ه", "ة"}, {"ى", "ي"}, {"ي", "ى"}};
 
 // The ways in which an Arabic stem is written, itself first.
 std::vector<std::string> ways_of_writing(std::string_view stem) {
@@ -64,7 +64,7 @@ std::vector<std::string> ways_of_writing(std::string_view stem) {
     for (const std::string_view alef : kAlefs)
       if (!is_alef(alef)) ways.push_back(std::string(alef).append(stem.substr(alef.size())));
   }
-  for (const auto& [own, other] : kLast) {
+  for (const auto& [own, other] : kFinals) {
     if (!stem.ends_with(own) || stem.size() == own.size()) continue;
     for (size_t i = 0, n = ways.size(); i < n; ++i)
       ways.push_back(ways[i].substr(0, ways[i].size() - own.size()).append(other));
