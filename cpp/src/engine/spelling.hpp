@@ -20,7 +20,8 @@
 // is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
 // many words the scope has: one look for all letters at a place, a stem for those that may begin as a known term does, and
 // a look-up in every visible chunk for those that a filter may hold (lexical/term_prefixes.hpp); then texts of documents
-// are read until one has the word, mostly the first. For compounds the terms that hold the rarest four letters of a word are looked at (lexical/term_letters.hpp).
+// are read until one has the word, mostly the first. For compounds the terms that hold the rarest four letters of a word
+// are looked at (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>
