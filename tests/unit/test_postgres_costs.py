@@ -189,7 +189,19 @@ class TestExchange:
         n_prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()[0]
         assert 0 < n_prepared <= 200
 
-    @pytest.mark.parametrize("statement", ["ROLLBACK", "DROP TABLE IF EXISTS nothing", "DISCARD ALL"])
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "ROLLBACK",
+            "DROP TABLE IF EXISTS nothing",
+            pytest.param(
+                "DISCARD ALL",
+                marks=pytest.mark.skipif(
+                    psycopg.__version__ < "3.3", reason="unnoticed by psycopg itself before 3.3"
+                ),
+            ),
+        ],
+    )
     def test_what_has_psycopg_give_up_what_is_prepared(self, connection: Any, statement: str) -> None:
         for _ in range(3):
             for _ in range(8):  # both prepare it
