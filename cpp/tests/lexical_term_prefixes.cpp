@@ -117,11 +117,17 @@ TEST(term_prefixes_know_what_stands_in_very_long_words) {
     TermPrefixes tiny(16);
     const TermPrefixes* prefixes = n_others != 0 ? table.prefixes() : &tiny;
     CHECK(prefixes != nullptr);
-    for (size_t at = 0; at + 8 <= whole.size(); ++at) CHECK(!prefixes->may_be_inside(whole.substr(at)));
-    append(table, whole, 4);  // to the filter that a reader made
+    // Keys of long terms have a seed of the process, so that what is held by chance differs from run to run.
+    const auto n_inside = [&](const std::string& word) {
+      size_t n = 0;
+      for (size_t at = 0; at + 8 <= word.size(); ++at) n += prefixes->may_be_inside(word.substr(at)) ? 1 : 0;
+      return n;
+    };
+    CHECK(n_inside(whole) < 8);  // of 20
+    append(table, whole, 4);     // to the filter that a reader made
     if (n_others == 0) CHECK(table.add_tiny_prefixes(tiny));
     for (size_t at = 0; at + 8 <= whole.size(); ++at) CHECK(prefixes->may_be_inside(whole.substr(at)));
-    CHECK(!prefixes->may_be_inside("gesichert"));
+    CHECK(n_inside("gesichertewohnungsgenossenschaft") < 9);  // of 25
   }
 }
 
