@@ -110,7 +110,7 @@ def test_documents_of_older_versions_are_no_fault_and_renewed_on_request(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr("scrubjay.memory.ledger.documents.as_turn", lambda *_: {})
+        older.setattr("scrubjay.memory.model.documents.as_turn", lambda *_: {})
         memory.propose(FactCandidate("Ann asked."), scope=JANE, source=Provenance("r", turn=3, author="ann"))
     assert turns(memory)["Ann asked."] == (None, None, None)
     assert memory.admin.check() == []
