@@ -188,7 +188,7 @@ def test_places_count_where_several_queries_found_the_hits(index: Index) -> None
     )
 
 
-@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "1", True, None])
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), 10**400, "1", True, None])
 def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="fused_weight: expected a"):
         Retriever(index, fused_weight=weight)

@@ -92,7 +92,7 @@ bool ends_word(std::string_view utf8, size_t at) noexcept {
   return at >= utf8.size() || (!in_word(utf8[at]) && utf8[at] != '-');
 }
 
-// The small letters behind blanks; empty: there are none, or more than letters.
+// The next word after blanks at a place, if it is of small ASCII letters alone; else empty.
 std::string_view small_word_behind(std::string_view utf8, size_t at) noexcept {
   const size_t from = std::min(utf8.find_first_not_of(' ', at), utf8.size());
   size_t end = from;

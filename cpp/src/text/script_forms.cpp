@@ -51,7 +51,7 @@ Script script_of(char32_t c) noexcept {
   return Script::none;
 }
 
-// Letters of which one is often written for another: alef with and without hamza or madda at the beginning of a word,
+// Letters that are often written for one another: alef with and without hamza or madda at the beginning of a word,
 // teh marbuta as heh and alef maksura as yeh at the end. In pairs; two bytes each.
 constexpr std::string_view kAlefs[] = {"ا", "أ", "إ", "آ"};
 constexpr std::string_view kFinals[][2] = {{"ة", "ه"}, {"ه", "ة"}, {"ى", "ي"}, {"ي", "ى"}};

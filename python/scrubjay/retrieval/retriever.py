@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -112,7 +112,7 @@ class Retriever:
             raise ValueError(f"rerank: expected 1 or more, got {rerank}")
         if isinstance(fused_weight, bool) or not isinstance(fused_weight, (int, float)):
             raise TypeError(f"fused_weight: expected a number, got {type(fused_weight).__name__}")
-        if not 0 <= fused_weight < math.inf:
+        if not 0 <= fused_weight <= sys.float_info.max:
             raise ValueError(f"fused_weight: expected a finite number, 0 or more, got {fused_weight}")
         if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
             raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")

@@ -34,7 +34,7 @@ _AT_ONCE = 200  # hashes in one statement
 
 
 class Asking:
-    """Asks the file, the embedder and the judge, the last two of which may be slow.
+    """Asks the file, the embedder and the judge about proposals; embedder and judge may be slow.
 
     Args:
         context: of the memory.

@@ -75,7 +75,7 @@ class Connection(psycopg.Connection[Any]):
                 results = iter(self.wait(_answers(self.pgconn)))
                 self.pgconn.exit_pipeline_mode()
             except BaseException:
-                self.close()  # what is still to come is nobody's answer
+                self.close()  # unread answers would be taken for those of later statements
                 raise
         found: list[list[tuple[Any, ...]]] = []
         failed: Any = None  # the first result that is an error
@@ -129,8 +129,8 @@ def _message(
 
 @lru_cache(maxsize=1_000)
 def _as_sent(query: str) -> tuple[bytes, list[str], list[PyFormat]]:
-    """Return a statement with the server's placeholders instead of psycopg's, and the names and the formats of its
-    parameters.
+    """Return a statement with the placeholders of the server in place of psycopg's, and what each parameter is
+    called and how it is sent.
 
     >>> _as_sent("SELECT %s, %b, 7 %% 2")[0]
     b'SELECT $1, $2, 7 % 2'

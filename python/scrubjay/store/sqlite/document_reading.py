@@ -224,8 +224,8 @@ class DocumentReader:
         return opened, scope
 
     def to_embed(self, row: Sequence[Any], scope: Scope) -> tuple[str, bytes | None] | None:
-        """Return text and payload of a row (seq, id, text, payload, vector, hash), of which what is embedded is made;
-        None if its tenant's key was destroyed.
+        """Return text and payload of a row (seq, id, text, payload, vector, hash), to be embedded; None if its tenant's
+        key was destroyed.
 
         Raises:
             CorruptIndexError: its text, id or scope is not what was written.
