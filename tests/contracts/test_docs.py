@@ -266,12 +266,26 @@ def test_a_newcomer_needs_forty_lines() -> None:
     assert len([line for line in lines if line.strip()]) <= 40
 
 
+def names_of(module: ModuleType) -> list[str]:
+    """The names of `__all__`, which a module has if it is public; otherwise the functions and classes that it defines
+    without an underscore."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, item in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(item) or inspect.isroutine(item))
+        and item.__module__ == module.__name__
+    ]
+
+
 def public_objects() -> list[tuple[str, Any]]:
-    """Every name of every `__all__`, and the public methods and properties of the classes among them."""
+    """What modules define for others, and the public methods and properties of the classes among them."""
     found: dict[str, Any] = {}
     for name in importable():
         module = importlib.import_module(name)
-        for public in getattr(module, "__all__", []):
+        for public in names_of(module):
             item = getattr(module, public)
             if isinstance(item, ModuleType) or not getattr(item, "__module__", "").startswith("scrubjay"):
                 continue

@@ -14,8 +14,6 @@ from scrubjay.adapters.anthropic.paths import MemoryFileError
 from scrubjay.backend import ErrorMap
 from scrubjay.index import Index
 
-__all__ = ["AsyncScrubjayMemoryTool", "ScrubjayMemoryTool"]
-
 _ERRORS = ErrorMap({MemoryFileError: lambda error: ToolError(str(error))})
 
 _FIELDS = {

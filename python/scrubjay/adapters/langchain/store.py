@@ -23,8 +23,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
-__all__ = ["ScrubjayVectorStore"]
-
 Self = TypeVar("Self", bound="ScrubjayVectorStore")
 
 

@@ -16,8 +16,6 @@ from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
 from scrubjay.whole_files import whole_file
 
-__all__ = ["Files"]
-
 
 class Files:
     """The files of a memory: :attr:`scrubjay.memory.Memory.files`. They are in the clear, whatever is encrypted.

@@ -20,9 +20,6 @@ from scrubjay.store.keys.user_keys import NoUserKeys, UserKeyTable, opened_user_
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
 from scrubjay.store.rows.stored import ScopeState, StoredRow
 
-__all__ = ["DataKey", "Opening", "around_cell", "erased_error", "keyless_error", "rotated", "uncounted_error"]
-
-
 _MAX_USERS = 10_000  # whose keys' ids, and boxes, are remembered
 
 

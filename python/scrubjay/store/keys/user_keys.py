@@ -34,17 +34,6 @@ from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import ID_BYTES, frame
 
-__all__ = [
-    "NoUserKeys",
-    "StoredUserKey",
-    "UserKeyTable",
-    "erased_user_error",
-    "make_user_key",
-    "opened_user_key",
-    "proofs_of",
-    "whose",
-]
-
 _HALF_BYTES = 32
 _TRIES = 3
 

@@ -14,8 +14,6 @@ from typing import NamedTuple, Protocol
 
 from scrubjay.whole_files import beside, sync_folder
 
-__all__ = ["Blob", "Blobs", "Folder"]
-
 
 class Blob(NamedTuple):
     """One blob of a listing: its name, its length, and for how many seconds it has been there."""

@@ -15,8 +15,6 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from scrubjay.extras import imported
 from scrubjay.store.objects.blobs import Blob
 
-__all__ = ["Cloud"]
-
 # A search waits for these. The connection that its rows come by may be silent for 60 seconds in the meantime.
 _CONNECT_SECONDS, _REQUEST_SECONDS, _RETRY_SECONDS, _GET_SECONDS = 3, 15, 10, 30
 _PIECE_BYTES = 32 << 20  # in one request

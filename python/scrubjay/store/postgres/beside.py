@@ -23,8 +23,6 @@ from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, Sea
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import EVERY_HOME, Home
 
-__all__ = ["Beside", "Rows", "as_kept"]
-
 _SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
 
 _ESCAPE = "\U0010ffff"

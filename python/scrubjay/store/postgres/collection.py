@@ -21,8 +21,6 @@ from scrubjay.store.rows.decoding import Undecodable, row_reader
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import Identity, ScopeState, StoredRow
 
-__all__ = ["Collection"]
-
 
 class Collection:
     """One collection of a database, as its parts see it. Thread-safe.

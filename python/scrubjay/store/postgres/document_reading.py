@@ -25,8 +25,6 @@ from scrubjay.store.rows.scopes import Sight, names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import Changes, RowId, StoredRow
 
-__all__ = ["DocumentReader"]
-
 _PAGE = 5_000  # rows in one answer
 
 

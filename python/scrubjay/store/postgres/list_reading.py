@@ -16,8 +16,6 @@ from scrubjay.store.postgres.keys import can_hold, stored_id
 from scrubjay.store.rows.listing import share_of
 from scrubjay.store.rows.stored import RowId, StoredRow
 
-__all__ = ["ListReader"]
-
 _PAGE, _FIRST_PAGE = 5_000, 200  # rows in one answer
 
 

@@ -14,8 +14,6 @@ from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.stored import StoredRow
 
-__all__ = ["PendingReader"]
-
 
 class PendingReader:
     """Reads the documents of one collection that wait; see :mod:`scrubjay.store.seam`. Thread-safe.

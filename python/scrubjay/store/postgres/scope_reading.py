@@ -19,8 +19,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Event, Look, ScopeState
 
-__all__ = ["ScopeReader"]
-
 _STATE = "key, version, horizon, documents, vectors, digest"
 
 

@@ -28,8 +28,6 @@ from scrubjay.store.postgres.user_keys import DatabaseUserKeys, add_key, bury, b
 from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
 
-__all__ = ["KEY", "Keys", "Sealer", "data_key_of", "is_sealed_sql", "plain_table", "table_of", "tag_sql"]
-
 KEY = "key_id, key_mark, key_fingerprint, key_wrapped"
 """The columns of `sj_home` that a data key is."""
 

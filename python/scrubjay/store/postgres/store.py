@@ -46,8 +46,6 @@ from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.stored import Identity, RowId
 
-__all__ = ["PostgresStore"]
-
 
 class PostgresStore:
     """One collection of a database. Any thread may use it; see :mod:`scrubjay.store.seam` for the questions.

@@ -24,12 +24,12 @@ from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.buckets import Hint, bucket_of
 from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.digests import count_tables_anew, seal_notes
 from scrubjay.store.postgres.document_writing import DocumentWriter
 from scrubjay.store.postgres.erasing import erase_scopes
 from scrubjay.store.postgres.errors import is_away
-from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
@@ -44,8 +44,6 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
-
-__all__ = ["PostgresTransaction"]
 
 
 class PostgresTransaction:

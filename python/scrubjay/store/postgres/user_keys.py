@@ -16,8 +16,6 @@ from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.walls import EVERY_HOME
 
-__all__ = ["DYING", "DatabaseUserKeys", "add_key", "bury", "bury_all", "dying", "has_content", "settle"]
-
 DYING, DESTROYED = 1, 2
 """What `sj_user_key.dead` says besides 0: the half in the key store is to be destroyed; it was."""
 

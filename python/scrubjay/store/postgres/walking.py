@@ -22,8 +22,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Entry, StoredRow
 
-__all__ = ["Walk"]
-
 _PAGE = 5_000  # rows in one answer
 
 

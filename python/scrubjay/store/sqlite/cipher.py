@@ -48,8 +48,6 @@ from scrubjay.store.sqlite.digests import Digests, table_problems
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.user_keys import FileUserKeys, add_key, bury, has_content
 
-__all__ = ["Cipher", "DataKey", "data_key", "has_plain_rows"]
-
 
 def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
     """Return the data key of a tenant as it is in the file; None if the tenant is in the clear."""

@@ -23,8 +23,6 @@ from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["DocumentReader"]
-
 _TAG = itemgetter(slice(-BLOCK_BYTES, None))
 _SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # of a row as it is read: text, payload, vector
 

@@ -28,18 +28,6 @@ from scrubjay.store.rows.stored import RowId
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = [
-    "NOTE",
-    "check_note",
-    "damaged_notes",
-    "feedback_tables",
-    "forget_ids",
-    "forget_scope",
-    "has_notes",
-    "read_notes",
-    "write_note",
-]
-
 NOTE = ("number", "query", "id", "used", "lexical_rank", "vector_rank", "score", "at")
 """The columns that :func:`check_note` looks at."""
 

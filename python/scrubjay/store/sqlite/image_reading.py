@@ -12,8 +12,6 @@ from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.reading import ScopeReader
 
-__all__ = ["ImageReader"]
-
 
 class ImageReader:
     """Reads the images of a collection, each in a snapshot of its own. Thread-safe.

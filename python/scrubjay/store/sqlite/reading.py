@@ -33,8 +33,6 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.versions import last_version, scopes_since
 
-__all__ = ["ScopeReader"]
-
 
 class ScopeReader:
     """Reads what is known of a file's collection and of its scopes. Thread-safe.

@@ -61,8 +61,6 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
 
-__all__ = ["SqliteStore", "check_identity"]
-
 _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
 _STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
 

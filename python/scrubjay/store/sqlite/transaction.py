@@ -25,8 +25,6 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.versions import last_version
 
-__all__ = ["Transaction"]
-
 _AT_ONCE = 10_000  # rows that are deleted in one call of SQLite
 
 

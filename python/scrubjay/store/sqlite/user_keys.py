@@ -14,8 +14,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.sqlite import registry, schema
 
-__all__ = ["ALIVE", "DESTROYED", "DYING", "FileUserKeys", "add_key", "bury", "dying", "has_content", "settle"]
-
 ALIVE, DYING, DESTROYED = 0, 1, 2
 """What `user_key.dead` says: the other half is in the key store; it is to be destroyed; it was."""
 
