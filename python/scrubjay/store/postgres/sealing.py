@@ -21,11 +21,10 @@ from scrubjay.errors import CorruptIndexError, EncryptionError, UnsupportedError
 from scrubjay.store.keys.encryption import COUNTED, WHOLE, Box, KeyRing
 from scrubjay.store.keys.opening import DataKey, Opening, around_cell, erased_error, keyless_error
 from scrubjay.store.keys.sealing import RowBox
-from scrubjay.store.keys.user_keys import make_user_key, proofs_of, whose
+from scrubjay.store.keys.user_keys import make_user_key, whose
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys, add_key, bury, bury_all, has_content
-from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
 
 KEY = "key_id, key_mark, key_fingerprint, key_wrapped"
@@ -305,7 +304,6 @@ class Keys(Opening):
         user_keys: DatabaseUserKeys,
     ) -> None:
         super().__init__(ring, stored, user_keys)
-        self.keys_of_users = user_keys
         self._sealer = sealer
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
@@ -342,18 +340,6 @@ class Keys(Opening):
     def is_sealing(self, connection: Any) -> bool:
         """Whether this thread is in a transaction of the store."""
         return self._sealer() is not None
-
-    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
-        """Return what became of the keys that a user has and had.
-
-        Raises:
-            EncryptionError: the key store, or the tenant's key, is not available.
-        """
-        if self.ring is None or self.ring.users is None:
-            return ()
-        box = self.box(tenant, None)
-        dead = [] if box is None else self.keys_of_users.buried(tenant, whose(box, tenant, user))
-        return proofs_of(self.ring, dead + self.keys_of_users.living(tenant, user))
 
     def digest(self, tenant: str, data: bytes) -> bytes:
         """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted."""

@@ -48,7 +48,9 @@ class DocumentReader:
         Raises:
             CorruptIndexError: the state, or the digest, was put back or changed in the file.
         """
-        return None if self.cipher.ring is None else self.cipher.scope_digest(self.tables, scope, state)
+        return (
+            None if self.cipher.ring is None else self.cipher.scope_digest(self.tables.document, scope, state)
+        )
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
         """Yield the unexpired documents of exactly this scope in order of writing; read it in a snapshot.
