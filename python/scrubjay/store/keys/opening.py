@@ -157,7 +157,6 @@ class Opening:
                     raise erased_error(tenant)
 
     def master(self, tenant: str) -> Master | None:
-        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
         if self.box(tenant, None) is None or self.ring is None:
             return None
         return self.ring.access(tenant, fresh=False).master

@@ -81,7 +81,6 @@ class Beside:
 
     @property
     def cipher(self) -> Keys:
-        """The keys of encrypted tenants."""
         return self._collection.cipher
 
     def next_number(self) -> int:

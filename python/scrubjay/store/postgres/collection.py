@@ -74,7 +74,6 @@ class Collection:
     # ------------------------------------------------------------------ rows
 
     def identity(self) -> Identity:
-        """Return what the collection is made of, as of now."""
         found = schema.identity_of(self.ask(schema.IDENTITY, (self.number,)))
         self._id_kind = found.id_kind
         self._saw_generation(found.generation)
@@ -134,12 +133,10 @@ class Collection:
         return self.cipher.scope_digest(table_of(self.number), scope, state)
 
     def encrypted_tenants(self) -> list[str]:
-        """Return the tenants that have a data key, in alphabetical order."""
         found = self.ask("SELECT home FROM sj_home WHERE key_id IS NOT NULL", home=EVERY_HOME)
         return sorted({self.homes.tenant(home) for (home,) in found})
 
     def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
         away: set[str] = set()
         for tenant in self.encrypted_tenants():
             try:

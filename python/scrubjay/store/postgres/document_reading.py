@@ -77,7 +77,6 @@ class DocumentReader:
         return None
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
-        """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
         if not can_hold(within) or not self._collection.cipher.readable(within.tenant):
             return []
 

@@ -85,7 +85,6 @@ class Freshness:
                     self._feed.hints.meet(key.home)
 
     def concerns(self, key: int) -> bool:
-        """Whether the scope with this key may be in memory."""
         return key in self._met or len(self._met) >= _MOST_MET
 
     # ------------------------------------------------------------------ what the engine asks

@@ -55,7 +55,6 @@ class ListReader:
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
-        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse."""
         by_home: dict[str, list[int]] = {}
         for scope in scopes:
             if can_hold(scope) and self._collection.cipher.readable(scope.tenant, scope.user):

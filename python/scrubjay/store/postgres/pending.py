@@ -26,7 +26,6 @@ class PendingReader:
         self._collection = collection
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-        """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
         if scopes is None:
             (n,) = self._collection.ask(
                 f"SELECT count(*) FROM sj_document WHERE collection = %s AND pending AND {LIVE}",

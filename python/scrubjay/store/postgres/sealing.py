@@ -109,7 +109,6 @@ class Sealer:
         return self.opening.ring
 
     def is_encrypted(self, tenant: str) -> bool:
-        """Whether the tenant has a data key, as this transaction sees it."""
         if tenant in self._current:
             return self._current[tenant] is not None
         return self._of(tenant) is not None

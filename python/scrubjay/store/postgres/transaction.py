@@ -277,7 +277,6 @@ class PostgresTransaction:
         self.batch.flush()
 
     def commit(self) -> None:
-        """Commit now; what follows in the block runs outside of the transaction."""
         self._touch_scopes()
         self._leave_scopes()
         self._turns.stamp_others()
@@ -347,7 +346,6 @@ class PostgresTransaction:
         return self._turns.generation > generation
 
     def has_vectors(self) -> bool:
-        """Whether any vector is stored."""
         found = self.batch.ask(
             "(SELECT 1 FROM sj_document WHERE collection = %s AND vector IS NOT NULL LIMIT 1) UNION ALL "
             "(SELECT 1 FROM sj_scope WHERE collection = %s AND cold IS NOT NULL AND vectors > 0 LIMIT 1)",
@@ -407,7 +405,6 @@ class PostgresTransaction:
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
     ) -> int:
-        """Do the same in all other collections; return how many documents they had."""
         found = self.batch.ask(
             "SELECT collection FROM sj_collection WHERE collection <> %s ORDER BY collection",
             (self._turns.collection,),
@@ -466,7 +463,6 @@ class PostgresTransaction:
             write_image(self._turns, scope, version, chunks, replace=replace, objects=self.objects)
 
     def drop_image(self, key: Any) -> None:
-        """Delete the image of the scope with this key."""
         place = (key.home, self._turns.collection, key.number)
         self._turns.drop_images(PLACE, place, home=key.home)
 
@@ -475,7 +471,6 @@ class PostgresTransaction:
         self._turns.drop_images(condition, (home,), home=home)
 
     def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them."""
         forget_deleted(self._turns)
 
     def forget_stale_pending(self) -> None:

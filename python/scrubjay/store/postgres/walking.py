@@ -38,7 +38,6 @@ class Walk:
         self._cold = cold
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
-        """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
         openers: dict[Scope, Any] = {}
         kind = self._collection.kind()
         for page in self._pages_with_frozen(now):

@@ -113,7 +113,6 @@ class Cipher(Opening):
         return self._sealing
 
     def is_encrypted(self, tenant: str) -> bool:
-        """Whether the tenant has a data key, as this transaction sees it."""
         if tenant in self._current:
             return self._current[tenant] is not None
         connection = self._connection

@@ -178,7 +178,6 @@ class GroupCommit:
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
 
     def takes(self, row: NewRow) -> bool:
-        """Whether a row can be written here, as far as it says itself."""
         payload = row.payload
         return (
             self._store.cipher.ring is None

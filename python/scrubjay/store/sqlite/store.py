@@ -426,12 +426,10 @@ class SqliteStore:
             raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
 
     def end_turn(self) -> None:
-        """Let others write."""
         self._in_background = False
         self.write_lock.release()
 
     def is_writing_here(self) -> bool:
-        """Whether this thread has the writer's turn."""
         return is_mine(self.write_lock)
 
     def inspect(self, report: CheckReport) -> None:
@@ -443,7 +441,6 @@ class SqliteStore:
         return search_files(self.files(), self.looking, needles, names)
 
     def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them, in short steps."""
         with translated(self.path, "compacting"):
             shrinking.forget_deleted(self)
 
@@ -497,7 +494,6 @@ class SqliteStore:
         return write_note(self, note, now=now)
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
-        """Return the notes on documents that are there, oldest first."""
         return read_notes(self._scopes, scope, now=now)
 
     def rows_version(self) -> object | None:
@@ -538,7 +534,6 @@ class SqliteStore:
         return schema.all_tables(self._writer)
 
     def drop_collection(self, name: str, *, now: int) -> int:
-        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
         with self.writing("dropping a collection") as transaction:
             connection = transaction.connection
             tables = schema.find_collection(connection, name)
@@ -596,7 +591,6 @@ class SqliteStore:
             self.write_lock.release()
 
     def abandon(self) -> None:
-        """After a fork, in the child: the connections are the parent's, and are neither used nor closed here."""
         self._closed = True
         self._scopes.watch_wal(None)
         self._readers.abandon()
