@@ -11,7 +11,7 @@ from scrubjay.memory.exchange.dump import Imported, read_lines, write_lines
 from scrubjay.memory.exchange.importing import TakenOver, take_over
 from scrubjay.memory.exchange.markdown import Edited, Verbs, as_markdown, take_edits
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
 from scrubjay.whole_files import whole_file
@@ -61,7 +61,7 @@ class Files:
             EncryptionError: the tenant's key is not available.
         """
         self._context.store.check_open()
-        return write_lines(self._context, _checked(scope))
+        return write_lines(self._context, checked_scope(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write :meth:`lines` to a new file, readable by its owner only; return how many.
@@ -98,7 +98,7 @@ class Files:
             EmbedderError, StoreError: nothing was written.
         """
         with Path(path).open(encoding="utf-8") as file:
-            done = read_lines(self._context, self._slots, file, _checked(scope))
+            done = read_lines(self._context, self._slots, file, checked_scope(scope))
         self._rules.clear(scope.tenant)
         return done
 
@@ -113,7 +113,7 @@ class Files:
         Raises:
             FileExistsError: there is a file of this name, and not `replace`.
         """
-        text, n = as_markdown(self._verbs, _checked(scope))
+        text, n = as_markdown(self._verbs, checked_scope(scope))
         with whole_file(path, replace=replace) as file:
             file.write(text)
         return n
@@ -137,7 +137,7 @@ class Files:
             ValueError: it is not such a file, or of another scope.
         """
         text = Path(path).read_text(encoding="utf-8")
-        return take_edits(self._verbs, text, _checked(scope), by, dry_run=dry_run)
+        return take_edits(self._verbs, text, checked_scope(scope), by, dry_run=dry_run)
 
     def import_from(
         self,
@@ -170,13 +170,7 @@ class Files:
             self._context.index,
             Path(path),
             kind,
-            _checked(scope),
+            checked_scope(scope),
             as_notes=as_notes,
             dry_run=dry_run,
         )
-
-
-def _checked(scope: Scope) -> Scope:
-    if not isinstance(scope, Scope):
-        raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-    return scope

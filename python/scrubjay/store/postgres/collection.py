@@ -17,7 +17,7 @@ from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, tabl
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.rows.decoding import Undecodable, row_reader
+from scrubjay.store.rows.decoding import row_reader, text_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import Identity, ScopeState, StoredRow
 
@@ -110,7 +110,7 @@ class Collection:
                 return StoredRow(
                     seq, repr(bytes(data)), "", None, None, "its id is not what was written", False
                 )
-            return read((seq, id, text if is_sealed(text) else _text(text), payload, vector, checksum))
+            return read((seq, id, text if is_sealed(text) else text_of(text), payload, vector, checksum))
 
         return row
 
@@ -144,10 +144,3 @@ class Collection:
             except (EncryptionError, CorruptIndexError):
                 away.add(tenant)
         return away
-
-
-def _text(data: bytes) -> str | Undecodable:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return Undecodable(data)
