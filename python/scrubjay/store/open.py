@@ -19,6 +19,8 @@ from scrubjay.store.sqlite.store import SqliteStore, check_identity
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
 
+__all__ = ["checked_budget", "open_engine"]
+
 
 def open_engine(
     place: Path | Database,

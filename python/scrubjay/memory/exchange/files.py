@@ -11,10 +11,12 @@ from scrubjay.memory.exchange.dump import Imported, read_lines, write_lines
 from scrubjay.memory.exchange.importing import TakenOver, take_over
 from scrubjay.memory.exchange.markdown import Edited, Verbs, as_markdown, take_edits
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.ledger.context import MemoryContext, checked_scope
+from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
 from scrubjay.whole_files import whole_file
+
+__all__ = ["Files"]
 
 
 class Files:
@@ -61,7 +63,7 @@ class Files:
             EncryptionError: the tenant's key is not available.
         """
         self._context.store.check_open()
-        return write_lines(self._context, checked_scope(scope))
+        return write_lines(self._context, _checked(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write :meth:`lines` to a new file, readable by its owner only; return how many.
@@ -98,7 +100,7 @@ class Files:
             EmbedderError, StoreError: nothing was written.
         """
         with Path(path).open(encoding="utf-8") as file:
-            done = read_lines(self._context, self._slots, file, checked_scope(scope))
+            done = read_lines(self._context, self._slots, file, _checked(scope))
         self._rules.clear(scope.tenant)
         return done
 
@@ -113,7 +115,7 @@ class Files:
         Raises:
             FileExistsError: there is a file of this name, and not `replace`.
         """
-        text, n = as_markdown(self._verbs, checked_scope(scope))
+        text, n = as_markdown(self._verbs, _checked(scope))
         with whole_file(path, replace=replace) as file:
             file.write(text)
         return n
@@ -137,7 +139,7 @@ class Files:
             ValueError: it is not such a file, or of another scope.
         """
         text = Path(path).read_text(encoding="utf-8")
-        return take_edits(self._verbs, text, checked_scope(scope), by, dry_run=dry_run)
+        return take_edits(self._verbs, text, _checked(scope), by, dry_run=dry_run)
 
     def import_from(
         self,
@@ -170,7 +172,13 @@ class Files:
             self._context.index,
             Path(path),
             kind,
-            checked_scope(scope),
+            _checked(scope),
             as_notes=as_notes,
             dry_run=dry_run,
         )
+
+
+def _checked(scope: Scope) -> Scope:
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+    return scope

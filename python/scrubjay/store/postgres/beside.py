@@ -23,6 +23,8 @@ from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, Sea
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import EVERY_HOME, Home
 
+__all__ = ["Beside", "Rows", "as_kept"]
+
 _SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
 
 _ESCAPE = "\U0010ffff"
@@ -81,6 +83,7 @@ class Beside:
 
     @property
     def cipher(self) -> Keys:
+        """The keys of encrypted tenants."""
         return self._collection.cipher
 
     def next_number(self) -> int:

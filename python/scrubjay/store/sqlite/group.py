@@ -45,6 +45,8 @@ from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.versions import last_version
 
+__all__ = ["GroupCommit"]
+
 _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
@@ -178,6 +180,7 @@ class GroupCommit:
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
 
     def takes(self, row: NewRow) -> bool:
+        """Whether a row can be written here, as far as it says itself."""
         payload = row.payload
         return (
             self._store.cipher.ring is None
