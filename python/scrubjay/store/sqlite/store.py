@@ -426,6 +426,7 @@ class SqliteStore:
             raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
 
     def end_turn(self) -> None:
+        """Let others write."""
         self._in_background = False
         self.write_lock.release()
 
