@@ -35,8 +35,6 @@ from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change, changing
 from scrubjay.store.writing import WritingEngine, checked_id
 
-__all__ = ["DurableEngine", "StoredDocument"]
-
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
 

@@ -39,8 +39,6 @@ from scrubjay.store.rows.stored import (
     Written,
 )
 
-__all__ = ["Group", "Keys", "LayerStore", "Store", "Transaction"]
-
 
 class Keys(Protocol):
     """What the engine asks about the keys of encrypted tenants."""

@@ -25,9 +25,6 @@ from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, 
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
 
-__all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
-
-
 _FEW = 16  # documents of a write; of more the store asks by itself what is there
 
 

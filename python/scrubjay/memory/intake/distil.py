@@ -44,8 +44,6 @@ from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.sqlite.connections import translated
 
-__all__ = ["Distilled", "DistilledOne", "distil"]
-
 _log = logging.getLogger("scrubjay.memory")
 
 

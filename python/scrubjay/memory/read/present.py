@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from scrubjay.memory.ledger.context import MemoryContext
 
-__all__ = ["Present"]
-
 _MAX_TENANTS = 10_000
 _LASTS_US = 60_000_000  # what a clock that was set back has hidden is seen by then
 _EDGES = (

@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.partition import Partition
 
-__all__ = ["Budget"]
-
 # What does not belong to any partition: SQLite's caches, an image on its way, and what the allocator cannot give back.
 _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES = 4, 64 << 20
 _BORROWED_SHARE = 4  # of what is set aside: partitions may take it while only a search could make room

@@ -28,8 +28,6 @@ from scrubjay.store.rows.single import Glances
 from scrubjay.store.rows.stored import NewRow, ScopeState, Written
 from scrubjay.store.seam import Store
 
-__all__ = ["Residency", "View"]
-
 View = tuple[tuple[Partition, ...], int]
 """The partitions that a scope sees, and a stamp for :meth:`Residency.held`."""
 

@@ -24,22 +24,6 @@ from scrubjay.store.rows.sealed import frame, is_sealed
 from scrubjay.store.rows.stored import RowId, StoredRow
 from scrubjay.store.rows.vectors import content_hash, decode, fits, n_bytes
 
-__all__ = [
-    "Checksum",
-    "Undecodable",
-    "integer",
-    "is_id",
-    "marked",
-    "name_of",
-    "optional_integer",
-    "row_reader",
-    "scope_of",
-    "shown",
-    "text_of",
-    "unmarked",
-    "vector_of",
-]
-
 _MAX_INTEGER = 1 << 62  # numbers of writes and times; what is added to one never leaves 64 bits
 _OF_PLACE = "its text, id or scope is not what was written"
 

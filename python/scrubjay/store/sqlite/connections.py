@@ -22,18 +22,6 @@ from scrubjay.whole_files import log_of, make_private
 if TYPE_CHECKING:  # which is made with a store's connections
     from scrubjay.store.sqlite.cipher import Cipher
 
-__all__ = [
-    "Readers",
-    "StoreConnection",
-    "connect",
-    "fetched",
-    "first_row",
-    "hold_to_size",
-    "plain_cursor",
-    "rows_of",
-    "translated",
-]
-
 
 class _Opening:
     """Connections are opened one after the other, and a fork waits for the open call: SQLite's own locks must not be

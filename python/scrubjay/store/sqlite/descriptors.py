@@ -15,8 +15,6 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Looking", "follows", "looking_at"]
-
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
 _dropped: deque[Path] = deque()  # of indexes that are gone
