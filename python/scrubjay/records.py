@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay import payload
-from scrubjay._native import Scope
+from scrubjay._native import Scope, copied_vector
 from scrubjay.entities import with_entities
 from scrubjay.errors import CorruptIndexError
 from scrubjay.passage_vectors import DocumentVector, PassageVectors
@@ -432,7 +432,7 @@ def to_record(document: Any) -> Record:
     )
 
 
-_FLOAT32 = np.dtype(np.float32)
+
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
@@ -440,14 +440,10 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
     """Return a copy of a vector, or of those of passages, (n, dim), that an index of this rule can hold, or raise
     TypeError or ValueError."""
     dim = rule.dim
-    if (
-        vector.__class__ is np.ndarray
-        and vector.dtype is _FLOAT32
-        and vector.shape == (dim,)
-        # The square of the length says all at once: NaN and infinity come out of it, and so do only zeros.
-        and 0.0 < float(vector.dot(vector)) < _MAX_FLOAT32
-    ):
-        return np.array(vector)  # a copy, as below
+    if vector.__class__ is np.ndarray:
+        usual = copied_vector(vector, dim)
+        if usual is not None:
+            return usual
     if isinstance(vector, PassageVectors):
         rows = checked_vector(vector.rows, rule)
         if not isinstance(rows, PassageVectors):

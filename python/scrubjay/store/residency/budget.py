@@ -32,6 +32,7 @@ class Budget:
         self._limit = (
             None if n_bytes is None else n_bytes - min(n_bytes // _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES)
         )
+        self.is_limited = n_bytes is not None
         self.used_bytes = 0
         self.n_evictions = 0
         self._n_freed = 0
