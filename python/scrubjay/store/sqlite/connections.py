@@ -35,6 +35,11 @@ __all__ = [
 ]
 
 
+# Pages of the log (32 MB) at which a commit brings it into the file, which waits for the disk twice and copies each page
+# once. SQLite's 1,000 are 190 writes of one document, each of which waits 50 us for that on average; with 4,000 it is 20.
+_LOG_PAGES = 4_000
+
+
 class _Opening:
     """Connections are opened one after the other, and a fork waits for the open call: SQLite's own locks must not be
     copied while they are held."""
@@ -358,6 +363,7 @@ def connect(path: Path, *, durability: str, busy_seconds: float, read_only: bool
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA cache_size = -4096")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
     except BaseException:
         connection.close()
         raise
