@@ -199,7 +199,9 @@ def test_prepared_documents_are_written_later() -> None:
     for unlike in (
         lambda: other.apply_all([prepared], scope=ACME, n_documents=2),
         lambda: engine.apply_all([prepared], scope=ACME, n_documents=3),
-        lambda: engine.apply_all([prepared, other.prepare_row(1, "tea", scope=ACME)], scope=ACME, n_documents=3),
+        lambda: engine.apply_all(
+            [prepared, other.prepare_row(1, "tea", scope=ACME)], scope=ACME, n_documents=3
+        ),
     ):
         assert unlike() is None
     with pytest.raises(TypeError, match=r"prepared\[0\]: expected PreparedDocuments, got str"):

@@ -24,7 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,

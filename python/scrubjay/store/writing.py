@@ -220,8 +220,11 @@ class WritingEngine:
                 created_at, expires_at = times_of(payload)
             except CorruptIndexError as error:
                 raise ValueError(f"payloads[0]: {error.what}") from None
-        id = id if isinstance(id, str) else int(id)
-        return NewRow(id, scope, as_text(text), payload, vector, created_at, expires_at, version)
+        if id.__class__ is not str:
+            id = id if isinstance(id, str) else int(id)
+        if text.__class__ is not str or not text.isascii():
+            text = as_text(text)
+        return NewRow(id, scope, text, payload, vector, created_at, expires_at, version)
 
     def _write(
         self,
@@ -367,15 +370,14 @@ class WritingEngine:
         own: OwnCommit | None = None,
     ) -> None:
         """Commit, and bring what was committed into the native engine."""
-        written = [change.written for change in changes]
         residency = self.residency
-        partitions = residency.announce(written, own)
+        partitions = residency.announce(changes, own)
         try:
             glances = commit()
         except BaseException:
             if own is not None:
                 own.is_done = False
-            residency.abandon(written)
+            residency.abandon(changes)
             raise
         if own is not None:
             own.is_done = True
@@ -384,9 +386,9 @@ class WritingEngine:
                 residency.apply(partition, change)
             residency.settle(glances)
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
-            residency.abandon(written)
+            residency.abandon(changes)
         except BaseException:
-            residency.abandon(written)
+            residency.abandon(changes)
             raise
 
     def delete(self, id: RowId, *, scope: Scope, reason: str = "delete") -> bool:

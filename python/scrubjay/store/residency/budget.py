@@ -52,7 +52,8 @@ class Budget:
         with self._lock:
             more = n_bytes - partition.memory_bytes
             self.used_bytes += more
-            self._n_freed -= min(more, 0)
+            if more < 0:
+                self._n_freed -= more
             partition.memory_bytes = n_bytes
             if n_bytes and not partition.queued:
                 partition.queued = True

@@ -25,7 +25,7 @@ from scrubjay.store.residency.housekeeping import Housekeeper
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
 from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange
-from scrubjay.store.rows.stored import ScopeState, Written
+from scrubjay.store.rows.stored import ScopeState
 from scrubjay.store.seam import Store
 
 __all__ = ["Residency", "View"]
@@ -382,22 +382,22 @@ class Residency(Filling):
 
     # ------------------------------------------------------------------ around a commit of this process
 
-    def announce(self, written: Sequence[Written], own: OwnCommit | None = None) -> list[Partition]:
+    def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
         """Say, before the commit, which versions this process is about to commit and will apply itself; return the
         partitions of these scopes, which stay what they are until then. `own`: how a glance shows this commit."""
         with self._lock:
             self._own = own
             partitions = []
-            for one in written:
+            for one, _, _ in changes:
                 partition = self._partitions.get(one.scope) or self._partition(one.scope)
                 partition.in_flight, partition.in_flight_from = one.after, one.before
                 partitions.append(partition)
             return partitions
 
-    def abandon(self, written: Sequence[Written]) -> None:
+    def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """The commit failed, or could not be applied: let the next search look at what is stored."""
         self._own = None
-        for one in written:
+        for one, _, _ in changes:
             partition = self.partition(one.scope)
             with self._lock:
                 partition.in_flight = 0
@@ -438,7 +438,8 @@ class Residency(Filling):
                             partition.next_expiry = min(partition.next_expiry, row.expires_at)
             with self._lock:
                 partition.in_flight = 0
-                partition.version = max(partition.version, one.after)
+                if partition.version < one.after:
+                    partition.version = one.after
                 partition.ready = partition.resident and partition.applied >= partition.version
 
     def settle(self, glances: Glances | None) -> None:

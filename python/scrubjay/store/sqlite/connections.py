@@ -35,8 +35,9 @@ __all__ = [
 ]
 
 
-# Pages of the log (32 MB) at which a commit brings it into the file, which waits for the disk twice and copies each page
-# once. SQLite's 1,000 are 190 writes of one document, each of which waits 50 us for that on average; with 4,000 it is 20.
+# Pages of the log (32 MB) at which a commit brings it into the file: that waits for the disk twice and copies each page
+# once. SQLite's own 1,000 are 190 writes of one document, which wait 50 us each for it on average; with 4,000 pages it
+# is 20.
 _LOG_PAGES = 4_000
 
 

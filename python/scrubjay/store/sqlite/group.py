@@ -115,13 +115,6 @@ class _ScopeRow:
         written = Written(self.scope, self.before, self.after, self.documents)
         return ScopeChange(written, self.rows, self.prepared)
 
-    def settle(self) -> None:
-        """The transaction was committed."""
-        self.documents += self.n_new
-        self.n_new = self.n_vectors = 0
-        self.before = self.after
-        self.rows, self.prepared = [], []
-
 
 class _Known:
     """What the file says of a collection; see above for how long that is known."""
@@ -318,7 +311,10 @@ class GroupCommit:
             group.is_ending = False
             raise
         for state in group.scopes:
-            state.settle()
+            state.documents += state.n_new
+            state.n_new = state.n_vectors = 0
+            state.before = state.after
+            state.rows, state.prepared = [], []
         if len(known.scopes) > _MOST_SCOPES:
             known.scopes.clear()
         self._known = known
