@@ -491,17 +491,18 @@ void EngineDeleter::operator()(Engine* engine) const noexcept {
 void register_engine(py::module_& module) {
   register_document(module);
   auto type = export_class<Engine, EngineHolder>(module, "Engine", kEngineDoc);
-  auto prepared = export_class<PreparedDocuments>(
-      module, "PreparedDocuments",
-      "Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.")
-      .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); })
-      .def_property_readonly(
-          "stored_vector",
-          [](const PreparedDocuments& d) -> py::typing::Optional<py::bytes> {
-            if (d.stored_vector.empty()) return py::none();
-            return py::bytes(d.stored_vector.data(), d.stored_vector.size());
-          },
-          "The vector as a store's row keeps it, of prepare_row(); None: it has none.");
+  auto prepared =
+      export_class<PreparedDocuments>(
+          module, "PreparedDocuments",
+          "Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.")
+          .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); })
+          .def_property_readonly(
+              "stored_vector",
+              [](const PreparedDocuments& d) -> py::typing::Optional<py::bytes> {
+                if (d.stored_vector.empty()) return py::none();
+                return py::bytes(d.stored_vector.data(), d.stored_vector.size());
+              },
+              "The vector as a store's row keeps it, of prepare_row(); None: it has none.");
   Instances<PreparedDocuments>::remember(prepared);
   Instances<PreparedDocuments>::dispose_quickly();
   module.def("copied_vector", &copied_vector, py::arg("vector"), py::arg("dim"),
@@ -577,7 +578,8 @@ Raises what upsert() raises. Nothing is written yet.)")
 
 Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.)")
       .def(
-          "apply_all", &apply_all, py::arg("prepared"), py::kw_only(), py::arg("scope"), py::arg("n_documents"),
+          "apply_all", &apply_all, py::arg("prepared"), py::kw_only(), py::arg("scope"),
+          py::arg("n_documents"),
           R"(apply() for each of several in turn, which have documents of one scope; returns what partition_bytes() says of it then.
 
 None if another engine prepared some of them, or they are not `n_documents`: nothing is written.)")

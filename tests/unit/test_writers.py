@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Engine, Index, Scope
+from scrubjay._native import copied_vector
 from scrubjay.backend import Backend
 
 ACME, JANE, GLOBEX = Scope("acme"), Scope("acme", user="jane"), Scope("globex")
@@ -225,6 +226,19 @@ def test_prepared_documents_are_written_later() -> None:
     assert n_bytes == engine.partition_bytes(ACME)
     assert [engine.get(3, scope=scope).text for scope in (ACME, GLOBEX)] == ["mine", "theirs"]  # type: ignore[union-attr]
     assert engine.count(ACME) == 4
+
+
+def test_a_usual_vector_is_copied_natively() -> None:
+    """Anything else is left to the checks in Python."""
+    vector = np.arange(1, 38, dtype=np.float32)
+    copy = copied_vector(vector, 37)
+    assert copy is not vector and copy.dtype == np.float32 and (copy == vector).all()
+    with_nan, with_infinity = vector.copy(), vector.copy()
+    with_nan[36], with_infinity[36] = np.nan, np.inf
+    for other in (with_nan, with_infinity, 0 * vector, 1e30 * vector, vector.astype(">f4"), vector.astype(float),
+                  vector[::2], vector[None], vector.tolist(), None):  # fmt: skip
+        assert copied_vector(other, 37) is None
+    assert copied_vector(vector, 36) is None and copied_vector(vector, None) is None
 
 
 def test_a_prepared_row_keeps_its_engine() -> None:
