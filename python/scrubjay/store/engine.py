@@ -99,7 +99,8 @@ class DurableEngine(WritingEngine):
     @property
     def dim(self) -> int | None:
         """The dimension of the vectors; None until the first one decides."""
-        return self.identity.dim
+        dim = self._identity.dim
+        return self.identity.dim if dim is None else dim
 
     @property
     def metric(self) -> str:

@@ -30,6 +30,7 @@ class Budget:
         self._limit = (
             None if n_bytes is None else n_bytes - min(n_bytes // _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES)
         )
+        self.is_limited = n_bytes is not None
         self.used_bytes = 0
         self.n_evictions = 0
         self._n_freed = 0
@@ -49,7 +50,8 @@ class Budget:
         with self._lock:
             more = n_bytes - partition.memory_bytes
             self.used_bytes += more
-            self._n_freed -= min(more, 0)
+            if more < 0:
+                self._n_freed -= more
             partition.memory_bytes = n_bytes
             if n_bytes and not partition.queued:
                 partition.queued = True

@@ -413,7 +413,9 @@ class SqliteStore:
         """
         if self._closed:  # first: after a fork the lock may be held by a thread of the parent
             self.check_open()
-        taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
+        taken = self.write_lock.acquire(blocking=False)  # as most often; asking with a limit takes longer
+        if not taken and wait:
+            taken = self.write_lock.acquire(timeout=self._busy_seconds)
         while not taken and wait and self._in_background:
             taken = self.write_lock.acquire(timeout=1)
         if not taken:
