@@ -65,9 +65,7 @@ class Ranker {
   void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
   void find_least(const fusion::Automatic& automatic);
   // And, before them, who holds identifiers.
-  [[nodiscard]] bool only_fused_scores() const {
-    return !options_.adjusts() && !options_.diversifies();
-  }
+  [[nodiscard]] bool only_fused_scores() const { return !options_.adjusts() && !options_.diversifies(); }
   void prepare_coverage(uint64_t n_docs);
   void compute_coverages();
   void add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places);
