@@ -167,7 +167,9 @@ def test_missing_scores_are_those_of_all_candidates(kit: Kit, chunk_docs: int | 
 
     def some_words(most: int, share: float) -> str:
         """Some words and, in this share of texts, one or two identifiers."""
-        named = random.choice(names, random.integers(1, 3)) if random.random() < share else []
+        named: list[str] = (
+            list(random.choice(names, random.integers(1, 3))) if random.random() < share else []
+        )
         return " ".join([*random.choice(words, random.integers(1, most)), *named])
 
     texts = [some_words(9, 0.3) for _ in range(200)]
