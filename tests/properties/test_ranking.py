@@ -156,23 +156,36 @@ def test_a_ranking_is_what_its_twin_says(
 @pytest.mark.parametrize("chunk_docs", [64, None])
 @given(st.integers(0, 2**32 - 1))
 def test_missing_scores_are_those_of_all_candidates(kit: Kit, chunk_docs: int | None, seed: int) -> None:
-    """Without explain only the scores that can matter are completed; the hits are the same."""
+    """Only the scores that can matter are completed; the hits are those of a search that returns all candidates.
+
+    Identifiers come first, and their bonus goes by the greatest and the least score of all.
+    """
     random = np.random.default_rng(seed)
     pair = Pair(kit, chunk_docs, dim=8)
     scope, words = pair.scope(HOME), [f"w{place}" for place in range(12)]
-    texts = [" ".join(random.choice(words, random.integers(1, 9))) for _ in range(200)]
+    names = [f"TS-{100 + place}" for place in range(60)]
+
+    def some_words(most: int, share: float) -> str:
+        """Some words and, in this share of texts, one or two identifiers."""
+        named: list[str] = (
+            list(random.choice(names, random.integers(1, 3))) if random.random() < share else []
+        )
+        return " ".join([*random.choice(words, random.integers(1, most)), *named])
+
+    texts = [some_words(9, 0.3) for _ in range(200)]
     pair.engine.upsert_many(
         list(range(200)), texts, scope=scope, vectors=random.normal(size=(200, 8)).astype(np.float32)
     )
     for _ in range(4):
+        k = int(random.integers(1, 40))
         asked: dict[str, Any] = {
-            "text": " ".join(random.choice(words, random.integers(1, 6))),
-            "vector": random.normal(size=8).astype(np.float32), "scope": scope, "k": int(random.integers(1, 40)),
+            "text": some_words(6, 0.5), "vector": random.normal(size=8).astype(np.float32), "scope": scope,
             "query": Asked(candidates=(int(random.integers(1, 60)), int(random.integers(1, 60)))),
         }  # fmt: skip
-        every, some = pair.engine.search(**asked, explain=True), pair.engine.search(**asked)
-        judge.same_keys(some, every)
-        judge.same_bits(some.scores, every.scores, "scores")
+        some = pair.engine.search(**asked, k=k, explain=bool(random.integers(2)))
+        every = pair.engine.search(**asked, k=len(texts))
+        assert judge.keys(some) == judge.keys(every, k)
+        judge.same_bits(some.scores, every.scores[:k], "scores")
         judge.same_bits([some.lexical_share], [every.lexical_share], "lexical_share")
 
 

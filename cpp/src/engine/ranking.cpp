@@ -47,8 +47,9 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, Sear
   }
   if (dated_) DateSignal(s_, lexical_, terms_, parts_).add(options_.dates_weight);
   if (only_fused_scores()) {
+    const double bonus = any_identifier_ ? 1.0 + spread_of_candidates() : 0.0;
     take_best(k);
-    return report(0.0, result);
+    return report(bonus, result);
   }
   s_.ranked.clear();
   const std::span<const Candidate> all = s_.candidates.all();
@@ -201,7 +202,8 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
 // As if all scores were completed, for the best k, and the parts of those that are scored: of the others nothing is
 // reported. What an arm did not rank it gives at most its last score, so
 // among the candidates of one arm alone this bound descends with their rank: beyond the first that stays below k
-// others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003).
+// others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003). Holders of identifiers are all
+// scored, and if there are any so is the least of all, by which their bonus goes.
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
   const std::span<Candidate> all = s_.candidates.all();
   const auto n_lexical = static_cast<uint32_t>(s_.lexical_docs.size());
@@ -229,20 +231,27 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
       continue;
     }
     all[i].refused = true;
-    if (s_.unscored.size() < k) s_.unscored.push_back(i);
+    // With identifiers all of them: nothing bounds from below how far they are.
+    if (s_.unscored.size() < k || any_identifier_) s_.unscored.push_back(i);
   }
   // BM25 is at least 0, which counts towards the k others, and is that where the lexical ranking was not cut.
   size_t n_by_vector_alone = 0;
   for (const uint32_t i : by_vector) {
     if (all[i].lexical_rank != 0) continue;
     all[i].refused = true;
-    if (n_by_vector_alone++ >= k) continue;
-    if (lacks_bm25) {
-      s_.coarse.push_back(coarse_score(automatic.score(all[i])));
-    } else {
+    const bool holds = all[i].identifiers != 0;
+    if (n_by_vector_alone++ >= k && !holds) continue;
+    if (!lacks_bm25) {
       score(i);
+    } else if (holds) {
+      s_.unscored.push_back(i);
+    } else {
+      s_.coarse.push_back(coarse_score(automatic.score(all[i])));
     }
   }
+  // Holders that neither arm ranked.
+  for (size_t i = n_lexical + n_by_vector_alone; i < all.size(); ++i)
+    s_.unscored.push_back(static_cast<uint32_t>(i));
   complete();
   uint32_t kth = 0;
   if (s_.coarse.size() >= k) kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
@@ -263,9 +272,28 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
       return reaches(last_words, automatic.meaning(all[i].similarity, all[i].vector_place));
     });
     for (const uint32_t i : by_vector.first(static_cast<size_t>(last - by_vector.begin())))
-      if (all[i].lexical_rank == 0) s_.unscored.push_back(i);
+      if (all[i].lexical_rank == 0 && all[i].refused) s_.unscored.push_back(i);
   }
   complete();
+  if (!any_identifier_) return;
+  find_least(automatic);
+  complete();
+}
+
+// Into scratch.unscored: those that were not scored and may have the least score of all. Of the vector ranking alone, as
+// they hold no identifier either: BM25 adds to what they have, and that ascends from the last one on.
+void Ranker::find_least(const fusion::Automatic& automatic) {
+  const std::span<const Candidate> all = s_.candidates.all();
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : all)
+    if (!candidate.refused) least = std::min(least, candidate.score);
+  const std::span<const uint32_t> by_vector = s_.candidates.by_vector_rank();
+  for (size_t rank = by_vector.size(); rank > 0; --rank) {
+    const Candidate& candidate = all[by_vector[rank - 1]];
+    if (!candidate.refused) continue;
+    if (automatic.score(candidate) > least) break;
+    s_.unscored.push_back(by_vector[rank - 1]);
+  }
 }
 
 // The scores of scratch.unscored by the arm that did not rank them. A similarity is not above those that were
@@ -451,6 +479,17 @@ double Ranker::spread() const {
   return s_.ranked.empty() ? 0.0 : greatest - least_score();
 }
 
+// The same of candidates that are not refused.
+double Ranker::spread_of_candidates() const {
+  double least = std::numeric_limits<double>::infinity(), greatest = -least;
+  for (const Candidate& candidate : s_.candidates.all()) {
+    if (candidate.refused) continue;
+    least = std::min(least, candidate.score);
+    greatest = std::max(greatest, candidate.score);
+  }
+  return greatest >= least ? greatest - least : 0.0;
+}
+
 Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
   if (one.identifiers != 0) return Relevance::high;
   double similarity = s_.candidates.all()[one.candidate].similarity;
@@ -486,7 +525,7 @@ bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
 
 }  // namespace
 
-// The best n in order, where nothing but the fused scores decides.
+// The best n in order, where nothing but the fused scores and identifiers decide.
 void Ranker::take_best(size_t n) {
   constexpr uint32_t kRefused = 0;
   constexpr size_t kBeyond = 16;  // that a kernel reads and writes
@@ -495,7 +534,8 @@ void Ranker::take_best(size_t n) {
   s_.coarse.resize(all.size() + kBeyond);
   s_.places.resize(all.size() + 2 * kBeyond);
   for (size_t i = 0; i < all.size(); ++i) {
-    const uint32_t score = std::max(coarse_score(all[i].score), kRefused + 1);
+    const uint32_t holds = (0u - (all[i].identifiers != 0 ? 1u : 0u)) >> 1;  // then the greatest there is
+    const uint32_t score = std::max(coarse_score(all[i].score) | holds, kRefused + 1);
     s_.coarse[i] = score & (static_cast<uint32_t>(all[i].refused) - 1);  // without a branch
   }
   std::fill_n(s_.coarse.begin() + static_cast<ptrdiff_t>(all.size()), kBeyond, kRefused);

@@ -63,9 +63,9 @@ class Ranker {
   [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked);
   void complete_scores(double least_similarity);
   void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
-  [[nodiscard]] bool only_fused_scores() const {
-    return !any_identifier_ && !options_.adjusts() && !options_.diversifies();
-  }
+  void find_least(const fusion::Automatic& automatic);
+  // And, before them, who holds identifiers.
+  [[nodiscard]] bool only_fused_scores() const { return !options_.adjusts() && !options_.diversifies(); }
   void prepare_coverage(uint64_t n_docs);
   void compute_coverages();
   void add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places);
@@ -86,6 +86,7 @@ class Ranker {
   void keep_best(size_t n);
   [[nodiscard]] double least_score() const;
   [[nodiscard]] double spread() const;
+  [[nodiscard]] double spread_of_candidates() const;
   void diversify(size_t k);
   // How good the evidence is; `coverage` weighted by idf, over the query's counting terms, known or not.
   [[nodiscard]] Relevance relevance(const RankedCandidate& one, double coverage) const;
