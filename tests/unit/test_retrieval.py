@@ -102,6 +102,18 @@ def test_the_best_rank_of_any_query_counts(index: Index) -> None:
     assert everything[0].queries == (0, 1, 2)
 
 
+def test_what_holds_an_identifier_of_any_query_comes_first(index: Index) -> None:
+    """The rewriter knows which key "it" is; the words of the question fit another memory better."""
+    words = Rewritten(keywords="sk-stg-0041", semantic="seafood")
+    retriever = Retriever(index, rewriter=lambda _: words)
+    found = retriever.search("is it the code of the office door?", scope=JANE, k=3)
+    assert found.ids.tolist()[:2] == ["key", "door"] and found[0].identifier
+    plain = retriever.search(
+        "is it the code of the office door?", scope=JANE, k=3, query=Query(identifier_tier=False)
+    )
+    assert plain[0].id == "door" and not plain[0].identifier
+
+
 def test_memories_of_one_id_are_merged_apart(index: Index) -> None:
     """Two queries each find another one of two memories that have the same id, in two scopes."""
     shared = Scope("acme")
