@@ -51,6 +51,38 @@ def test_it_is_refused(call: Any, kind: type[Exception], message: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("opened", [Index.open, scrubjay.Memory.open])
+@pytest.mark.parametrize(
+    ("place", "kind", "message"),
+    [
+        (None, TypeError, "^path: expected a str or a path, got NoneType$"),
+        (7, TypeError, "^path: expected a str or a path, got int$"),
+        (b"m.scrubjay", TypeError, "^path: expected a str or a path, got bytes$"),
+        ("", ValueError, "^path: expected a file, got ''$"),
+        (":memory:", ValueError, r"^path: expected a file, got ':memory:'; Index\(\) is an index in memory$"),
+        ("file::memory:?cache=shared", ValueError, "^path: expected a file"),
+        ("mysql://localhost/x", ValueError, "^path: expected a file or postgresql://..., got 'mysql://"),
+        ("a\0b.scrubjay", ValueError, "^path: expected no null character"),
+        ("\ud800.scrubjay", ValueError, "^path: expected text that UTF-8 can encode"),
+    ],
+)
+def test_a_place_that_no_index_can_have(
+    opened: Any, place: Any, kind: type[Exception], message: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=message):
+        opened(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    """What `os.fsdecode` makes of such a name is one that can be opened."""
+    with Index.open(tmp_path / "a\udcff.scrubjay") as index:
+        index.upsert("m1", "Prefers trains.", scope=ACME)
+    with Index.open(str(tmp_path / "a\udcff.scrubjay")) as index:
+        assert len(index) == 1
+
+
 @pytest.mark.parametrize("place", ["a file", "postgresql://localhost/x"])
 @pytest.mark.parametrize(
     ("option", "given", "kind"),

@@ -25,7 +25,7 @@ from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import checked_budget, open_engine
-from scrubjay.store.postgres.address import is_address
+from scrubjay.store.place import checked_place
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.feedback import FeedbackLog
@@ -314,14 +314,15 @@ def open_root(
     options = dict(options)
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
     shared_feed, user_homes = options.pop("shared_feed", True), options.pop("user_homes", None)
-    if not is_address(path):
+    where = checked_place(path)
+    if isinstance(where, Path):
         checked_max_stale(max_stale)
         checked_shared_feed(shared_feed)
         for what, given in (("objects", objects), ("user_homes", user_homes)):
             if given is not None:
                 raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
     place: Path | Database = (
-        _database(str(path), max_stale, objects, shared_feed, user_homes) if is_address(path) else Path(path)
+        where if isinstance(where, Path) else _database(where, max_stale, objects, shared_feed, user_homes)
     )
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
