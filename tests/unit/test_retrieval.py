@@ -206,6 +206,35 @@ def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
         Retriever(index, fused_weight=weight)
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda index: Retriever(index, deadline_s="1"),
+            "^deadline_s: expected a number or None, got str '1'",
+        ),
+        (lambda _: ResultCache("1"), "^max_bytes: expected a number, got str '1'"),
+        (lambda _: ResultCache(ttl_s="90"), "^ttl_s: expected a number or None, got str '90'"),
+    ],
+)
+def test_a_number_in_quotes_is_refused_by_name(index: Index, make: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        make(index)
+
+
+def test_numbers_of_numpy_say_how_many(index: Index) -> None:
+    for retriever in (Retriever(index), Retriever(index, cache=True)):
+        assert len(retriever.search("the door", scope=JANE, k=np.int64(2))) == 2  # type: ignore[arg-type]
+
+
+def test_what_a_retriever_and_its_cache_show(index: Index) -> None:
+    cache = ResultCache()
+    retriever = Retriever(index, cache=cache)
+    retriever.search("the door", scope=JANE)
+    assert repr(retriever) == f"<scrubjay.Retriever of {index!r}>"
+    assert repr(cache).startswith("<scrubjay.retrieval.ResultCache of 1 entries, ")
+
+
 def test_an_exact_identifier_stays_first(index: Index) -> None:
     retriever = Retriever(index, reranker=by_title("band fish train key door"), template="{title}")
     assert retriever.search("sk-stg-0041", scope=JANE)[0].id == "key"

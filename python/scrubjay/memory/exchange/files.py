@@ -51,6 +51,9 @@ class Files:
         self._rules = rules
         self._verbs = verbs
 
+    def __repr__(self) -> str:
+        return f"<scrubjay.memory.Files of {self._context.index.path}>"
+
     def lines(self, scope: Scope) -> Iterator[str]:
         """Yield the lines of an export of a scope and everything within it: its users, its agents.
 
