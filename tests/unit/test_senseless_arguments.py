@@ -75,6 +75,25 @@ def test_a_place_that_no_index_can_have(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("option", "kind", "message"),
+    [
+        ({"read_only": "no"}, TypeError, "^read_only: expected a bool, got str 'no'$"),
+        ({"query_cache": -1}, ValueError, "^query_cache: expected 0 or more, got -1$"),
+        ({"query_cache": "x"}, TypeError, "^query_cache: expected an int, got str$"),
+        ({"k1": "x"}, TypeError, "^k1: expected a number or None, got str$"),
+        ({"b": "x"}, TypeError, "^b: expected a number or None, got str$"),
+        ({"analyzer": 7}, TypeError, "^analyzer: expected a str, got int$"),
+    ],
+)
+def test_an_option_of_a_file_is_refused_before_there_is_one(
+    option: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=message):
+        Index.open(tmp_path / "m.scrubjay", **option)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
     """What `os.fsdecode` makes of such a name is one that can be opened."""
     with Index.open(tmp_path / "a\udcff.scrubjay") as index:

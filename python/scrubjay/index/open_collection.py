@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +23,7 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.objects.objects import Objects
-from scrubjay.store.open import checked_budget, open_engine
+from scrubjay.store.open import check_engine_options, checked_budget, open_engine
 from scrubjay.store.place import checked_place
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
@@ -466,11 +465,7 @@ def make_in_memory(
     if embedder is not None:
         checked_embedder(embedder)
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
-    if not isinstance(identity.analyzer, str):
-        raise TypeError(f"analyzer: expected a str, got {type(identity.analyzer).__name__}")
-    for option in ("k1", "b"):
-        if not isinstance(value := family.options.get(option), (Real, type(None))):
-            raise TypeError(f"{option}: expected a number or None, got {type(value).__name__}")
+    check_engine_options(identity.analyzer, family.options.get("k1"), family.options.get("b"))
     dim = identity.dim if embedder is None else embedder.dim
     metric, dtype = cast(Any, identity.metric), cast(Any, identity.dtype)  # the engine checks them
     engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **family.options)
