@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import scrubjay
@@ -156,3 +157,24 @@ def test_a_column_is_no_table() -> None:
         TypeError, match="records: expected a table with columns id and text, or records, got Series"
     ):
         Index().upsert_many(pandas.Series(["a", "b"]), scope=ACME)
+
+
+@pytest.mark.parametrize("vector", [[1e300, 0.0], np.array([1e300, 0.0]), np.array([1e300, 0.0], ">f8")])
+def test_a_number_beyond_every_float32_is_said_as_it_was_given(vector: Any) -> None:
+    """NumPy would make an infinity of it, and warn."""
+    index = Index(dim=2)
+    index.upsert("m1", "Prefers trains.", scope=ACME, vector=[1.0, 0.0])
+    message = "vector: expected numbers that a float32 holds, got 1e\\+300"
+    calls: list[Any] = [
+        lambda: index.upsert("m2", "text", scope=ACME, vector=vector),
+        lambda: index.search("trains", scope=ACME, vector=vector),
+        lambda: index.search(None, scope=ACME, vector=vector, query=scrubjay.Query(mode="vector")),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in calls:
+            with pytest.raises(ValueError, match=f"^{message}$"):
+                call()
+        with pytest.raises(ValueError, match=r"^vectors\[0\]: expected numbers that a float32 holds"):
+            index.search_batch([None], scope=ACME, vectors=[vector])
+        assert len(index.search(None, scope=ACME, vector=np.array([1.0, 1e-300]))) == 1
