@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "gil.hpp"
@@ -96,6 +97,21 @@ py::str from_text(std::string_view text) {
 
 namespace {
 
+// Refuses numbers that are beyond every float32: NumPy would make infinities of them, and warn.
+void expect_floats(const py::array& array, const std::string& name) {
+  if (array.dtype().kind() != 'f' || array.itemsize() <= static_cast<py::ssize_t>(sizeof(float))) return;
+  const auto doubles = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(array);
+  if (!doubles) throw py::error_already_set();
+  constexpr double kMost = std::numeric_limits<float>::max();
+  for (py::ssize_t i = 0; i < doubles.size(); ++i) {
+    const double number = doubles.data()[i];
+    if (std::isfinite(number) && std::abs(number) > kMost) {
+      throw py::value_error(name + ": expected numbers that a float32 holds, got " +
+                            py::cast<std::string>(py::str(py::float_(number))));
+    }
+  }
+}
+
 FloatArray to_floats(py::handle value, const std::string& name, const char* expected) {
   const auto refuse = [&] {
     throw py::type_error(name + ": expected " + expected + ", got " + type_name(value));
@@ -122,6 +138,7 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
     throw py::type_error(name + ": expected " + expected + ", got dtype " +
                          py::cast<std::string>(py::str(array.dtype())));
   }
+  expect_floats(array, name);
   FloatArray floats = FloatArray::ensure(array);
   if (!floats) {
     PyErr_Clear();

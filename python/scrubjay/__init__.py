@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 try:
     from scrubjay import _native
 except ImportError as error:  # a source tree without a build, or a wheel for another Python
+    if isinstance(error.__cause__, KeyboardInterrupt):  # Ctrl-C while the native part imported NumPy
+        raise error.__cause__ from None
     raise ImportError(
         f"scrubjay's native part cannot be imported ({error}). Install the package: `pip install scrubjay`, or "
         "`pip install .` in the source tree (needs a C++20 compiler); then run Python outside of the source tree"

@@ -15,7 +15,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["beside", "log_of", "make_private", "mode_of", "put_in_place", "sync_folder", "whole_file"]
+__all__ = [
+    "beside",
+    "in_utf8",
+    "log_of",
+    "make_private",
+    "mode_of",
+    "put_in_place",
+    "sync_folder",
+    "whole_file",
+]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
@@ -38,6 +47,21 @@ def mode_of(path: Path) -> int:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
+
+
+@contextmanager
+def in_utf8(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Open a text file for reading, without the mark that some editors put first.
+
+    Raises:
+        ValueError: what is read is not UTF-8.
+        OSError: it cannot be opened.
+    """
+    with Path(path).open(encoding="utf-8-sig") as file:
+        try:
+            yield file
+        except UnicodeDecodeError:
+            raise ValueError(f"path: expected a file in UTF-8, got other bytes: {path}") from None
 
 
 @contextmanager

@@ -84,6 +84,7 @@ STORE_HEIGHT = {
     "residency": 3,
     "sqlite": 3,
     "postgres": 3,
+    "place": 4,
     "repair": 4,
     "opened": 0,
     "local": 1,

@@ -215,6 +215,7 @@ def test_an_index_in_memory_closes_like_one_in_a_file() -> None:
     index.upsert(1, "one", scope=JANE)
     notes = index.collection("notes")
     notes.upsert(1, "two", scope=JANE)
+    view = index.scope(JANE)
     with index:
         assert not Backend.of(index).is_closed
     assert Backend.of(index).is_closed and Backend.of(notes).is_closed
@@ -234,7 +235,7 @@ def test_an_index_in_memory_closes_like_one_in_a_file() -> None:
     for call in calls:
         with pytest.raises(ClosedError):
             call()
-    assert "closed" in repr(index)
+    assert "closed" in repr(index) and "is closed" in repr(view)
 
 
 def test_a_collection_in_memory_closes_alone() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrubjay.memory import FactCandidate
+from scrubjay.memory import FactCandidate, Memory
 from tests.memory.setting import JANE, open_memory
 
 
@@ -17,6 +17,11 @@ from tests.memory.setting import JANE, open_memory
         ([FactCandidate("a")], r"proposals\[0\]: expected \(candidate, scope, source\), got FactCandidate"),
         ([("a", JANE, "r"), "text"], r"proposals\[1\]: expected .*, got str"),
         ([("a", JANE)], r"proposals\[0\]: expected .*, got 2 values"),
+        ([("a", JANE, "r"), (7, JANE, "r")], r"^proposals\[1\].candidate: expected a candidate"),
+        (
+            [("a", JANE, "r"), ("b", "acme", "r")],
+            r"^proposals\[1\].scope: expected a scrubjay.Scope, got str",
+        ),
         (FactCandidate("a"), "proposals: expected .* in a sequence, got FactCandidate"),
         ("abc", "proposals: expected .* in a sequence, got str"),
     ],
@@ -26,6 +31,23 @@ def test_proposals_of_another_form_are_refused(tmp_path: Path, proposals: Any, m
         with pytest.raises(TypeError, match=message):
             memory.propose_all(proposals)
         assert memory.list(JANE, hidden=True) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"retriever": 7}, "^retriever: expected a function of an Index, got int$"),
+        ({"decay": 0.5}, "^decay: expected a Decay, got float$"),
+        ({"clock": 7}, "^clock: expected a callable, got int$"),
+        ({"dates": "de"}, "^dates: expected a sequence of languages"),
+    ],
+)
+def test_an_option_that_is_refused_makes_no_file(
+    tmp_path: Path, option: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        Memory.open(tmp_path / "m.scrubjay", **option)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["line", "count", "summarise"])

@@ -258,6 +258,26 @@ def taken(memory: Memory, tmp_path: Path, text: str, scope: Scope = JANE, **opti
     return memory.files.import_markdown(tmp_path / "m.md", scope=scope, by="ann", **options)
 
 
+@pytest.mark.parametrize("name", ["import_", "import_markdown", "import_from"])
+def test_a_file_that_is_not_in_utf_8_is_refused_by_name(memory: Memory, tmp_path: Path, name: str) -> None:
+    (tmp_path / "x").write_bytes(b"- Jane sails\n- caf\xe9\n")
+    kind = ("mem0",) if name == "import_from" else ()
+    with pytest.raises(ValueError, match=r"^path: expected a file in UTF-8, got other bytes: .*x$"):
+        getattr(memory.files, name)(tmp_path / "x", *kind, scope=JANE)
+    assert memory.list(JANE, hidden=True) == []
+
+
+def test_what_an_editor_saved_with_a_mark_is_read(memory: Memory, tmp_path: Path) -> None:
+    """Editors of Windows put U+FEFF first."""
+    memory.propose("Jane sails", scope=JANE, source="r")
+    for name in ("export", "export_markdown"):
+        getattr(memory.files, name)(tmp_path / name, scope=JANE)
+        (tmp_path / name).write_text("\ufeff" + (tmp_path / name).read_text("utf-8"), "utf-8")
+    assert memory.files.import_(tmp_path / "export", scope=JANE).same["fact"] == 1
+    done = memory.files.import_markdown(tmp_path / "export_markdown", scope=JANE)
+    assert (done.updated, done.proposed, done.left_alone) == ([], [], [])
+
+
 def test_a_person_edits_deletes_and_adds(memory: Memory, tmp_path: Path) -> None:
     oslo = lives(memory, "Oslo").id or ""
     cello = memory.add("Jane owns a cello", scope=JANE).id or ""

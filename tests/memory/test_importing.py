@@ -252,6 +252,10 @@ def test_what_the_gate_refused_is_counted(memory: Memory, tmp_path: Path) -> Non
 def test_lines_of_json_and_other_files(memory: Memory, tmp_path: Path) -> None:
     lines = "\n".join(json.dumps(one) for one in MEM0["results"])
     assert taken(memory, tmp_path, lines, "mem0").found == 3
+    raw = "\n".join(
+        json.dumps({"memory": f"Jane saw film {n}\u2028twice\x85"}, ensure_ascii=False) for n in (1, 2)
+    )
+    assert taken(memory, tmp_path, raw, "mem0").found == 2  # these end no line
     with pytest.raises(ValueError, match="path: expected JSON"):
         taken(memory, tmp_path, "tea", "mem0")
     with pytest.raises(ValueError, match="path: expected a list"):

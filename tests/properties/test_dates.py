@@ -267,7 +267,7 @@ def test_options_of_dates() -> None:
     assert repr(Query()) == "Query()" and "dates=None" in repr(Query(dates=False))
     with pytest.raises(TypeError, match="dates: expected Dates or a bool, got str 'x'"):
         Query(dates="x")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="dates, weight: expected a finite number >= 0"):
+    with pytest.raises(ValueError, match="weight: expected a finite number >= 0"):
         Dates(-1.0)
     with pytest.raises((TypeError, ValueError), match="now"):
         Dates(now="yesterday")

@@ -127,5 +127,5 @@ def test_options_of_neighbours() -> None:
     assert Query.from_dict(Query(neighbours=False).to_dict()) == Query(neighbours=False) != Query()
     with pytest.raises(TypeError, match="neighbours: expected Neighbours or a bool, got int 3"):
         Query(neighbours=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="neighbours, weight: expected a finite number >= 0"):
+    with pytest.raises(ValueError, match="weight: expected a finite number >= 0"):
         Neighbours(-1.0)

@@ -297,6 +297,41 @@ def test_what_export_wrote_can_be_searched_and_imported(path: Path, tmp_path: Pa
         assert index.list(JANE) == source.list(JANE) and len(index) == 20
 
 
+@pytest.mark.parametrize(
+    ("embedder", "model"), [("static", "static/en-1-64e0f994"), ("default", "wordllama/l2_supercat-256")]
+)
+def test_a_new_file_takes_the_embedder_whose_vectors_an_export_brings(
+    tmp_path: Path, capsys: Any, embedder: str, model: str
+) -> None:
+    with Index.open(tmp_path / "from.scrubjay", embedder) as index:
+        index.upsert("m1", "Prefers trains.", scope=JANE)
+        index.admin.export(tmp_path / "out.jsonl")
+    assert run(capsys, "import", tmp_path / "to.scrubjay", tmp_path / "out.jsonl")[0] == 0
+    with Index.open(tmp_path / "to.scrubjay", "auto") as index:
+        assert index.admin.stats()["embedder"] == model
+        assert index.search("railway", scope=JANE)[0].vector_rank == 1
+
+
+def test_an_export_of_vectors_that_nobody_here_can_make(tmp_path: Path, capsys: Any) -> None:
+    target, out = tmp_path / "to.scrubjay", tmp_path / "out.jsonl"
+    header: dict[str, Any] = {"scrubjay_export": 1, "metric": "cosine", "dtype": "f16", "dim": 2}
+    row = {"id": "m1", "text": "Prefers trains.", "tenant": "acme", "user": "jane", "vector": [1.0, 0.0]}
+    out.write_text(json.dumps({**header, "embedder": "elsewhere/model"}) + "\n" + json.dumps(row) + "\n")
+    code, _, said = run(capsys, "import", target, out)
+    assert code == 2 and "out.jsonl: its vectors are of 'elsewhere/model'" in said and not target.exists()
+    assert run(capsys, "import", target, out, "--embedder", "none")[0] == 0
+    out.write_text(json.dumps({**header, "embedder": None}) + "\n" + json.dumps(row) + "\n")
+    assert run(capsys, "import", tmp_path / "own.scrubjay", out)[0] == 0  # vectors of the caller's
+    with Index.open(tmp_path / "own.scrubjay") as index:
+        assert index.search(None, scope=JANE, vector=[1.0, 0.0])[0].id == "m1"
+
+
+def test_what_index_wrote_is_said_as_json(notes: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "o.scrubjay"
+    code, said, _ = run(capsys, "index", notes, "--out", out, "--json", "--embedder", "none")
+    assert code == 0 and json.loads(said) == {"memories": 1, "to": str(out)}
+
+
 def test_an_import_that_fails_leaves_no_index(tmp_path: Path, capsys: Any) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"id": "a", "text": "oak"}\nnot JSON\n')

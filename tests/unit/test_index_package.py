@@ -37,6 +37,14 @@ def test_without_the_native_part_the_import_says_what_to_run(tmp_path: Path) -> 
     assert "pip install ." in last
 
 
+def test_an_import_that_is_interrupted_says_nothing_of_installing(tmp_path: Path) -> None:
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text("raise KeyboardInterrupt")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport scrubjay"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip().splitlines()[-1] == "KeyboardInterrupt", done.stderr
+
+
 def test_the_version_is_that_of_the_installed_package() -> None:
     try:
         installed = version("scrubjay")

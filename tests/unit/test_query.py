@@ -61,6 +61,22 @@ def test_settings_belong_to_no_question() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
+        ({"recency": {"weight": -1}}, ValueError, "^recency.weight: expected a finite number >= 0, got -1$"),
+        ({"dates": {"weight": "x"}}, TypeError, "^dates.weight: expected a number, got str 'x'$"),
+        ({"fusion": {"method": "rrf", "k": -1}}, ValueError, "^fusion.k: expected a finite number >= 0"),
+        (7, TypeError, "^settings: expected a mapping, got int 7$"),
+    ],
+)
+def test_what_is_wrong_in_settings_is_named_with_its_place(
+    given: Any, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        Query.from_dict(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
         ({"fusion": "magic"}, ValueError, "fusion: expected one of 'auto'"),
         ({"fusion": 3}, TypeError, "fusion: expected Auto"),
         ({"mode": "fuzzy"}, ValueError, "mode: expected 'hybrid'"),

@@ -44,17 +44,47 @@ def test_an_option_of_a_search(index: Index, option: str, value: Any, said: str)
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: scrubjay.RRF("x"), "rrf_k: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.RRF("x"), "^k: expected a number"),  # type: ignore[arg-type]
         (lambda: scrubjay.Boost("x"), "gate: expected a number"),  # type: ignore[arg-type]
         (lambda: scrubjay.Production(floor="x"), "floor: expected a number"),  # type: ignore[arg-type]
-        (lambda: scrubjay.Recency("x"), "recency: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Recency("x"), "^weight: expected a number"),  # type: ignore[arg-type]
         (lambda: scrubjay.Recency(half_life_hours="x"), "half_life_hours: expected a number"),  # type: ignore[arg-type]
-        (lambda: scrubjay.Entities("x"), "entities: expected a number"),  # type: ignore[arg-type]
-        (lambda: scrubjay.Prior("x"), "prior: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Entities("x"), "^weight: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Prior("x"), "^weight: expected a number"),  # type: ignore[arg-type]
     ],
 )
 def test_a_part_of_a_ranking(make: Callable[[], Any], said: str) -> None:
     with pytest.raises(TypeError, match=said):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: scrubjay.RRF(-1), r"^k: expected a finite number >= 0, got -1$"),
+        (lambda: scrubjay.RRF(10**400), "^k: expected a number that a float can hold"),
+        (lambda: scrubjay.Boost(weight=-1), "^weight: expected a finite number >= 0, got -1$"),
+        (lambda: scrubjay.Recency(-1), "^weight: expected a finite number >= 0, got -1$"),
+        (
+            lambda: scrubjay.Recency(half_life_hours=-1),
+            "^half_life_hours: expected a finite number > 0, got -1$",
+        ),
+        (
+            lambda: scrubjay.Recency(half_life_hours=0),
+            "^half_life_hours: expected a finite number > 0, got 0$",
+        ),
+        (lambda: scrubjay.Dates(float("inf")), "^weight: expected a finite number >= 0, got inf$"),
+        (lambda: scrubjay.Neighbours(-0.5), "^weight: expected a finite number >= 0, got -0.5$"),
+        (lambda: scrubjay.Entities(float("nan")), "^weight: expected a finite number >= 0, got nan$"),
+        (lambda: scrubjay.Prior(float("inf")), "^weight: expected a finite number, got inf$"),
+        (lambda: Query(coverage=10**400), "^coverage: expected a number that a float can hold"),
+        (lambda: Query(min_score=10**400), "^min_score: expected a number that a float can hold"),
+    ],
+)
+def test_a_number_out_of_its_range_is_named_as_the_caller_names_it(
+    make: Callable[[], Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
         make()
 
 

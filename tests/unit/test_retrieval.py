@@ -102,6 +102,18 @@ def test_the_best_rank_of_any_query_counts(index: Index) -> None:
     assert everything[0].queries == (0, 1, 2)
 
 
+def test_what_holds_an_identifier_of_any_query_comes_first(index: Index) -> None:
+    """The rewriter knows which key "it" is; the words of the question fit another memory better."""
+    words = Rewritten(keywords="sk-stg-0041", semantic="seafood")
+    retriever = Retriever(index, rewriter=lambda _: words)
+    found = retriever.search("is it the code of the office door?", scope=JANE, k=3)
+    assert found.ids.tolist()[:2] == ["key", "door"] and found[0].identifier
+    plain = retriever.search(
+        "is it the code of the office door?", scope=JANE, k=3, query=Query(identifier_tier=False)
+    )
+    assert plain[0].id == "door" and not plain[0].identifier
+
+
 def test_memories_of_one_id_are_merged_apart(index: Index) -> None:
     """Two queries each find another one of two memories that have the same id, in two scopes."""
     shared = Scope("acme")
@@ -192,6 +204,35 @@ def test_places_count_where_several_queries_found_the_hits(index: Index) -> None
 def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="fused_weight: expected a"):
         Retriever(index, fused_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            lambda index: Retriever(index, deadline_s="1"),
+            "^deadline_s: expected a number or None, got str '1'",
+        ),
+        (lambda _: ResultCache("1"), "^max_bytes: expected a number, got str '1'"),
+        (lambda _: ResultCache(ttl_s="90"), "^ttl_s: expected a number or None, got str '90'"),
+    ],
+)
+def test_a_number_in_quotes_is_refused_by_name(index: Index, make: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        make(index)
+
+
+def test_numbers_of_numpy_say_how_many(index: Index) -> None:
+    for retriever in (Retriever(index), Retriever(index, cache=True)):
+        assert len(retriever.search("the door", scope=JANE, k=np.int64(2))) == 2  # type: ignore[arg-type]
+
+
+def test_what_a_retriever_and_its_cache_show(index: Index) -> None:
+    cache = ResultCache()
+    retriever = Retriever(index, cache=cache)
+    retriever.search("the door", scope=JANE)
+    assert repr(retriever) == f"<scrubjay.Retriever of {index!r}>"
+    assert repr(cache).startswith("<scrubjay.retrieval.ResultCache of 1 entries, ")
 
 
 def test_an_exact_identifier_stays_first(index: Index) -> None:

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import scrubjay
@@ -49,6 +50,57 @@ ACME = Scope("acme")
 def test_it_is_refused(call: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize("opened", [Index.open, scrubjay.Memory.open])
+@pytest.mark.parametrize(
+    ("place", "kind", "message"),
+    [
+        (None, TypeError, "^path: expected a str or a path, got NoneType$"),
+        (7, TypeError, "^path: expected a str or a path, got int$"),
+        (b"m.scrubjay", TypeError, "^path: expected a str or a path, got bytes$"),
+        ("", ValueError, "^path: expected a file, got ''$"),
+        (":memory:", ValueError, r"^path: expected a file, got ':memory:'; Index\(\) is an index in memory$"),
+        ("file::memory:?cache=shared", ValueError, "^path: expected a file"),
+        ("mysql://localhost/x", ValueError, "^path: expected a file or postgresql://..., got 'mysql://"),
+        ("a\0b.scrubjay", ValueError, "^path: expected no null character"),
+        ("\ud800.scrubjay", ValueError, "^path: expected text that UTF-8 can encode"),
+    ],
+)
+def test_a_place_that_no_index_can_have(
+    opened: Any, place: Any, kind: type[Exception], message: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=message):
+        opened(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "message"),
+    [
+        ({"read_only": "no"}, TypeError, "^read_only: expected a bool, got str 'no'$"),
+        ({"query_cache": -1}, ValueError, "^query_cache: expected 0 or more, got -1$"),
+        ({"query_cache": "x"}, TypeError, "^query_cache: expected an int, got str$"),
+        ({"k1": "x"}, TypeError, "^k1: expected a number or None, got str$"),
+        ({"b": "x"}, TypeError, "^b: expected a number or None, got str$"),
+        ({"analyzer": 7}, TypeError, "^analyzer: expected a str, got int$"),
+    ],
+)
+def test_an_option_of_a_file_is_refused_before_there_is_one(
+    option: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=message):
+        Index.open(tmp_path / "m.scrubjay", **option)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    """What `os.fsdecode` makes of such a name is one that can be opened."""
+    with Index.open(tmp_path / "a\udcff.scrubjay") as index:
+        index.upsert("m1", "Prefers trains.", scope=ACME)
+    with Index.open(str(tmp_path / "a\udcff.scrubjay")) as index:
+        assert len(index) == 1
 
 
 @pytest.mark.parametrize("place", ["a file", "postgresql://localhost/x"])
@@ -105,3 +157,24 @@ def test_a_column_is_no_table() -> None:
         TypeError, match="records: expected a table with columns id and text, or records, got Series"
     ):
         Index().upsert_many(pandas.Series(["a", "b"]), scope=ACME)
+
+
+@pytest.mark.parametrize("vector", [[1e300, 0.0], np.array([1e300, 0.0]), np.array([1e300, 0.0], ">f8")])
+def test_a_number_beyond_every_float32_is_said_as_it_was_given(vector: Any) -> None:
+    """NumPy would make an infinity of it, and warn."""
+    index = Index(dim=2)
+    index.upsert("m1", "Prefers trains.", scope=ACME, vector=[1.0, 0.0])
+    message = "vector: expected numbers that a float32 holds, got 1e\\+300"
+    calls: list[Any] = [
+        lambda: index.upsert("m2", "text", scope=ACME, vector=vector),
+        lambda: index.search("trains", scope=ACME, vector=vector),
+        lambda: index.search(None, scope=ACME, vector=vector, query=scrubjay.Query(mode="vector")),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in calls:
+            with pytest.raises(ValueError, match=f"^{message}$"):
+                call()
+        with pytest.raises(ValueError, match=r"^vectors\[0\]: expected numbers that a float32 holds"):
+            index.search_batch([None], scope=ACME, vectors=[vector])
+        assert len(index.search(None, scope=ACME, vector=np.array([1.0, 1e-300]))) == 1

@@ -189,6 +189,26 @@ def test_a_backup_is_a_whole_index(path: Path, tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["copy", "memories.scrubjay"]
 
 
+def test_a_backup_that_finds_no_space_names_its_own_file(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sqlite3.connect
+
+    def connect(file: Path, **options: object) -> sqlite3.Connection:
+        connection = real(file, **options)  # type: ignore[call-overload]
+        connection.execute("PRAGMA max_page_count = 2")
+        return connection
+
+    with Index.open(path) as index:
+        fill(index)
+        monkeypatch.setattr("scrubjay.store.sqlite.files.sqlite3.connect", connect)
+        with pytest.raises(scrubjay.StoreError, match=r"^backing up: .*full: .*copy"):
+            index.admin.backup(tmp_path / "copy")
+        monkeypatch.undo()
+        assert not (tmp_path / "copy").exists() and len(index) == 40
+        assert index.admin.backup(tmp_path / "copy") > 10_000
+
+
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: str) -> None:
     with Index.open(path, dtype=dtype) as index:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 
@@ -28,11 +28,12 @@ from scrubjay.cli.outputs import (
     shown_place,
     written,
 )
-from scrubjay.cli.readers import InputError, Reading, is_export, paths_below, read_paths
+from scrubjay.cli.readers import InputError, Reading, header_of_export, is_export, paths_below, read_paths
 from scrubjay.cli.reading import of_record
 from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
+from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
 from scrubjay.index.snippets import DEFAULT_WIDTH
@@ -67,6 +68,8 @@ def run_index(arguments: argparse.Namespace) -> int:
         _write(index, keys, arguments)
     if arguments.search is not None:
         return _answer(index, arguments.search, arguments)
+    if arguments.json and arguments.out not in (None, "-"):
+        print(json.dumps({"memories": len(keys), "to": arguments.out}, ensure_ascii=False, indent=2))
     return 0 if arguments.out is not None else _converse(index, arguments)
 
 
@@ -95,6 +98,7 @@ def run_import(arguments: argparse.Namespace) -> int:
     else:
         if not target.parent.is_dir():
             raise InputError(f"{target}: No such file or directory: make the folder {target.parent} first")
+        arguments.embedder = _embedder_of_new(arguments)
         with new_index(target, arguments) as index:
             n_written = _fill(index, arguments)
     if arguments.json:
@@ -107,6 +111,29 @@ def run_import(arguments: argparse.Namespace) -> int:
         took = f"in {time.perf_counter() - start:.2f} s"
         print(f"{n_written:,} memories written to {shown_place(arguments.index)} {took}", file=sys.stderr)
     return 0 if n_written else 1
+
+
+def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
+    """The embedder of a new file: the one that was asked for, or else the one whose vectors an export brings."""
+    if arguments.embedder != AUTO:
+        return cast("EmbedderLike | None", arguments.embedder)
+    for name in arguments.files:
+        if name == "-" or not is_export(Path(name)):
+            continue
+        header = header_of_export(Path(name))
+        model, dim = header.get("embedder"), header.get("dim")
+        if model is None and dim is None:  # no vectors
+            continue
+        if model is None:
+            return None
+        embedder = embedder_of_model(model, dim)
+        if embedder is None:
+            raise InputError(
+                f"{name}: its vectors are of {model!r}, which cannot be had here; with --embedder none they are "
+                "kept as vectors of your own, and words are searched"
+            )
+        return embedder
+    return AUTO
 
 
 @contextlib.contextmanager

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from scrubjay._native import CompiledRanking
 
-__all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Weighted", "compile_ranking", "number", "numbers"]
+__all__ = [
+    "RRF",
+    "Auto",
+    "Boost",
+    "Fusion",
+    "Production",
+    "Weighted",
+    "compile_ranking",
+    "number",
+    "numbers",
+    "weight",
+]
 
 
 class Fusion:
@@ -74,7 +86,7 @@ class RRF(Fusion):
     >>> RRF(-1)
     Traceback (most recent call last):
     ...
-    ValueError: rrf_k: expected a finite number >= 0, got -1.000000
+    ValueError: k: expected a finite number >= 0, got -1
     """
 
     k: float = 60.0
@@ -83,6 +95,7 @@ class RRF(Fusion):
     _method: ClassVar[str] = "rrf"
 
     def __post_init__(self) -> None:
+        weight(self.k, "k")
         object.__setattr__(self, "weights", numbers(self.weights, "weights"))
         compile_ranking(self)
 
@@ -149,6 +162,7 @@ class Boost(Fusion):
     def __post_init__(self) -> None:
         if self.normalise not in ("max", "logistic"):
             raise ValueError(f"normalise: expected 'max' or 'logistic', got {self.normalise!r}")
+        weight(self.weight, "weight")
         compile_ranking(self)
 
     def _options(self) -> dict[str, Any]:
@@ -221,10 +235,19 @@ def _compiled(fusion: Fusion) -> CompiledRanking:
 
 
 def number(value: Any, name: str, expected: str = "a number") -> float:
-    """Return what was given as a number, NumPy's included, or raise TypeError."""
+    """Return what was given as a number, NumPy's included, or raise TypeError; ValueError if no float can hold it."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: expected {expected} that a float can hold, got a greater one") from None
+
+
+def weight(value: Any, name: str) -> None:
+    """Raise TypeError or ValueError unless what was given is a finite number of 0 or more."""
+    if not 0 <= number(value, name) < inf:
+        raise ValueError(f"{name}: expected a finite number >= 0, got {value}")
 
 
 def numbers(values: Any, name: str) -> tuple[float, ...]:

@@ -352,6 +352,8 @@ def _same(value: Any, usual: Any) -> bool:
 
 
 def _from_dict(settings: Mapping[str, Any]) -> Query:
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"settings: expected a mapping, got {type(settings).__name__} {settings!r}")
     given = dict(settings)
     _check_known(given, ("fusion", *_SETTINGS), "a query")
     fusion = given.pop("fusion", {"method": "auto"})
@@ -365,8 +367,18 @@ def _from_dict(settings: Mapping[str, Any]) -> Query:
     for name, kind in _PARTS.items():
         if isinstance(part := given.get(name), Mapping):
             _check_known(part, [one.name for one in fields(kind)], name)
-            given[name] = kind(**part)
-    return Query(method(**options), **given)
+            given[name] = _made(name, kind, part)
+    return Query(_made("fusion", method, options), **given)
+
+
+def _made(name: str, kind: Any, options: Mapping[str, Any]) -> Any:
+    """Make a part of a query; what its constructor says is wrong is said with the name of the part."""
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise TypeError(f"{name}.{error}") from None
+    except ValueError as error:
+        raise ValueError(f"{name}.{error}") from None
 
 
 def _check_known(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any
 
 from scrubjay.entities import names
-from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers
+from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers, weight
 from scrubjay.payload import CreatedAt, microseconds, to_utc
 
 TIERS = ("low", "standard", "high")
@@ -67,7 +68,9 @@ class Recency:
 
     def __post_init__(self) -> None:
         to_utc(self.now, "now")
-        number(self.half_life_hours, "half_life_hours")
+        weight(self.weight, "weight")
+        if not 0 < number(self.half_life_hours, "half_life_hours") < inf:
+            raise ValueError(f"half_life_hours: expected a finite number > 0, got {self.half_life_hours}")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:
@@ -117,6 +120,7 @@ class Dates:
 
     def __post_init__(self) -> None:
         to_utc(self.now, "now")
+        weight(self.weight, "weight")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:
@@ -144,6 +148,7 @@ class Neighbours:
     weight: float = 0.2
 
     def __post_init__(self) -> None:
+        weight(self.weight, "weight")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:
@@ -175,6 +180,7 @@ class Entities:
         _check_field(self.field)
         if self.names is not None:
             object.__setattr__(self, "names", tuple(names(self.names)))
+        weight(self.weight, "weight")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:
@@ -200,6 +206,8 @@ class Prior:
 
     def __post_init__(self) -> None:
         _check_field(self.field)
+        if not isfinite(number(self.weight, "weight")):
+            raise ValueError(f"weight: expected a finite number, got {self.weight}")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:

@@ -42,6 +42,10 @@ class Family(Generic[M]):
         options: Mapping[str, Any],
         on_embedder_error: str = "pending",
     ) -> None:
+        if isinstance(query_cache, bool) or not isinstance(query_cache, int):
+            raise TypeError(f"query_cache: expected an int, got {type(query_cache).__name__}")
+        if query_cache < 0:
+            raise ValueError(f"query_cache: expected 0 or more, got {query_cache}")
         self.place = place
         self.on_embedder_error = on_embedder_error
         self.query_cache = query_cache

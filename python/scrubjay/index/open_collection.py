@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,8 +23,8 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.objects.objects import Objects
-from scrubjay.store.open import checked_budget, open_engine
-from scrubjay.store.postgres.address import is_address
+from scrubjay.store.open import check_engine_options, checked_budget, open_engine
+from scrubjay.store.place import checked_place
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.feedback import FeedbackLog
@@ -304,14 +303,15 @@ def open_root(
     options = dict(options)
     max_stale, objects = options.pop("max_stale", 1.0), options.pop("objects", None)
     shared_feed, user_homes = options.pop("shared_feed", True), options.pop("user_homes", None)
-    if not is_address(path):
+    where = checked_place(path)
+    if isinstance(where, Path):
         checked_max_stale(max_stale)
         checked_shared_feed(shared_feed)
         for what, given in (("objects", objects), ("user_homes", user_homes)):
             if given is not None:
                 raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
     place: Path | Database = (
-        _database(str(path), max_stale, objects, shared_feed, user_homes) if is_address(path) else Path(path)
+        where if isinstance(where, Path) else _database(where, max_stale, objects, shared_feed, user_homes)
     )
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
@@ -455,11 +455,7 @@ def make_in_memory(
     if embedder is not None:
         checked_embedder(embedder)
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
-    if not isinstance(identity.analyzer, str):
-        raise TypeError(f"analyzer: expected a str, got {type(identity.analyzer).__name__}")
-    for option in ("k1", "b"):
-        if not isinstance(value := family.options.get(option), (Real, type(None))):
-            raise TypeError(f"{option}: expected a number or None, got {type(value).__name__}")
+    check_engine_options(identity.analyzer, family.options.get("k1"), family.options.get("b"))
     dim = identity.dim if embedder is None else embedder.dim
     metric, dtype = cast(Any, identity.metric), cast(Any, identity.dtype)  # the engine checks them
     engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **family.options)

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.errors import Error
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
@@ -287,7 +288,10 @@ class ScopeView:
         return isinstance(id, (str, int)) and self.get(id) is not None
 
     def __repr__(self) -> str:
-        n = self.count()
+        try:
+            n = self.count()
+        except Error as error:  # closed, away, without its key: a repr is also what a debugger shows
+            return f"<scrubjay.ScopeView of {self._scope!r}: {error}>"
         return f"<scrubjay.ScopeView of {self._scope!r}, {n:,} {'memory' if n == 1 else 'memories'} visible>"
 
 

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Any
 
 from scrubjay.extras import imported
+from scrubjay.fusion.methods import number
 from scrubjay.locks import renew_in_children
 
 
@@ -80,13 +81,13 @@ class ResultCache:
         clock: Callable[[], float] = time.monotonic,
         max_entries: int | None = None,
     ) -> None:
-        if max_bytes < 0:
+        if number(max_bytes, "max_bytes") < 0:
             raise ValueError(f"max_bytes: expected 0 or more, got {max_bytes}")
         if max_entries is not None and (isinstance(max_entries, bool) or not isinstance(max_entries, int)):
             raise TypeError(f"max_entries: expected an int or None, got {type(max_entries).__name__}")
         if max_entries is not None and max_entries < 1:
             raise ValueError(f"max_entries: expected 1 or more, or None, got {max_entries}")
-        if ttl_s is not None and not ttl_s > 0:
+        if ttl_s is not None and not number(ttl_s, "ttl_s", "a number or None") > 0:
             raise ValueError(f"ttl_s: expected a number > 0 or None, got {ttl_s}")
         self._max_bytes = max_bytes
         self._max_entries = max_entries
@@ -96,6 +97,12 @@ class ResultCache:
         self._n_bytes = self._hits = self._misses = self._stale = 0
         self._lock = Lock()
         renew_in_children(self, "_lock")
+
+    def __repr__(self) -> str:
+        with self._lock:
+            return (
+                f"<scrubjay.retrieval.ResultCache of {len(self._entries):,} entries, {self._n_bytes:,} bytes>"
+            )
 
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
         """Return the value, or None if it is absent or stale.
@@ -183,9 +190,9 @@ class RedisCache:
     ) -> None:
         if (url is None) == (client is None):
             raise ValueError("url, client: expected one of the two")
-        if not ttl_s >= 0.001:
+        if not number(ttl_s, "ttl_s") >= 0.001:
             raise ValueError(f"ttl_s: expected a number >= 0.001, got {ttl_s}")
-        if not retry_s >= 0:
+        if not number(retry_s, "retry_s") >= 0:
             raise ValueError(f"retry_s: expected a number >= 0, got {retry_s}")
         if url is not None:
             redis = imported("redis", "RedisCache", "redis")

@@ -13,20 +13,22 @@ def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
     """Order documents by their best rank in any of the rankings; of equal ones the earlier query's comes first.
 
     A document's evidence is its best, not its first (a vague query may have come first) nor its sum (five paraphrases
-    of one idea are one piece of evidence). Ranks, because scores of different queries cannot be compared.
+    of one idea are one piece of evidence). Ranks, because scores of different queries cannot be compared. Documents of
+    the identifier tier of any query come before all others, as they do in the search for that query.
     """
     if len(found) == 1:
         return retrieved_hits(found[0])
-    best: dict[tuple[Scope, str | int], tuple[int, int]] = {}
+    best: dict[tuple[Scope, str | int], tuple[bool, int, int]] = {}
     queries: dict[tuple[Scope, str | int], list[int]] = {}
     for query, hits in enumerate(found):
-        for rank, key in enumerate(hits.keys):
+        for rank, (key, hit) in enumerate(zip(hits.keys, hits, strict=True)):
             queries.setdefault(key, []).append(query)
-            if key not in best or (rank, query) < best[key]:
-                best[key] = (rank, query)
+            evidence = (not hit.identifier, rank, query)
+            if key not in best or evidence < best[key]:
+                best[key] = evidence
     order = sorted(best, key=best.__getitem__)
     return [
         RetrievedHit(found[query], rank, float(found[query].scores[rank]), tuple(queries[key]))
         for key in order
-        for rank, query in (best[key],)
+        for _, rank, query in (best[key],)
     ]

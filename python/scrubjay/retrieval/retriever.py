@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from scrubjay.backend import Backend
 from scrubjay.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
+from scrubjay.fusion.methods import number
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
@@ -108,15 +110,13 @@ class Retriever:
             raise TypeError(f"rerank: expected an int, got {type(rerank).__name__}")
         if rerank < 1:
             raise ValueError(f"rerank: expected 1 or more, got {rerank}")
-        if isinstance(fused_weight, bool) or not isinstance(fused_weight, (int, float)):
-            raise TypeError(f"fused_weight: expected a number, got {type(fused_weight).__name__}")
-        if not 0 <= fused_weight <= sys.float_info.max:
+        if not 0 <= number(fused_weight, "fused_weight") <= sys.float_info.max:
             raise ValueError(f"fused_weight: expected a finite number, 0 or more, got {fused_weight}")
         if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
             raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")
         if not (cache is None or isinstance(cache, (bool, ResultCache))):
             raise TypeError(f"cache: expected a ResultCache, a bool or None, got {type(cache).__name__}")
-        if deadline_s is not None and not deadline_s > 0:
+        if deadline_s is not None and not number(deadline_s, "deadline_s", "a number or None") > 0:
             raise ValueError(f"deadline_s: expected a number > 0 or None, got {deadline_s}")
         self.index = index
         self.counters = Counters()
@@ -185,9 +185,9 @@ class Retriever:
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if isinstance(k, bool) or not isinstance(k, int):
+        if isinstance(k, bool) or not isinstance(k, (int, Integral)):  # NumPy's are Integral
             raise TypeError(f"k: expected an int, got {type(k).__name__}")
-        if k < 1:
+        if (k := int(k)) < 1:
             raise ValueError(f"k: expected 1 or more, got {k}")
         if not isinstance(conversation, (Conversation, type(None))):
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
@@ -226,6 +226,9 @@ class Retriever:
         """Release the reranker's thread. The index stays open."""
         if self._reranking is not None:
             self._reranking.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Retriever of {self.index!r}>"
 
     # ------------------------------------------------------------------ stages
 

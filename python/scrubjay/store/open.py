@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +20,7 @@ from scrubjay.store.sqlite.store import SqliteStore, check_identity
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
 
-__all__ = ["checked_budget", "open_engine"]
+__all__ = ["check_engine_options", "checked_budget", "open_engine"]
 
 
 def open_engine(
@@ -49,7 +50,10 @@ def open_engine(
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
     if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
+    if not isinstance(read_only, bool):
+        raise TypeError(f"read_only: expected a bool, got {type(read_only).__name__} {read_only!r}")
     # Bad arguments are reported before a file is made.
+    check_engine_options(new.analyzer, k1, b)
     metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # the engine checks them
     analyzer, its_stemmer = new.analyzer, stemmer
     if any_analyzer or (stemmer is not None and not asked.analyzer and not collection and _is_there(place)):
@@ -108,6 +112,15 @@ def open_engine(
 def _is_there(place: Path | Database) -> bool:
     """Whether a file has an index."""
     return isinstance(place, Path) and size_of(place) > 0
+
+
+def check_engine_options(analyzer: object, k1: object, b: object) -> None:
+    """Raise TypeError if these are not of the types that the engine takes; it checks their values."""
+    if not isinstance(analyzer, str):
+        raise TypeError(f"analyzer: expected a str, got {type(analyzer).__name__}")
+    for name, value in (("k1", k1), ("b", b)):
+        if not isinstance(value, (Real, type(None))):
+            raise TypeError(f"{name}: expected a number or None, got {type(value).__name__}")
 
 
 def checked_budget(n_bytes: int | None) -> Budget:

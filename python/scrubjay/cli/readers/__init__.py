@@ -8,7 +8,7 @@ str.
 
 from __future__ import annotations
 
-from scrubjay.cli.readers.select import is_export, paths_below, read_paths, read_sources
+from scrubjay.cli.readers.select import header_of_export, is_export, paths_below, read_paths, read_sources
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading, Skips
 
@@ -17,6 +17,7 @@ __all__ = [
     "Reading",
     "Skips",
     "Source",
+    "header_of_export",
     "is_export",
     "paths_below",
     "read_paths",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -102,6 +103,20 @@ def is_export(path: Path) -> bool:
             return b'"scrubjay_export"' in file.readline(1000)
     except OSError:
         return False
+
+
+def header_of_export(path: Path) -> dict[str, Any]:
+    """Return what the first line of an export says of its vectors: metric, dtype, dim, embedder.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            header = json.loads(file.readline(1000))
+    except ValueError as error:
+        raise InputError(f"{path}: line 1: expected the header of an export: {error}") from None
+    return dict(header)
 
 
 def _records(source: Source, reading: Reading) -> list[dict[str, Any]] | None:

@@ -14,7 +14,7 @@ from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
-from scrubjay.whole_files import whole_file
+from scrubjay.whole_files import in_utf8, whole_file
 
 __all__ = ["Files"]
 
@@ -50,6 +50,9 @@ class Files:
         self._gate = gate
         self._rules = rules
         self._verbs = verbs
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.memory.Files of {self._context.index.path}>"
 
     def lines(self, scope: Scope) -> Iterator[str]:
         """Yield the lines of an export of a scope and everything within it: its users, its agents.
@@ -99,7 +102,7 @@ class Files:
             ValueError: a line is not of an export of this scope; nothing is written.
             EmbedderError, StoreError: nothing was written.
         """
-        with Path(path).open(encoding="utf-8") as file:
+        with in_utf8(path) as file:
             done = read_lines(self._context, self._slots, file, _checked(scope))
         self._rules.clear(scope.tenant)
         return done
@@ -138,7 +141,8 @@ class Files:
         Raises:
             ValueError: it is not such a file, or of another scope.
         """
-        text = Path(path).read_text(encoding="utf-8")
+        with in_utf8(path) as file:
+            text = file.read()
         return take_edits(self._verbs, text, _checked(scope), by, dry_run=dry_run)
 
     def import_from(

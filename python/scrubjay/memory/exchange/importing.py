@@ -15,6 +15,7 @@ from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED
+from scrubjay.whole_files import in_utf8
 
 
 @dataclass
@@ -50,12 +51,14 @@ def take_over(
     if reader is None:
         raise ValueError(f"kind: expected one of {', '.join(READERS)}, got {kind!r}")
     foreign = Foreign()
-    text = path.read_text(encoding="utf-8-sig")
+    with in_utf8(path) as file:
+        text = file.read()
     try:
         dump = json.loads(text)
     except (ValueError, RecursionError) as error:
         try:
-            dump = [json.loads(line) for line in text.splitlines() if line.strip()]
+            # not splitlines(): JSON strings may hold U+2028 and the like
+            dump = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError):
             raise ValueError(
                 f"path: expected JSON, or JSON on each line, got {text[:80]!r}: {error}"

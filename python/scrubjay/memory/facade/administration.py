@@ -66,6 +66,9 @@ class MemoryAdmin:
         self._intake = intake
         self._runs = runs
 
+    def __repr__(self) -> str:
+        return f"<scrubjay.memory.MemoryAdmin of {self._context.index.path}>"
+
     # ------------------------------------------------------------------ care of the file
 
     @documented(Consistency.check)

@@ -18,6 +18,7 @@ from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.intake.intake import Intake
+from scrubjay.memory.intake.relative_dates import checked_languages
 from scrubjay.memory.ledger import schema
 from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import COLLECTION, MemoryContext
@@ -43,6 +44,13 @@ def _said(given: object) -> str:
     return "one in memory" if isinstance(given, Index) else type(given).__name__
 
 
+def _check(settings: Settings, retriever: object) -> None:
+    """Raise TypeError or ValueError for what the parts would refuse after the file has their tables."""
+    if not callable(retriever):
+        raise TypeError(f"retriever: expected a function of an Index, got {type(retriever).__name__}")
+    checked_languages(settings.dates)
+
+
 class Parts:
     """Everything that a memory is made of, over one file.
 
@@ -65,6 +73,7 @@ class Parts:
             raise TypeError(
                 f"index: expected an Index with a file or a database, got {_said(index)}; Memory.open(path) makes both"
             )
+        _check(settings, retriever)
         context = self.context = MemoryContext(index, settings)
         self._owns_index = owns_index
         # ------------------------------------------------------------------ what is written
@@ -165,6 +174,7 @@ def open_parts(
     Calls that need a tenant's key raise EncryptionError where it cannot be had (:meth:`recall` finds nothing and
     says so). A tenant whose key was destroyed is as if erased, and :meth:`forget` removes what is left.
     """
+    _check(settings, retriever)  # before a file is made
     index = Index.open(path, embedder, **options)
     try:
         if (of_memory := _of_memory(index, embedder)) is not None:

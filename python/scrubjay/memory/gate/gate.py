@@ -116,10 +116,10 @@ class Gate:
 
         What any of it raises leaves nothing written.
         """
-        settings, judge = self._context.settings, self._context.judge
+        proposals = list(proposals)
         proposed = [
-            prepared(candidate, checked_scope(scope), source, settings, judge)
-            for candidate, scope, source in proposals
+            self._prepared(one, f"proposals[{place}]." if len(proposals) > 1 else "")
+            for place, one in enumerate(proposals)
         ]
         revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
         self._asking.gather(proposed)
@@ -151,6 +151,18 @@ class Gate:
             elif outcome.reason in UNFELT.values():
                 _log.warning("fact %r %s", outcome.id, outcome.reason)
         return outcomes
+
+    def _prepared(self, proposal: Proposed, place: str) -> Proposal:
+        """Hold one proposal to its form; what is wrong with it is said with its place."""
+        candidate, scope, source = proposal
+        try:
+            return prepared(
+                candidate, checked_scope(scope), source, self._context.settings, self._context.judge
+            )
+        except (TypeError, ValueError) as error:
+            if not place or type(error) not in (TypeError, ValueError):
+                raise
+            raise type(error)(f"{place}{error}") from None
 
     def add(
         self,

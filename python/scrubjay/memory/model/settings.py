@@ -53,6 +53,10 @@ class Settings:
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
+        if clock is not None and not callable(clock):
+            raise TypeError(f"clock: expected a callable, got {type(clock).__name__}")
+        if decay is not None and not isinstance(decay, Decay):
+            raise TypeError(f"decay: expected a Decay, got {type(decay).__name__}")
         if judge is not None and not isinstance(judge, Judge):
             raise TypeError(f"judge: expected an object with contradicts(), got {type(judge).__name__}")
         for name, days in (("retention_days", retention_days), ("history_days", history_days)):

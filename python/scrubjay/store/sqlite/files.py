@@ -43,7 +43,13 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
                 progress.update(total - remaining - done)
                 done = total - remaining
 
-            source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
+            try:
+                source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
+            except sqlite3.Error as error:
+                if "full" not in str(error):  # what is wrong with the index itself
+                    raise
+                with translated(target, "backing up"):
+                    raise
             copy.execute("DELETE FROM meta WHERE name = ?", (FILE_ID,))  # it will have a future of its own
             copy.execute("PRAGMA journal_mode = DELETE")  # one file; the next opening sets WAL again
         with partial.open("rb") as file:
