@@ -238,7 +238,8 @@ def searches() -> dict[str, Any]:
 def figures(trial: Trial, model: str, n_queries: int) -> dict[str, Figures]:
     """Of each search, of so many questions, evenly spread."""
     engine, vectors = native_engine(trial, model), trial.query_vectors(model)
-    queries = trial.queries[:: max(1, len(trial.queries) // n_queries)]
+    queries = [query for query in trial.queries if vectors[query.row].any()]
+    queries = queries[:: max(1, len(queries) // n_queries)]
     report: dict[str, Figures] = {}
     for name, asked in searches().items():
         rows = []

@@ -44,6 +44,10 @@ class LocalEngine(Engine):
         )
         return list(_documents(result))
 
+    def admitted(self, scope: Scope, **options: Any) -> Result:
+        """Return what `scope` sees, unranked, in the order of writing. The options are those of the native scroll."""
+        return self.scroll(scope, newest=False, **options)
+
     @property
     def lineage(self) -> str:
         """A random name of this engine, by which a cursor of another is told."""
