@@ -146,7 +146,12 @@ def _latent(trial: Trial) -> tuple[Vectors, Vectors]:
     weight = np.log(len(documents) / np.array(list(frequency.values())))
 
     def matrix(rows: list[Counter[str]]) -> _Sparse:
-        known = [(row, columns[term], n) for row, one in enumerate(rows) for term, n in one.items() if term in columns]
+        known = [
+            (row, columns[term], n)
+            for row, one in enumerate(rows)
+            for term, n in one.items()
+            if term in columns
+        ]
         row, column, n = (np.array(part) for part in zip(*known, strict=True))
         values = (1 + np.log(n)) * weight[column]
         length = np.sqrt(np.bincount(row, values**2, len(rows)))
@@ -182,7 +187,9 @@ class _Sparse:
         for start in range(0, len(self.row), PART_OF_TERMS):
             part = slice(start, start + PART_OF_TERMS)
             rows, first = np.unique(self.row[part], return_index=True)
-            product[rows] += np.add.reduceat(other[self.column[part]] * self.values[part, None], first, axis=0)
+            product[rows] += np.add.reduceat(
+                other[self.column[part]] * self.values[part, None], first, axis=0
+            )
         return product
 
 
@@ -300,7 +307,9 @@ def main(arguments: list[str] | None = None) -> int:
             n_below.update(figure for figure, said in comparison.items() if said["below"])
             print_pair(pair, report, comparison)
             if options.json:
-                written = {name: {one: rows.tolist() for one, rows in each.items()} for name, each in reports.items()}
+                written = {
+                    name: {one: rows.tolist() for one, rows in each.items()} for name, each in reports.items()
+                }
                 options.json.write_text(json.dumps(written) + "\n", encoding="utf-8")
     print_rankings(list(reports.values()))
     below = ", ".join(f"{n_below[figure]} in {figure}" for figure in MOST_BELOW)

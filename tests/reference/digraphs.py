@@ -15,7 +15,7 @@ MOST_BYTES = 64
 
 
 def digraphs(text: str, analyzer: str) -> dict[str, set[tuple[str, bool]]]:
-    """Of each term of a word the terms of its other ways of writing, and whether only where no document has the term."""
+    """Of each term of a word the terms of its other ways of writing; True: only where no document has the term."""
     stem = {"english": stem_english, "plain": lambda word: word}.get(analyzer) or stem_of_language(analyzer)
     term_of = Oracle(stem).word
     found: dict[str, set[tuple[str, bool]]] = {}

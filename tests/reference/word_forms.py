@@ -119,7 +119,10 @@ CANNOT = ("can", "not")
 
 
 def with_forms(
-    text: str, tokens: Sequence[tuple[str, str]], document_frequency: Mapping[str, int], analyzer: str = "english"
+    text: str,
+    tokens: Sequence[tuple[str, str]],
+    document_frequency: Mapping[str, int],
+    analyzer: str = "english",
 ) -> tuple[dict[str, str], list[tuple[str, str]], dict[str, str]]:
     """What unknown terms of a query become; further tokens: the other forms that are known, most frequent first; and of
     which term of the query each of them is a form."""

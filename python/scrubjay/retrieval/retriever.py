@@ -24,7 +24,7 @@ from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
-from scrubjay.retrieval.surroundings import said_before
+from scrubjay.retrieval.surroundings import days_of, said_before
 from scrubjay.retrieval.trace import Counters, Stage, Trace
 
 __all__ = ["Retriever"]
@@ -66,10 +66,11 @@ class Retriever:
         rerank: how many of the best are reranked.
         fused_weight: what the fused scores count beside the reranker's, each by how they spread among the reranked;
             0: nothing. They know what a reranker does not read, such as dates.
-        surroundings: whether the reranker also reads a turn of a conversation behind what another speaker said just
-            before it (the last 200 characters); then the mean of both its scores counts. Only where documents say which
-            turn they are (:class:`scrubjay.Neighbours`), and only what the search's filter admits; not where the query
-            names ids or the filter holds a function. Such turns cost two readings.
+        surroundings: whether the reranker reads more than texts. Where the question names days, the day of a hit stands
+            before its text (:class:`scrubjay.Dates`). Where it names none, a turn of a conversation is read a second
+            time, behind what another speaker said just before it (the last 200 characters), and the mean of both scores
+            counts; only where documents say which turn they are (:class:`scrubjay.Neighbours`), and only what the
+            search's filter admits; not where the query names ids or the filter holds a function.
         deadline_s: how long the reranker may take; if it is late or fails, the fused order is returned and
             `degraded` says so. None: as long as it wants.
         template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
@@ -101,7 +102,7 @@ class Retriever:
         reranker: Reranker | None = None,
         *,
         rerank: int = 20,
-        fused_weight: float = 1.0,
+        fused_weight: float = 0.5,
         surroundings: bool = True,
         deadline_s: float | None = None,
         template: str | Callable[[Hit], str] | None = None,
@@ -375,11 +376,16 @@ class Retriever:
         assert self._reranking is not None
         head, tail = hits[: self._rerank], hits[self._rerank :]
         with trace.stage("rerank", n_in=len(head), reranker=self._reranking.name) as stage:
-            before = self._before(request, head, reasons)
+            days, before = self._surroundings_of(request, head, reasons)
             try:
                 texts = [render(self._template, hit) for hit in head]
-                behind = [f"{said}\n{text}" for said, text in zip(before, texts, strict=True) if said is not None]
-                scores = self._reranking.score(request.text, texts + behind)
+                behind = [
+                    f"{said}\n{text}" for said, text in zip(before, texts, strict=True) if said is not None
+                ]
+                dated = [
+                    text if day is None else f"{day}: {text}" for day, text in zip(days, texts, strict=True)
+                ]
+                scores = self._reranking.score(request.text, dated + behind)
             except TimeoutError as error:
                 reasons.append(f"reranker_late: {self._reranking.name}: {error}")
                 return hits
@@ -392,19 +398,25 @@ class Retriever:
             for hit, score in zip(head, scores.tolist(), strict=True):
                 hit.rerank_score = score
             stage.n_out = len(head)
-            stage.details["read_twice"] = len(read_twice)
+            if read_twice:
+                stage.details["read_twice"] = len(read_twice)
             return [head[place] for place in order_of(head, scores, self._fused_weight)] + tail
 
-    def _before(
+    def _surroundings_of(
         self, request: Request, hits: list[RetrievedHit], reasons: list[str]
-    ) -> Sequence[str | None]:
-        """What stood before each hit that the reranker reads; None: nothing that it should."""
-        if self._surroundings:
-            try:
-                return said_before(self.index, hits, request.scope, request.filter, request.query)
-            except Exception as error:  # noqa: BLE001 - a text alone can be judged, too
-                reasons.append(f"surroundings_failed: {_brief(error)}")
-        return [None] * len(hits)
+    ) -> tuple[Sequence[str | None], Sequence[str | None]]:
+        """The day of each hit, and what was said before it, that the reranker reads; None: nothing that it should."""
+        nothing: list[str | None] = [None] * len(hits)
+        if not self._surroundings:
+            return nothing, nothing
+        try:
+            days = days_of(hits, request.text, request.query)
+            if any(days):
+                return days, nothing
+            return nothing, said_before(self.index, hits, request.scope, request.filter, request.query)
+        except Exception as error:  # noqa: BLE001 - a text alone can be judged, too
+            reasons.append(f"surroundings_failed: {_brief(error)}")
+            return nothing, nothing
 
     def _report(self, result: Retrieved, us: float) -> None:
         self.counters.add("retrievals_total", mode=result.mode)

@@ -1,22 +1,30 @@
-"""What stood beside a hit, for a reranker: a turn of a conversation says little without what it answers."""
+"""What a reranker reads beside the text of a hit: the day, where the question names days, and what a turn answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from scrubjay._native import Scope
+from scrubjay._native import Scope, names_days
 from scrubjay.backend import Backend
 from scrubjay.filters import FilterLike
-from scrubjay.fusion import Query
+from scrubjay.fusion import Dates, Query
 from scrubjay.index import Hit, Index
 from scrubjay.index.residue import has_functions
+from scrubjay.payload import microseconds, to_utc
 from scrubjay.turns import FIELDS, as_turn
 
-__all__ = ["MOST_CHARACTERS", "said_before"]
+__all__ = ["MOST_CHARACTERS", "days_of", "said_before"]
 
 MOST_CHARACTERS = 200
 """The last ones of the turn before: rerankers cut the end of a long text, and the hit's own text is behind it."""
+
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 
 
 class _Turn(NamedTuple):
@@ -29,6 +37,30 @@ class _Turn(NamedTuple):
     def of(cls, scope: Scope, metadata: dict[str, Any]) -> _Turn | None:
         turn = as_turn(*(metadata.get(name) for name in FIELDS))
         return cls(scope, **turn) if turn else None
+
+
+def days_of(hits: Sequence[Hit], question: str, query: Query) -> list[str | None]:
+    """Return the day of each hit, "8 May 2023"; None: it has none, or the question names no days.
+
+    The time of a hit is what :class:`scrubjay.Dates` goes by: `valid_from` of its metadata, else `created_at`.
+    """
+    if not isinstance(query.dates, Dates) or not query.dates.weight:
+        return [None] * len(hits)
+    now = to_utc(query.dates.now, "now") or datetime.now(timezone.utc)
+    if not names_days(question, now_us=microseconds(now)):
+        return [None] * len(hits)
+    times = map(_time_of, hits)
+    return [None if time is None else f"{time.day} {_MONTHS[time.month - 1]} {time.year}" for time in times]
+
+
+def _time_of(hit: Hit) -> datetime | None:
+    since = hit.metadata.get("valid_from")
+    if isinstance(since, int) and not isinstance(since, bool):
+        try:
+            return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=since)
+        except OverflowError:  # no calendar has that day
+            return None
+    return hit.created_at
 
 
 def said_before(

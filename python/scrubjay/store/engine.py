@@ -266,8 +266,8 @@ class DurableEngine(WritingEngine):
         return found if seen else self.empty_native().find_substring(text, scope=scope, k=k)
 
     def admitted(self, scope: Scope, **options: Any) -> Result:
-        """Return what `scope` sees, unranked, in the order of writing; its partitions are read in first. The options are
-        those of the native scroll."""
+        """Return what `scope` sees, unranked, in the order of writing; its partitions are read in first. The options
+        are those of the native scroll."""
         self._check_scope(scope)
         (seen,), found = self._settled(
             [scope], lambda: self.residency.engine.scroll(scope, newest=False, **options)

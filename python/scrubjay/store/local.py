@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scrubjay._native import Engine, Filter, Scope
+from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.errors import VersionConflictError
 from scrubjay.filters import Ids
 from scrubjay.store.rows.facets import Facet, facet_of
