@@ -81,7 +81,7 @@ class Trial(JudgedSet):
 
     def stored(self, model: str) -> tuple[Vectors, Vectors]:
         original = JudgedSet(self.folder)
-        return original.document_vectors(model), original.query_vectors(model)
+        return _unit(original.document_vectors(model)), _unit(original.query_vectors(model))
 
 
 PARTS = {"whole": 1.0, "half": 0.5, "quarter": 0.25}
