@@ -138,8 +138,9 @@ there is nothing else, and other forms of its words follow. Arguments and errors
 
 >>> query_terms("What is the colour of TS-999?")
 ['colour', 'ts-999', 'ts', '999', 'ts999', 'color'])");
-  module.def("names_days", &names_days, py::arg("text"), py::kw_only(), py::arg("now_us"),
-             R"(Whether a question names days, as the signal `dates` of a search reads it. now_us: when it was asked.
+  module.def(
+      "names_days", &names_days, py::arg("text"), py::kw_only(), py::arg("now_us"),
+      R"(Whether a question names days, as the signal `dates` of a search reads it. now_us: when it was asked.
 
 >>> names_days("What did we choose last March?", now_us=0), names_days("error 2023", now_us=0)
 (True, False))");

@@ -124,8 +124,7 @@ std::vector<std::string> Spelling::forms_of(const lexical::TermCount& term, bool
   }
   for (const text::Digraph& digraph : digraphs) {
     if (digraph.term != term.term || (digraph.if_unknown && !is_unknown)) continue;
-    if (std::find(forms.begin(), forms.end(), digraph.other) == forms.end())
-      forms.push_back(digraph.other);
+    if (std::find(forms.begin(), forms.end(), digraph.other) == forms.end()) forms.push_back(digraph.other);
   }
   return forms;
 }

@@ -61,7 +61,8 @@ class Spelling {
         foreign_(text::ForeignForms::of(analyzer)) {}
 
   // Whether some term is in no visible document, or may have other forms.
-  [[nodiscard]] bool may_change(std::string_view text, std::span<const lexical::TermCount> terms) const noexcept;
+  [[nodiscard]] bool may_change(std::string_view text,
+                                std::span<const lexical::TermCount> terms) const noexcept;
 
   // Fills scratch.spelled with the terms after correction and with other forms, and `corrections` with what was read
   // as what; false if the terms stay as they are.

@@ -9,20 +9,20 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMostBytes = 64;  // of a word
-constexpr size_t kLeastName = 5;   // letters
-constexpr char kLatin1 = '\xc3';   // the first byte of U+00C0 to U+00FF
+constexpr size_t kMostDigraphBytes = 64;  // of a word
+constexpr size_t kLeastNameLetters = 5;   // letters
+constexpr char kLatin1 = '\xc3';          // the first byte of U+00C0 to U+00FF
 
-struct Pair {
+struct DigraphPair {
   std::string_view marked, written;
 };
-constexpr Pair kToDigraph[] = {
+constexpr DigraphPair kToDigraph[] = {
     {"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}, {"å", "aa"}, {"ø", "oe"},
     {"Ä", "ae"}, {"Ö", "oe"}, {"Ü", "ue"}, {"Å", "aa"}, {"Ø", "oe"},
 };
 
-constexpr Pair kScandinavian[] = {{"å", "aa"}, {"ø", "oe"}};
-constexpr Pair kOfNames[] = {{"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}};
+constexpr DigraphPair kScandinavian[] = {{"å", "aa"}, {"ø", "oe"}};
+constexpr DigraphPair kOfNames[] = {{"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}};
 
 bool is_scandinavian(const Analyzer& analyzer) noexcept {
   const std::string_view language = analyzer.language();
@@ -30,7 +30,7 @@ bool is_scandinavian(const Analyzer& analyzer) noexcept {
 }
 
 // Of the letter at `at`, 0 if there is none of these.
-size_t letter_bytes(std::string_view text, size_t at) noexcept {
+size_t bytes_of_letter(std::string_view text, size_t at) noexcept {
   if ((byte_class(text[at]) & (kLower | kUpper)) != 0) return 1;
   if (text[at] != kLatin1 || at + 1 == text.size()) return 0;
   const char second = text[at + 1];
@@ -42,10 +42,10 @@ std::optional<std::string> with_digraphs(std::string_view word) {
   std::string other;
   bool any = false;
   for (size_t at = 0; at < word.size();) {
-    const size_t n = letter_bytes(word, at);
+    const size_t n = bytes_of_letter(word, at);
     const std::string_view letter = word.substr(at, n);
     const auto* const pair = std::find_if(std::begin(kToDigraph), std::end(kToDigraph),
-                                          [&](const Pair& one) { return one.marked == letter; });
+                                          [&](const DigraphPair& one) { return one.marked == letter; });
     any |= pair != std::end(kToDigraph);
     other.append(pair != std::end(kToDigraph) ? pair->written : letter);
     at += n;
@@ -53,12 +53,12 @@ std::optional<std::string> with_digraphs(std::string_view word) {
   return any ? std::optional(std::move(other)) : std::nullopt;
 }
 
-std::optional<std::string> without_digraphs(std::string_view word, std::span<const Pair> pairs) {
+std::optional<std::string> without_digraphs(std::string_view word, std::span<const DigraphPair> pairs) {
   std::string other;
   bool any = false;
   for (size_t at = 0; at < word.size();) {
     const std::string_view two = word.substr(at, 2);
-    const auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const Pair& one) {
+    const auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const DigraphPair& one) {
       return two.size() == 2 && to_lower(two[0]) == one.written[0] && to_lower(two[1]) == one.written[1];
     });
     any |= pair != pairs.end();
@@ -70,7 +70,7 @@ std::optional<std::string> without_digraphs(std::string_view word, std::span<con
 
 // Whether a name in ASCII letters may be one with marked letters.
 bool may_be_name(std::string_view word) noexcept {
-  return word.size() >= kLeastName && is_upper(word.front()) &&
+  return word.size() >= kLeastNameLetters && is_upper(word.front()) &&
          std::all_of(word.begin() + 1, word.end(), is_lower);
 }
 
@@ -94,7 +94,7 @@ std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyz
   for (size_t at = 0; at < utf8.size();) {
     const size_t from = at;
     while (at < utf8.size()) {
-      const size_t n = letter_bytes(utf8, at);
+      const size_t n = bytes_of_letter(utf8, at);
       if (n == 0) break;
       at += n;
     }
@@ -103,7 +103,7 @@ std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyz
       continue;
     }
     const std::string_view word = utf8.substr(from, at - from);
-    if (word.size() > kMostBytes) continue;
+    if (word.size() > kMostDigraphBytes) continue;
     std::optional<std::string> other = with_digraphs(word);
     const bool is_name = !other && !both_ways && may_be_name(word);
     if (!other && both_ways) other = without_digraphs(word, kScandinavian);

@@ -3,7 +3,7 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr FormGroups kGroups[] = {
+constexpr FormGroups kForeignGroups[] = {
     {"danish",
      "gå gik gået går; spise spiste spist; drikke drak drukket drikker; skrive skrev skrevet skriver; løbe "
      "løb løbet løber; købe købte købt køber; bo boede boet bor; se så set ser; få fik fået får; komme kom "
@@ -331,6 +331,6 @@ constexpr FormGroups kGroups[] = {
 
 }  // namespace
 
-std::span<const FormGroups> foreign_form_groups() noexcept { return kGroups; }
+std::span<const FormGroups> foreign_form_groups() noexcept { return kForeignGroups; }
 
 }  // namespace scrubjay::text

@@ -11,7 +11,7 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMostLanguages = 32;
+constexpr size_t kMostTables = 32;
 
 std::vector<std::string> split_at_spaces(std::string_view text) {
   std::vector<std::string> words;
@@ -31,14 +31,14 @@ void add_once(std::vector<std::string>& sorted, const std::string& term) {
 }  // namespace
 
 const ForeignForms* ForeignForms::of(const Analyzer& analyzer) {
-  static std::array<std::atomic<const ForeignForms*>, kMostLanguages> tables{};
+  static std::array<std::atomic<const ForeignForms*>, kMostTables> tables{};
   static std::mutex making;
   const std::string_view language = analyzer.language();
   if (language.empty()) return nullptr;
   const std::span<const FormGroups> groups = foreign_form_groups();
-  const auto own = std::lower_bound(
-      groups.begin(), groups.end(), language,
-      [](const FormGroups& one, std::string_view wanted) { return one.language < wanted; });
+  const auto own =
+      std::lower_bound(groups.begin(), groups.end(), language,
+                       [](const FormGroups& one, std::string_view wanted) { return one.language < wanted; });
   if (own == groups.end() || own->language != language) return nullptr;
   std::atomic<const ForeignForms*>& table = tables[static_cast<size_t>(own - groups.begin())];
   if (const ForeignForms* const made = table.load(std::memory_order_acquire)) return made;
