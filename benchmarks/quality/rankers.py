@@ -40,14 +40,16 @@ def native_engine(judged: JudgedSet, model: str | None) -> Any:
     from scrubjay import _native, payload
 
     engine = _native.Engine()
+    rows: list[Any] = []
+    if model is not None:
+        stored = judged.document_vectors(model)
+        rows = [stored[memory.row] if stored[memory.row].any() else None for memory in judged.memories]
     engine.upsert_many(
         [memory.id for memory in judged.memories],
         [memory.text for memory in judged.memories],
         payloads=[payload.encode(memory.turn, memory.created_at) for memory in judged.memories],
         scope=[native_scope(memory.scope) for memory in judged.memories],
-        vectors=None
-        if model is None
-        else judged.document_vectors(model)[[memory.row for memory in judged.memories]],
+        vectors=rows or None,
     )
     return engine
 

@@ -120,8 +120,8 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
 
 
 def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queries: int) -> dict[str, Row]:
-    """The default's first 20 reranked, by the reranker alone and with the fused scores, and the default on the same
-    queries beside them; by the public retriever."""
+    """The default's first 20 reranked, as the retriever does it and by the reranker's reading of texts alone, and the
+    default on the same queries beside them; by the public retriever."""
     step = max(1, len(judged.queries) // n_queries)
     queries = judged.queries[::step][:n_queries]
     part = JudgedSet(judged.folder)
@@ -142,8 +142,12 @@ def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queri
     ways = {
         "auto": Retriever(index),
         "auto + reranker": Retriever(index, reranker=reranker),
-        "auto + reranker, fused": Retriever(index, reranker=reranker, fused_weight=1.0),
-        "auto + reranker, fused, 30": Retriever(index, reranker=reranker, rerank=30, fused_weight=1.0),
+        "auto + reranker, 30": Retriever(index, reranker=reranker, rerank=30),
+        "auto + reranker, texts alone": Retriever(index, reranker=reranker, surroundings=False),
+        "auto + reranker, its own order": Retriever(index, reranker=reranker, fused_weight=0),
+        "auto + reranker, its own order, texts alone": Retriever(
+            index, reranker=reranker, fused_weight=0, surroundings=False
+        ),
     }
     rows = {}
     for name, retriever in ways.items():

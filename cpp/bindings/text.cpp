@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "gil.hpp"
 #include "stemmer.hpp"
 #include "text/analyzer.hpp"
+#include "text/dates.hpp"
 #include "text/query_terms.hpp"
 #include "text/snowball.hpp"
 
@@ -73,6 +75,13 @@ py::typing::List<py::str> query_terms(const StrOrBytes& utf8, const std::string&
   return result;
 }
 
+bool names_days(const StrOrBytes& utf8, int64_t now_us) {
+  text::Dates dates;
+  if (!dates.read(view(utf8))) return false;
+  dates.resolve(now_us);
+  return !dates.windows().empty();
+}
+
 // Texts are kept alive and read once, before the clock starts; the GIL is released while it runs.
 py::typing::Tuple<py::int_, py::int_, py::float_> analyze_throughput(
     const py::typing::List<StrOrBytes>& texts, const std::string& analyzer, py::ssize_t passes) {
@@ -129,6 +138,12 @@ there is nothing else, and other forms of its words follow. Arguments and errors
 
 >>> query_terms("What is the colour of TS-999?")
 ['colour', 'ts-999', 'ts', '999', 'ts999', 'color'])");
+  module.def(
+      "names_days", &names_days, py::arg("text"), py::kw_only(), py::arg("now_us"),
+      R"(Whether a question names days, as the signal `dates` of a search reads it. now_us: when it was asked.
+
+>>> names_days("What did we choose last March?", now_us=0), names_days("error 2023", now_us=0)
+(True, False))");
   module.def(
       "analyze_throughput", &analyze_throughput, py::arg("texts"), py::arg("analyzer") = "english",
       py::kw_only(), py::arg("passes") = 2,

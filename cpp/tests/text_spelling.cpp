@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "check.hpp"
+#include "text/analyzer.hpp"
 #include "text/compounds.hpp"
+#include "text/digraphs.hpp"
+#include "text/foreign_forms.hpp"
 #include "text/spelling.hpp"
+#include "text/term_key.hpp"
 #include "text/word_forms.hpp"
 
 using namespace scrubjay::text;
@@ -87,6 +91,41 @@ TEST(the_text_says_which_word_is_meant) {
   CHECK(other_forms("sat", "the SAT score").empty());
   CHECK(other_forms("sat", "THE SAT").size() == 1);
   CHECK(other_forms("sat", "SAT, who sat").size() == 1);
+}
+
+TEST(foreign_forms_are_those_of_one_another) {
+  const Analyzer german({"german", {}}), english, plain({"plain", {}});
+  CHECK(!ForeignForms::of(english) && !ForeignForms::of(plain));
+  const ForeignForms* const forms = ForeignForms::of(german);
+  CHECK(forms != nullptr && forms == ForeignForms::of(Analyzer({"german", {}})));
+  const auto has = [&](const char* word, const char* form) {
+    const std::string term = german.term_of_letters(word), wanted = german.term_of_letters(form);
+    const auto others = forms->others(term);
+    return forms->may_hold(term_key(term)) && std::find(others.begin(), others.end(), wanted) != others.end();
+  };
+  CHECK(has("fahren", "fuhr") && has("fuhr", "gefahren"));
+  CHECK(has("anrief", "angerufen") && has("anzurufen", "anrufen") && !has("anrief", "gerufen"));
+  CHECK(!has("fahren", "fahren") && !has("fahren", "ging"));
+  CHECK(forms->others("eich").empty());
+  // A stemmer of the caller's makes other terms.
+  CHECK(!ForeignForms::of(Analyzer({"german", [](std::string_view word) { return std::string(word); }})));
+}
+
+TEST(digraphs_are_other_ways_of_writing) {
+  const Analyzer english, danish({"danish", {}}), german({"german", {}});
+  const auto others = [](const char* text, const Analyzer& analyzer) {
+    std::vector<std::string> found;
+    if (!may_have_digraphs(text, analyzer)) return found;
+    for (const Digraph& one : find_digraphs(text, analyzer))
+      found.push_back(one.term + (one.if_unknown ? "?" : "=") + one.other);
+    return found;
+  };
+  using Found = std::vector<std::string>;
+  CHECK(others("Frau M\xc3\xbcller in \xc3\x85rhus", english) == Found({"muller=mueller", "arhus=aarhus"}));
+  CHECK(others("Mueller", english) == Found({"mueller?muller"}));
+  CHECK(others("a poet, Poet, MUELLER, question \xc3\x97 \xc3", english).empty());
+  CHECK(others("Mueller", german).empty());  // its stemmer makes both one
+  CHECK(others("aarhus", danish) == Found({"aarhus=arhus"}));
 }
 
 TEST(forms_of_a_script_are_those_of_one_another) {

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'copied_vector', 'hits_of', 'languages', 'named_in', 'names_in', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'copied_vector', 'hits_of', 'languages', 'named_in', 'names_days', 'names_in', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -702,6 +702,13 @@ def languages() -> list[str]:
 def named_in(hit: HitView, name: bytes) -> bytes | None:
     """
     What follows a name in the payload of a hit, up to the next quote; None where the name is missing or stands there twice.
+    """
+def names_days(text: str | bytes, *, now_us: typing.SupportsInt | typing.SupportsIndex) -> bool:
+    """
+    Whether a question names days, as the signal `dates` of a search reads it. now_us: when it was asked.
+
+    >>> names_days("What did we choose last March?", now_us=0), names_days("error 2023", now_us=0)
+    (True, False)
     """
 def names_in(hits: list[typing.Any], names: tuple[typing.Any, ...]) -> list[typing.Any]:
     """

@@ -196,6 +196,48 @@ def test_compounds(
     check(pair, " ".join(query), key)
 
 
+FOREIGN = {
+    "german": "fahren fuhr gefahren f\u00e4hrt anrufen angerufen Anruf M\u00fcller Mueller Buch "
+    "B\u00fccher Ger\u00e4t-7 ",
+    "danish": "\u00c5rhus Aarhus S\u00f8rensen Soerensen Sorensen g\u00e5 gik g\u00e5et by byer aa ",
+    "swedish": "\u00c5sa Aasa Asa g\u00e5 gick bok b\u00f6cker Boecker ",
+    "french": "aller va vais all\u00e9 \u0153il yeux oeil fait faire fit Zuerich Z\u00fcrich Noel ",
+    "spanish": "ir ser fue voy dice decir dijo voz voces vez ",
+    "russian": "\u0436\u0438\u0442\u044c \u0436\u0438\u0432\u0451\u0442 \u0436\u0438\u0432\u0443 "
+    "\u0434\u0440\u0443\u0433 \u0434\u0440\u0443\u0437\u044c\u044f \u0435\u0441\u0442\u044c "
+    "\u0435\u0441\u0442 ",
+    "greek": "\u03c4\u03c1\u03ce\u03c9 \u03ad\u03c6\u03b1\u03b3\u03b1 \u03c6\u03ac\u03c9 "
+    "\u03c0\u03ac\u03c9 \u03c0\u03ae\u03b3\u03b1 ",
+    "english": "M\u00fcller Muller Mueller \u00c5rhus Aarhus go went mueller Poet pot MUELLER Ae ",
+    "plain": "M\u00fcller Muller Mueller \u00c5rhus Aarhus go went ",
+}  # fmt: skip
+
+
+@st.composite
+def foreign(draw: st.DrawFn) -> tuple[str, list[tuple[str, tuple]], str]:
+    """An analyzer, texts with scopes, a question."""
+    analyzer = draw(st.sampled_from(sorted(FOREIGN)))
+    text = st.lists(st.sampled_from(FOREIGN[analyzer].split()), min_size=1, max_size=4).map(" ".join)
+    written = draw(st.lists(st.tuples(text, st.sampled_from(SCOPES)), max_size=8))
+    return analyzer, written, draw(text)
+
+
+@given(foreign(), st.sampled_from(SCOPES), st.sampled_from([None, 1, 2]))
+@example(("german", [("fuhr", HOME), ("gefahren", HOME), ("gefahren", HOME)], "fahren"), HOME, None)
+@example(("german", [("M\u00fcller", HOME), ("Mueller", HOME)], "Mueller angerufen"), HOME, 1)
+@example(("danish", [("\u00c5rhus", HOME), ("Aarhus", HOME)], "\u00c5rhus Aarhus"), HOME, None)
+@example(("spanish", [("ir", HOME), ("ser", HOME), ("voy", HOME)], "fue voy"), HOME, None)
+@example(("english", [("Mueller", HOME), ("Muller", HOME)], "M\u00fcller"), HOME, None)
+def test_foreign_forms(
+    kit: Kit, given: tuple[str, list[tuple[str, tuple]], str], key: tuple, chunk_docs: int | None
+) -> None:
+    analyzer, written, question = given
+    pair = Pair(kit, chunk_docs, analyzer=analyzer)
+    for id, (text, scope) in enumerate(written):
+        pair.step(Put(id, text, scope, None))
+    check(pair, question, key)
+
+
 @pytest.mark.parametrize("chunk_docs", [None, 150])
 def test_compounds_among_many_terms(kit: Kit, chunk_docs: int | None) -> None:
     """So many that they are looked up by letters; asked again after more were written."""

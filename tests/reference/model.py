@@ -38,6 +38,7 @@ from tests.reference.analyzer import analyze as analyze_text
 from tests.reference.analyzer import stem_english
 from tests.reference.contexts import context_of
 from tests.reference.dates import Dates, find_dates
+from tests.reference.foreign_form_groups import GROUPS as FOREIGN_FORMS
 from tests.reference.function_words import WORDS, marked
 from tests.reference.identifiers import is_of_another
 from tests.reference.query import Asked, asked
@@ -79,6 +80,10 @@ def alone(call: Call) -> Call:
             return call(self, *args, **kwargs)
 
     return locked  # type: ignore[return-value]
+
+
+KNOWN_ANALYZERS = {"english", "plain", *compounds.LANGUAGES, *FOREIGN_FORMS}
+"""Those that the model makes by their names."""
 
 
 @lru_cache(maxsize=50_000)
@@ -146,7 +151,7 @@ class ModelEngine:
             raise ValueError(f"b: expected a number from 0 to 1, got {b}")
         self.dim, self.metric, self.dtype, self.k1, self.b = dim, metric, dtype, k1, b
         self.analyzer = analyzer
-        if analyze is None and analyzer in compounds.LANGUAGES:
+        if analyze is None and analyzer in KNOWN_ANALYZERS and analyzer != "english":
             analyze = partial(analyze_text, name=analyzer)
         self._analyze = analyze or analyze_english
         self._rows: dict[DocumentKey, Row] = {}
@@ -559,7 +564,8 @@ class ModelEngine:
     def _forms(
         self, text: str, tokens: Analysis, df: Mapping[str, int]
     ) -> tuple[dict[str, str], Analysis, dict[str, str]]:
-        return with_forms(text, tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [], {})
+        name = self.analyzer.split("-")[0]
+        return with_forms(text, tokens, df, name) if name in KNOWN_ANALYZERS else ({}, [], {})
 
     def _term_of(self, word: str) -> str:
         return next((term for term, _ in self._analyze(word)), word)

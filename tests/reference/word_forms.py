@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.reference.analyzer import stem_english
+from tests.reference.digraphs import digraphs
+from tests.reference.foreign_forms import forms_of
 from tests.reference.script_forms import script_forms
 
 GROUPS = """
@@ -117,24 +119,33 @@ CANNOT = ("can", "not")
 
 
 def with_forms(
-    text: str, tokens: Sequence[tuple[str, str]], document_frequency: Mapping[str, int]
+    text: str,
+    tokens: Sequence[tuple[str, str]],
+    document_frequency: Mapping[str, int],
+    analyzer: str = "english",
 ) -> tuple[dict[str, str], list[tuple[str, str]], dict[str, str]]:
     """What unknown terms of a query become; further tokens: the other forms that are known, most frequent first; and of
     which term of the query each of them is a form."""
+    english = analyzer == "english"
+    otherwise_written = digraphs(text, analyzer)
     becomes: dict[str, str] = {}
     further: list[tuple[str, int, str | None]] = []
     for term, count in Counter(term for term, _ in tokens).items():
         if any(kind != "word" for other, kind in tokens if other == term):
             continue
-        others = other_forms(term, text)
-        if term == "cannot" and document_frequency.get(term, 0) == 0:
+        others = other_forms(term, text) if english else forms_of(analyzer).get(term, set())
+        is_unknown = document_frequency.get(term, 0) == 0
+        others = others | {
+            other for other, if_unknown in otherwise_written.get(term, ()) if is_unknown or not if_unknown
+        }
+        if english and term == "cannot" and document_frequency.get(term, 0) == 0:
             others = set(CANNOT)
         known = [other for other in others if document_frequency.get(other, 0) > 0]
         known.sort(key=lambda other: (-document_frequency[other], other))
         if known and document_frequency.get(term, 0) == 0:
             becomes[term] = known.pop(0)
         further += [(other, count, term) for other in known]
-    if _says_can_not(tokens) and document_frequency.get("cannot", 0) > 0:
+    if english and _says_can_not(tokens) and document_frequency.get("cannot", 0) > 0:
         further.append(("cannot", 1, None))
     present = {becomes.get(term, term) for term, _ in tokens}
     added: list[tuple[str, str]] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.quality import offline_models, table
+from benchmarks.quality import offline_models, table, unseen
 from benchmarks.quality.judged import VECTOR_SETS
 
 WORDS = ["oak", "jay", "acorn", "winter", "feather", "river", "stone", "cloud"]
@@ -79,8 +79,47 @@ def test_a_reranker_stands_beside_the_default_on_the_same_questions(data: Path) 
             return np.float32([text in relevant for text in texts])
 
     rows = table.evaluate(judged, VECTOR_SETS[0], Perfect(), 6)["rows"]
-    plain, reranked = rows["auto, 6 queries"], rows["auto + reranker, 6 queries"]
+    plain = rows["auto, 6 queries"]
+    reranked = rows["auto + reranker, its own order, texts alone, 6 queries"]
     assert reranked["nDCG@10"] > 0.99 > plain["nDCG@10"]
+    assert rows["auto + reranker, 6 queries"]["nDCG@10"] > plain["nDCG@10"]
+
+
+def test_trials_are_made_of_judged_sets(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (judged,) = table.judged_sets(data, ("locomo_dev",))
+    made = list(unseen.trials(judged))
+    assert len(made) == len(set(made)) >= len(unseen.MODELS) + 2 * len(unseen.OF_PARTS)
+    whole = {memory.id for memory in judged.memories}
+    half, quarter = (
+        {m.id for m in unseen.Trial(judged.folder, part).memories} for part in ("half", "quarter")
+    )
+    assert quarter < half < whole
+    for trial, model in made:
+        kept = {memory.id for memory in trial.memories}
+        assert trial.queries and all(query.relevant <= kept for query in trial.queries)
+        documents, queries = trial.document_vectors(model), trial.query_vectors(model)
+        assert len(documents) == len(judged.memories) and documents.shape[1] == queries.shape[1]
+        assert np.allclose(np.linalg.norm(documents, axis=1), 1, atol=1e-3)
+        assert np.array_equal(documents, trial.document_vectors(model))  # the same in every run
+    out = tmp_path / "trials.json"
+    arguments = ["--data", str(data), "--set", "locomo_dev", "--queries", "4", "--json", str(out)]
+    assert unseen.main(arguments) == 0
+    said = capsys.readouterr().out
+    assert said.count("locomo_dev, ") == len(made) and f"{len(made)} pairs" in said
+    written = json.loads(out.read_text())
+    assert {len(rows) for rows in written["locomo_dev, whole, latent"].values()} == {
+        len(written["locomo_dev, whole, latent"]["default"])
+    }
+    assert unseen.main(["--data", str(tmp_path / "nothing")]) == 2
+
+
+def test_noise_leaves_a_weaker_model(data: Path) -> None:
+    (judged,) = table.judged_sets(data, ("locomo_dev",))
+    trial = unseen.Trial(judged.folder)
+    cosines = (trial.document_vectors("bge noised") * trial.stored("bge_small_int8")[0]).sum(axis=1)
+    assert 0.5 < cosines.mean() < 0.95
 
 
 def test_files_that_are_not_the_model_are_refused(tmp_path: Path) -> None:

@@ -148,7 +148,9 @@ def test_a_failing_rewriter_leaves_the_question(index: Index) -> None:
 
 
 def test_a_reranker_reorders_what_it_sees(index: Index) -> None:
-    retriever = Retriever(index, reranker=by_title("band fish train key door"), template="{title}")
+    retriever = Retriever(
+        index, reranker=by_title("band fish train key door"), template="{title}", fused_weight=0
+    )
     found = retriever.search("railway", scope=JANE, k=3)
     assert list(found.ids) == ["band", "fish", "train"]
     assert [hit.score for hit in found] == [0.0, -1.0, -2.0] == [hit.rerank_score for hit in found]

@@ -157,7 +157,7 @@ def test_the_depth_of_reranking_is_chosen() -> None:
     def score(query: str, found: list[str]) -> list[float]:
         nonlocal texts
         texts += len(found)
-        return [float(text.startswith(query)) * int(text.split()[-1]) for text in found]
+        return [float(text.startswith(query)) * 2.0 ** int(text.split()[-1]) for text in found]
 
     options: Any = {"configurations": [Query()], "reranker": CallableReranker(score)}
     found = tune(index, queries, depths=[40, 2, 20], **options)

@@ -87,7 +87,9 @@ class Search {
     if (!lexical_ || !request_.ranking->spelling) return false;
     Spelling spelling(s_, analyzer);
     const size_t n_given = terms_.size();
-    if (!spelling.may_change(terms_) || !spelling.correct(*request_.text, terms_, corrections_)) return false;
+    if (!spelling.may_change(*request_.text, terms_) ||
+        !spelling.correct(*request_.text, terms_, corrections_))
+      return false;
     corrected_ = true;
     terms_ = s_.spelled.terms;
     lexical_arm_.use(terms_);

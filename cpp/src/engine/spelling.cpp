@@ -63,10 +63,16 @@ uint32_t Spelling::first_letters(std::span<const lexical::TermCount> terms) cons
   return letters;
 }
 
-bool Spelling::may_change(std::span<const lexical::TermCount> terms) const noexcept {
+bool Spelling::may_have_forms(const lexical::TermCount& term) const noexcept {
+  if (foreign_) return foreign_->may_hold(term.key);
+  return analyzer_.english() && text::may_have_forms(term.term, term.key);
+}
+
+bool Spelling::may_change(std::string_view text, std::span<const lexical::TermCount> terms) const noexcept {
   if (s_.chunks.empty()) return false;
   for (size_t t = 0; t < terms.size(); ++t)
-    if (text::may_have_forms(terms[t].term, terms[t].key) || unknown(t, terms.size())) return true;
+    if (may_have_forms(terms[t]) || unknown(t, terms.size())) return true;
+  if (text::may_have_digraphs(text, analyzer_)) return true;
   if (analyzer_.english()) return says_can_not();
   return has_compounds_ && std::any_of(terms.begin(), terms.end(), [](const lexical::TermCount& one) {
            return text::may_be_in_compound(one.term);
@@ -80,10 +86,8 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   spelled.clear();
   find_unknown(terms.size());
   find_other_tokens();
-  if (analyzer_.english()) {
-    find_forms(text, terms);
-    find_cannot(terms);
-  }
+  find_forms(text, terms);
+  if (analyzer_.english()) find_cannot(terms);
   find_meant(text, terms, corrections);
   if (has_compounds_ || analyzer_.english()) find_parts(terms);
   const bool replaces = std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
@@ -105,13 +109,35 @@ bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
                       [&](const text::Token* token) { return token->key == key && token->term == term; });
 }
 
+// Each once.
+std::vector<std::string> Spelling::forms_of(const lexical::TermCount& term, bool is_unknown,
+                                            std::string_view text,
+                                            std::span<const text::Digraph> digraphs) const {
+  std::vector<std::string> forms;
+  if (may_have_forms(term)) {
+    if (foreign_) {
+      const std::span<const std::string> others = foreign_->others(term.term);
+      forms.assign(others.begin(), others.end());
+    } else {
+      forms = text::other_forms(term.term, text);
+    }
+  }
+  for (const text::Digraph& digraph : digraphs) {
+    if (digraph.term != term.term || (digraph.if_unknown && !is_unknown)) continue;
+    if (std::find(forms.begin(), forms.end(), digraph.other) == forms.end()) forms.push_back(digraph.other);
+  }
+  return forms;
+}
+
 void Spelling::find_forms(std::string_view text, std::span<const lexical::TermCount> terms) {
   SpelledTerms& spelled = s_.spelled;
   std::vector<SpelledTerms::Other>& others = spelled.others;
+  std::vector<text::Digraph> digraphs;
+  if (text::may_have_digraphs(text, analyzer_)) digraphs = text::find_digraphs(text, analyzer_);
   for (uint32_t t = 0; t < terms.size(); ++t) {
-    if (!text::may_have_forms(terms[t].term, terms[t].key)) continue;
-    std::vector<std::string> forms = text::other_forms(terms[t].term, text);
-    if (terms[t].term == kCannot && unknown(t, terms.size())) forms = {std::string(kCan), std::string(kNot)};
+    std::vector<std::string> forms = forms_of(terms[t], unknown(t, terms.size()), text, digraphs);
+    if (analyzer_.english() && terms[t].term == kCannot && unknown(t, terms.size()))
+      forms = {std::string(kCan), std::string(kNot)};
     if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
     others.clear();
     for (const std::string& form : forms) others.push_back({{}, form, 0, text::term_key(form)});

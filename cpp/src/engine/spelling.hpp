@@ -6,7 +6,8 @@
 // of its words the one that stands first (standing_words.hpp). A term of a word that is known is not corrected for
 // another word of it. A function word of the text is never corrected, but may be a correction.
 //
-// A term that has other forms with other stems (text/word_forms.hpp) is searched for in all that the scope knows; if it
+// A term that has other forms with other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers that are named
+// for other languages), or is written in another way (text/digraphs.hpp), is searched for in all that the scope knows; if it
 // is unknown itself, the form that most visible documents hold takes its place; so does, in English, the known word that
 // is another's American or British spelling with s or z. A further form is worth the lesser of its own idf and that of the
 // term: "gone" is rarer than "go", and says no more. Forms count neither towards coverage nor as corrections.
@@ -37,6 +38,8 @@
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
 #include "text/compounds.hpp"
+#include "text/digraphs.hpp"
+#include "text/foreign_forms.hpp"
 #include "text/spelling.hpp"
 #include "text/word_forms.hpp"
 
@@ -51,11 +54,15 @@ class Spelling {
   static constexpr size_t kMostParts = 32;  // of one term, or compounds with it
 
   // The scratch holds the snapshot and the postings of every chunk and term, before any filter.
-  Spelling(SearchScratch& scratch, const text::Analyzer& analyzer) noexcept
-      : s_(scratch), analyzer_(analyzer), has_compounds_(text::has_compounds(analyzer.name())) {}
+  Spelling(SearchScratch& scratch, const text::Analyzer& analyzer)
+      : s_(scratch),
+        analyzer_(analyzer),
+        has_compounds_(text::has_compounds(analyzer.name())),
+        foreign_(text::ForeignForms::of(analyzer)) {}
 
   // Whether some term is in no visible document, or may have other forms.
-  [[nodiscard]] bool may_change(std::span<const lexical::TermCount> terms) const noexcept;
+  [[nodiscard]] bool may_change(std::string_view text,
+                                std::span<const lexical::TermCount> terms) const noexcept;
 
   // Fills scratch.spelled with the terms after correction and with other forms, and `corrections` with what was read
   // as what; false if the terms stay as they are.
@@ -71,6 +78,10 @@ class Spelling {
   [[nodiscard]] uint32_t first_letters(std::span<const lexical::TermCount> terms) const noexcept;
   void find_other_tokens();
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
+  [[nodiscard]] bool may_have_forms(const lexical::TermCount& term) const noexcept;
+  [[nodiscard]] std::vector<std::string> forms_of(const lexical::TermCount& term, bool is_unknown,
+                                                  std::string_view text,
+                                                  std::span<const text::Digraph> digraphs) const;
   void find_forms(std::string_view text, std::span<const lexical::TermCount> terms);
   void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
                   std::vector<Correction>& corrections);
@@ -89,6 +100,7 @@ class Spelling {
   SearchScratch& s_;
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
+  const text::ForeignForms* const foreign_;  // null: the analyzer is of no language that has a table
   StandingWords standing_;
   std::vector<uint32_t> unknown_;             // terms, ascending
   std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of them

@@ -117,6 +117,10 @@ Analyzer::~Analyzer() = default;
 std::string_view Analyzer::name() const noexcept { return state_->name; }
 bool Analyzer::english() const noexcept { return state_->rules.stemming == Stemming::english; }
 
+std::string_view Analyzer::language() const noexcept {
+  return state_->rules.stemming == Stemming::snowball ? state_->rules.program->language : std::string_view();
+}
+
 bool Analyzer::stems_slowly() const noexcept {
   return state_->rules.stemming == Stemming::custom || state_->rules.stemming == Stemming::snowball;
 }
@@ -124,6 +128,11 @@ bool Analyzer::stems_slowly() const noexcept {
 std::string Analyzer::term_of_word(std::string_view letters) const {
   TermMaker maker;
   return std::string(maker.plain_word(letters, state_->rules));
+}
+
+std::string Analyzer::term_of_letters(std::string_view letters) const {
+  TermMaker maker;
+  return std::string(maker.word(letters, state_->rules));
 }
 
 std::string_view Analyzer::quick_term(std::string_view letters, std::string& buffer) const {

@@ -93,9 +93,13 @@ class Analyzer {
   [[nodiscard]] std::string_view name() const noexcept;
   // Whether it is the built-in one for English, whose function words are known.
   [[nodiscard]] bool english() const noexcept;
+  // The language whose Snowball stemmer it has; empty: it has none.
+  [[nodiscard]] std::string_view language() const noexcept;
 
   // The term of a word of ASCII letters that stands alone.
   [[nodiscard]] std::string term_of_word(std::string_view letters) const;
+  // The same of letters of any script, in form NFKC.
+  [[nodiscard]] std::string term_of_letters(std::string_view letters) const;
   // Whether words are stemmed by what takes longer than quick_term may: Snowball, or a function of the caller's.
   [[nodiscard]] bool stems_slowly() const noexcept;
   // As if term_of_word(letters) of small letters, but where stems_slowly() the word itself. The view is that of `buffer`.

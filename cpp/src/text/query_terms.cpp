@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "text/digraphs.hpp"
+#include "text/foreign_forms.hpp"
 #include "text/function_words.hpp"
 #include "text/word_forms.hpp"
 
@@ -24,14 +26,23 @@ std::vector<std::string> query_terms(std::string_view utf8, const Analyzer& anal
     if (!passed_over.contains(token.key)) asked.emplace_back(token.term);
   }
   if (asked.empty()) asked.swap(all);
-  if (!analyzer.english()) return asked;
+  const ForeignForms* const foreign = ForeignForms::of(analyzer);
+  std::vector<Digraph> digraphs;
+  if (may_have_digraphs(utf8, analyzer)) digraphs = find_digraphs(utf8, analyzer);
   std::vector<std::string> forms;
   std::unordered_set<std::string> further;
+  const auto add = [&](const std::string& form) {
+    if (!seen.contains(form) && further.insert(form).second) forms.push_back(form);
+  };
   for (const Token& token : tokens) {
-    if (token.kind != TokenKind::word || !may_have_forms(token.term, token.key)) continue;
-    for (std::string& form : other_forms(token.term, utf8)) {
-      if (!seen.contains(form) && further.insert(form).second) forms.push_back(std::move(form));
+    if (token.kind != TokenKind::word) continue;
+    if (foreign) {
+      for (const std::string& form : foreign->others(token.term)) add(form);
+    } else if (analyzer.english() && may_have_forms(token.term, token.key)) {
+      for (const std::string& form : other_forms(token.term, utf8)) add(form);
     }
+    for (const Digraph& digraph : digraphs)
+      if (digraph.term == token.term) add(digraph.other);
   }
   asked.insert(asked.end(), forms.begin(), forms.end());
   return asked;

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from scrubjay._native import Result, Scope
 from scrubjay.errors import Error
+from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
 from scrubjay.index.open_collection import OpenCollection, make_root
@@ -270,6 +271,26 @@ class Backend:
         """Return the `k` memories, at most, that `scope` sees and whose text holds `text` as it stands."""
         result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
         return Hits(result, asked=text, reading=self._collection.reading())
+
+    def admitted(
+        self, scope: Scope, *, filter: FilterLike | None = None, ids: Sequence[str | int] | None = None
+    ) -> Hits:
+        """Return the memories that a search from `scope` would look at, unranked, those that were written first before
+        the others; from memory, which the partitions of a file are read into.
+
+        Args:
+            scope: who asks.
+            filter: native conditions, as a mapping or compiled.
+            ids: only these, in whichever of the scopes; None: all.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> index.upsert("m1", "Prefers trains.", scope=Scope("acme"), metadata={"run": "monday"})
+        >>> [hit.text for hit in Backend.of(index).admitted(Scope("acme"), filter={"run": "monday"})]
+        ['Prefers trains.']
+        """
+        result: Result = self._collection.engine.admitted(scope, filter=filter, ids=ids)
+        return Hits(result, reading=self._collection.reading())
 
     def scratch(self, k1: float | None = None, b: float | None = None) -> Index:
         """Return an empty index in memory of the same kind: dimension, metric, analysis, and embedder.

@@ -26,6 +26,7 @@ from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
+from scrubjay.retrieval.surroundings import days_of, said_before
 from scrubjay.retrieval.trace import Counters, Stage, Trace
 
 _CASCADE = {
@@ -60,11 +61,16 @@ class Retriever:
         rewriter: a :class:`Rewriter`, or a function from a question to :class:`Rewritten`, a mapping or a list of
             expansions. The verbatim question is always asked, too; all queries go to the engine in one batch. One that
             has a parameter `conversation` is told what was said before.
-        reranker: a :class:`Reranker`; its order replaces the fused one, but for documents of the identifier tier,
-            which stay first.
+        reranker: a :class:`Reranker`; its scores order the best beside the fused ones, but for documents of the
+            identifier tier, which stay first.
         rerank: how many of the best are reranked.
         fused_weight: what the fused scores count beside the reranker's, each by how they spread among the reranked;
-            0: nothing. A reranker reads texts alone, and knows neither dates nor what was said beside them.
+            0: nothing. They know what a reranker does not read, such as dates.
+        surroundings: whether the reranker reads more than texts. Where the question names days, the day of a hit stands
+            before its text (:class:`scrubjay.Dates`). Where it names none, a turn of a conversation is read a second
+            time, behind what another speaker said just before it (the last 200 characters), and the mean of both scores
+            counts; only where documents say which turn they are (:class:`scrubjay.Neighbours`), and only what the
+            search's filter admits; not where the query names ids or the filter holds a function.
         deadline_s: how long the reranker may take; if it is late or fails, the fused order is returned and
             `degraded` says so. None: as long as it wants.
         template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
@@ -96,7 +102,8 @@ class Retriever:
         reranker: Reranker | None = None,
         *,
         rerank: int = 20,
-        fused_weight: float = 0.0,
+        fused_weight: float = 0.5,
+        surroundings: bool = True,
         deadline_s: float | None = None,
         template: str | Callable[[Hit], str] | None = None,
         query: Query | None = None,
@@ -112,6 +119,8 @@ class Retriever:
             raise ValueError(f"rerank: expected 1 or more, got {rerank}")
         if not 0 <= number(fused_weight, "fused_weight") <= sys.float_info.max:
             raise ValueError(f"fused_weight: expected a finite number, 0 or more, got {fused_weight}")
+        if not isinstance(surroundings, bool):
+            raise TypeError(f"surroundings: expected a bool, got {type(surroundings).__name__}")
         if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
             raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")
         if not (cache is None or isinstance(cache, (bool, ResultCache))):
@@ -126,6 +135,7 @@ class Retriever:
         self._reranking = None if reranker is None else Reranking(reranker, deadline_s)
         self._rerank = rerank
         self._fused_weight = fused_weight
+        self._surroundings = surroundings
         self._template = template
         self._query = Query() if query is None else checked_query(query)
         self._context = context or Context()
@@ -135,7 +145,7 @@ class Retriever:
             shared_cache,
             (
                 *map(name_of, (rewriter, reranker, template, self._context.count)),
-                (rerank, float(fused_weight)) if reranker is not None else 0,
+                (rerank, float(fused_weight), surroundings) if reranker is not None else 0,
                 self._context.max_tokens,
                 self._context.edges,
             ),
@@ -278,7 +288,7 @@ class Retriever:
             stage.n_out = len(hits)
             stage.details["mode"] = ran
         if self._reranking is not None and hits:
-            hits = self._reranked(request.text, hits, trace, reasons)
+            hits = self._reranked(request, hits, trace, reasons)
         with trace.stage("select", n_in=len(hits)) as stage:
             chosen = self._context.select(hits[:k])
             stage.n_out = len(chosen)
@@ -362,23 +372,52 @@ class Retriever:
         return merge([found]), "substring"
 
     def _reranked(
-        self, text: str, hits: list[RetrievedHit], trace: Trace, reasons: list[str]
+        self, request: Request, hits: list[RetrievedHit], trace: Trace, reasons: list[str]
     ) -> list[RetrievedHit]:
         assert self._reranking is not None
         head, tail = hits[: self._rerank], hits[self._rerank :]
         with trace.stage("rerank", n_in=len(head), reranker=self._reranking.name) as stage:
+            days, before = self._surroundings_of(request, head, reasons)
             try:
-                scores = self._reranking.score(text, [render(self._template, hit) for hit in head])
+                texts = [render(self._template, hit) for hit in head]
+                behind = [
+                    f"{said}\n{text}" for said, text in zip(before, texts, strict=True) if said is not None
+                ]
+                dated = [
+                    text if day is None else f"{day}: {text}" for day, text in zip(days, texts, strict=True)
+                ]
+                scores = self._reranking.score(request.text, dated + behind)
             except TimeoutError as error:
                 reasons.append(f"reranker_late: {self._reranking.name}: {error}")
                 return hits
             except Exception as error:  # noqa: BLE001 - on any error the fused order stands
                 reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
                 return hits
+            scores, again = scores[: len(head)], scores[len(head) :]
+            read_twice = [place for place, said in enumerate(before) if said is not None]
+            scores[read_twice] = (scores[read_twice] + again) / 2
             for hit, score in zip(head, scores.tolist(), strict=True):
                 hit.rerank_score = score
             stage.n_out = len(head)
+            if read_twice:
+                stage.details["read_twice"] = len(read_twice)
             return [head[place] for place in order_of(head, scores, self._fused_weight)] + tail
+
+    def _surroundings_of(
+        self, request: Request, hits: list[RetrievedHit], reasons: list[str]
+    ) -> tuple[Sequence[str | None], Sequence[str | None]]:
+        """The day of each hit, and what was said before it, that the reranker reads; None: nothing that it should."""
+        nothing: list[str | None] = [None] * len(hits)
+        if not self._surroundings:
+            return nothing, nothing
+        try:
+            days = days_of(hits, request.text, request.query)
+            if any(days):
+                return days, nothing
+            return nothing, said_before(self.index, hits, request.scope, request.filter, request.query)
+        except Exception as error:  # noqa: BLE001 - a text alone can be judged, too
+            reasons.append(f"surroundings_failed: {_brief(error)}")
+            return nothing, nothing
 
     def _report(self, result: Retrieved, us: float) -> None:
         self.counters.add("retrievals_total", mode=result.mode)

@@ -264,6 +264,15 @@ class DurableEngine(WritingEngine):
         )
         return found if seen else self.empty_native().find_substring(text, scope=scope, k=k)
 
+    def admitted(self, scope: Scope, **options: Any) -> Result:
+        """Return what `scope` sees, unranked, in the order of writing; its partitions are read in first. The options
+        are those of the native scroll."""
+        self._check_scope(scope)
+        (seen,), found = self._settled(
+            [scope], lambda: self.residency.engine.scroll(scope, newest=False, **options)
+        )
+        return found if seen else self.empty_native().scroll(scope, **options)
+
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Read what `scope` sees into memory; with `pin` it stays there."""
         self._check_scope(scope)

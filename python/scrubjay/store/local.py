@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scrubjay._native import Engine, Filter, Scope
+from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.errors import VersionConflictError
 from scrubjay.filters import Ids
 from scrubjay.store.rows.facets import Facet, facet_of
@@ -41,6 +41,10 @@ class LocalEngine(Engine):
             limit=None if wanted.stop is None else wanted.stop - wanted.start,
         )
         return list(_documents(result))
+
+    def admitted(self, scope: Scope, **options: Any) -> Result:
+        """Return what `scope` sees, unranked, in the order of writing. The options are those of the native scroll."""
+        return self.scroll(scope, newest=False, **options)
 
     @property
     def lineage(self) -> str:
