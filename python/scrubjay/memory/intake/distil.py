@@ -42,6 +42,7 @@ from scrubjay.memory.model.named import Named, ended
 from scrubjay.memory.model.rows import FactRow, belongs_to
 from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import translated
 
 __all__ = ["Distilled", "DistilledOne", "distil"]
@@ -101,10 +102,10 @@ def distil(
     if run is None:
         raise KeyError(f"run_id: this scope has no run {run_id!r}")
     with context.reading() as connection:
-        last = _last_distilled(connection, scope.tenant, run.key)
+        last = _last_distilled(connection, scope, run.key)
     events = traces.events(scope, run_id)
     if not any(event.seq > last and event.kind != "prompt" for event in events):
-        return _recorded(traces, scope.tenant, run)
+        return _recorded(traces, scope, run)
     through = events[-1].seq
     transcript = stabilise(run_id, events, after=last, languages=languages)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
@@ -128,8 +129,8 @@ def distil(
     def also(change: Any, results: Sequence[Any]) -> None:
         change.lock([scope, Scope(scope.tenant)])  # there is no turn yet if nothing is proposed
         connection: sqlite3.Connection = change.connection
-        if _last_distilled(connection, scope.tenant, run.key) != last or not _same_run(
-            connection, scope.tenant, run
+        if _last_distilled(connection, scope, run.key) != last or not _same_run(
+            connection, scope, run
         ):
             raise _Raced
         outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
@@ -138,7 +139,7 @@ def distil(
             INSERT_DISTILLED,
             (
                 *(last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
-                *(scope.tenant, run.key),
+                *(*names_of(scope)[:2], run.key),
             ),
         )
 
@@ -147,7 +148,7 @@ def distil(
             proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
         )
     except _Raced:
-        return _recorded(traces, scope.tenant, run)
+        return _recorded(traces, scope, run)
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
@@ -275,33 +276,34 @@ def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
     return replace(candidate, metadata=metadata)
 
 
-def _same_run(connection: sqlite3.Connection, tenant: str, run: Run) -> bool:
+def _same_run(connection: sqlite3.Connection, scope: Scope, run: Run) -> bool:
     """Whether the run was not erased meanwhile; its key and name may have been given again."""
     found = connection.execute(
-        "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND key = ?", (tenant, run.key)
+        "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",
+        (*names_of(scope)[:2], run.key),
     ).fetchone()
     if found is None or integer(found[2], "a run's events") < run.n_events:
         return False
     return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
 
 
-def _last_distilled(connection: sqlite3.Connection, tenant: str, key: int) -> int:
+def _last_distilled(connection: sqlite3.Connection, scope: Scope, key: int) -> int:
     (last,) = connection.execute(
         "SELECT ifnull(max(d.last_seq), 0) FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
-        "WHERE r.tenant = ? AND r.key = ?",
-        (tenant, key),
+        "WHERE r.tenant = ? AND r.user = ? AND r.key = ?",
+        (*names_of(scope)[:2], key),
     ).fetchone()
     return integer(last, "memory_distilled.last_seq")
 
 
-def _recorded(traces: Traces, tenant: str, run: Run) -> Distilled:
+def _recorded(traces: Traces, scope: Scope, run: Run) -> Distilled:
     with translated(traces.store.path, "reading what was distilled"):
         rows = (
             traces.store.reading_connection()
             .execute(
                 "SELECT d.last_seq, d.outcomes FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
-                "WHERE r.tenant = ? AND r.key = ? ORDER BY d.first_seq",
-                (tenant, run.key),
+                "WHERE r.tenant = ? AND r.user = ? AND r.key = ? ORDER BY d.first_seq",
+                (*names_of(scope)[:2], run.key),
             )
             .fetchall()
         )

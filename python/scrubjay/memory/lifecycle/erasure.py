@@ -127,7 +127,7 @@ class Erasure:
             if isinstance(row, FactRow):
                 delete_versions(change, row, reason)
                 self._slots.project_slot_of(change, row, by)
-                self._promotion.unshare(change, row.id)
+                self._promotion.unshare(change, row)
             note_deletion(change, scope_in(row), reason, by, {row.kind: 1})
         self._rules.clear(scope.tenant)
         return True

@@ -129,7 +129,7 @@ class Sweeping:
         remove_documents(change, row, "expired")
         if row.kind == "fact":
             delete_versions(change, row, "expired")
-            self._promotion.unshare(change, row.id)
+            self._promotion.unshare(change, row)
         counts = expired.setdefault((row.tenant, row.user, row.agent), {})
         counts[row.kind] = counts.get(row.kind, 0) + 1
 
