@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from tests.data.routed import use_routed
 from tests.data.stores import use_buckets, use_postgres
 
 FILE_ONLY = {
@@ -30,6 +31,9 @@ FILE_ONLY = {
 """Modules of which nothing is about a database, and why."""
 OVER_BUCKETS = {"test_holds", "test_forgetting", "test_names_erased"}
 """Modules that run over homes of users as well: about more than one home at a time."""
+OVER_SERVERS = {"test_overview", "test_forgetting", "test_trace", "test_files"}
+"""Modules that run over homes of users in three databases as well: a statement that is not about one home finds too
+little there."""
 ABOUT_FILES = {
     "test_no_content_is_in_any_byte_after_any_write": "reads the bytes of a file; test_postgres_keys reads every row",
     "test_equal_contents_have_hashes_that_cannot_be_guessed": "reads the file",
@@ -73,6 +77,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         stores = ["file"] if is_about_files else ["file", "postgres"]
         if not is_about_files and module in OVER_BUCKETS:
             stores.append("buckets")
+        if not is_about_files and module in OVER_SERVERS:
+            stores.append("servers")
         keyed = os.environ.get(
             "SCRUBJAY_TEST_KEYS"
         )  # tenants are encrypted: in files (1), or in databases (postgres)
@@ -88,6 +94,8 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     if kind == "file":
         return kind
     use_postgres(monkeypatch)
-    if kind == "buckets":
+    if kind in ("buckets", "servers"):
         use_buckets(monkeypatch)
+    if kind == "servers":
+        use_routed(monkeypatch)
     return "postgres"

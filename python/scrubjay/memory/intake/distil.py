@@ -29,7 +29,7 @@ from scrubjay.memory.intake.extractors import (
 from scrubjay.memory.intake.stabilise import Transcript, stabilise
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.drafts import check_run_id
-from scrubjay.memory.ledger.rows import kind_of, rows_where
+from scrubjay.memory.ledger.rows import find_row, kind_of, rows_where
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
@@ -129,9 +129,7 @@ def distil(
     def also(change: Any, results: Sequence[Any]) -> None:
         change.lock([scope, Scope(scope.tenant)])  # there is no turn yet if nothing is proposed
         connection: sqlite3.Connection = change.connection
-        if _last_distilled(connection, scope, run.key) != last or not _same_run(
-            connection, scope, run
-        ):
+        if _last_distilled(connection, scope, run.key) != last or not _same_run(connection, scope, run):
             raise _Raced
         outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
         outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
@@ -218,7 +216,7 @@ def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retracti
         rows = [
             row
             for id in slots.facts_about(scope, gone.subject, gone.predicate)
-            for row in rows_where(connection, "fact", "id = ?", (id,))
+            if isinstance(row := find_row(connection, id, scope), FactRow)
         ]
     return [row for row in rows if row.relation != "ends"]
 

@@ -113,7 +113,7 @@ class Erasure:
         # Copies of a tenant's fact, which any user may have, speak for themselves again once it is gone.
         of = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
         with self._context.changing("deleting", of=of) as change:
-            row = find_row(change.connection, id)
+            row = find_row(change.connection, id, scope)
             if row is None or not belongs_to(row, scope):
                 return False
             if not is_global(row):

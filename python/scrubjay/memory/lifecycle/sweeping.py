@@ -224,7 +224,7 @@ class Sweeping:
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__}")
         with self._context.changing("noting use", of=[scope, Scope(scope.tenant)]) as change:
-            row = find_row(change.connection, id)
+            row = find_row(change.connection, id, scope)
             if (
                 not isinstance(row, (FactRow, EpisodeRow))
                 or not is_visible(row, scope)

@@ -179,7 +179,7 @@ class Beside:
     def _values_in(self, made: Statement, values: dict[str, Any], home: str) -> dict[str, Any]:
         """Return the parameters of a statement as one home is asked."""
         tenant = self._collection.homes.tenant(home)
-        of_tenant = {f"h{name[1:]}": home for name in made.tenants if values[name] == tenant}
+        of_tenant: dict[str, Any] = {f"h{name[1:]}": home for name in made.tenants if values[name] == tenant}
         if made.is_held:
             own = self._collection.homes.own(tenant)
             held = self._collection.ask(_HOLDS, (own,), home=own)

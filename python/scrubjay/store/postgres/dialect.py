@@ -176,7 +176,9 @@ def _home_in(statement: str) -> str | None:
 
 
 _USER = re.compile(r"(?<![\w.])(?:r\.)?user (?:= (%\(p\d+\)s|'')|IN \('', (%\(p\d+\)s)\))")
-_USER_OF_NEW = re.compile(r"INSERT INTO \w+\((?P<columns>[^)]*)\) VALUES \((?P<values>.*?)\)(?: ON CONFLICT .*)?$", re.DOTALL)
+_USER_OF_NEW = re.compile(
+    r"INSERT INTO \w+\((?P<columns>[^)]*)\) VALUES \((?P<values>.*?)\)(?: ON CONFLICT .*)?$", re.DOTALL
+)
 _ID = re.compile(r"(?: WHERE| AND) id = %\((p\d+)\)s$")
 _RECORD = re.compile(r" WHERE record = %\((p\d+)\)s$")
 _HELD = re.compile(r"memory_hold h WHERE h\.tenant = \w+\.tenant AND ")
@@ -215,7 +217,9 @@ def _is_spread(statement: str, table: str | None, layer: Layer) -> bool:
     """
     names = set(_TABLES.findall(statement))
     if statement.startswith("INSERT") and table in layer.runs and " VALUES (" in statement:
-        raise AssertionError(f"expected INSERT ... SELECT from the row that says whose it is, got {statement!r}")
+        raise AssertionError(
+            f"expected INSERT ... SELECT from the row that says whose it is, got {statement!r}"
+        )
     if table is not None:
         return table in layer.spread
     return bool(names & layer.spread)

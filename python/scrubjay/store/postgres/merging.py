@@ -1,7 +1,7 @@
 """Answers of one question about several homes, put together as if they were one home.
 
-Each home is asked by itself, because a statement names one. Rows are sorted by what the question sorts by, cut off where
-it does, and counts, sums and extremes are those of all.
+Each home is asked by itself, because a statement names one. Rows are sorted by what the question sorts by, cut off
+where it does, and counts, sums and extremes are those of all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """In which homes the rows of a layer above are, and how those of older databases get there.
 
 A row that belongs to a user is in the home of that user, as the user's documents are: a layer says of which tables
-(`Layer.spread`). Rows of no user, and those that are about a tenant as a whole whosever they are (who observed what, legal
-holds, deletion events), are in the tenant's own home.
+(`Layer.spread`). Rows of no user, and those that are about a tenant as a whole whosever they are (who observed what,
+legal holds, deletion events), are in the tenant's own home.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import EncryptionError, StoreFormatError
 from scrubjay.store.postgres.dialect import Layer, Statement
 from scrubjay.store.postgres.keys import Homes
+from scrubjay.store.postgres.sealing import LAYER_TABLES
 from scrubjay.store.postgres.walls import EVERY_HOME
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ def misplaced(collection: Collection, layer: Layer) -> list[str]:
                 home=EVERY_HOME,
             )[0]
             if n:
-                problems.append(f"{table}: {n} rows without the row of {of} in their home that says whose they are")
+                problems.append(
+                    f"{table}: {n} rows without the row of {of} in their home that says whose they are"
+                )
             continue
         found = collection.ask(f"SELECT DISTINCT home, tenant, usr FROM {table}", home=EVERY_HOME)
         for home, tenant, user in found:
@@ -79,8 +82,8 @@ def move_rows(store: PostgresStore, layer: Layer) -> int:
     """Move the rows of users that are in their tenants' own homes, where versions before format 4 had them; return how
     many users were moved.
 
-    Some users are moved in one transaction, all of their rows or none, so a process that dies leaves a database that the
-    next one goes on with. A statement names one home.
+    Some users are moved in one transaction, all of their rows or none, so a process that dies leaves a database that
+    the next one goes on with. A statement names one home.
 
     Raises:
         StoreFormatError: the key of an encrypted tenant that this needs is not available.
@@ -97,8 +100,8 @@ def move_rows(store: PostgresStore, layer: Layer) -> int:
                     _move(transaction, store.homes, layer, tenant, user)
         except EncryptionError as error:
             raise StoreFormatError(
-                f"path: the rows of users of {tenant!r} are to be moved into their homes, which needs the tenant's key; "
-                f"open it once with that: {store.place}: {error}"
+                f"path: the rows of users of {tenant!r} are to be moved into their homes, which needs the tenant's "
+                f"key; open it once with that: {store.place}: {error}"
             ) from error
         n_moved += len(some)
     return n_moved
@@ -111,7 +114,9 @@ def _users_to_move(store: PostgresStore, layer: Layer) -> list[tuple[str, str]]:
         return []
     found: set[tuple[str, str]] = set()
     for table in sorted(layer.spread - layer.runs.keys()):
-        rows = store.ask(f"SELECT DISTINCT home, tenant, usr FROM sj_{table} WHERE usr <> ''", home=EVERY_HOME)
+        rows = store.ask(
+            f"SELECT DISTINCT home, tenant, usr FROM sj_{table} WHERE usr <> ''", home=EVERY_HOME
+        )
         found.update((tenant, user) for home, tenant, user in rows if home == homes.own(tenant))
     return sorted(found)
 
@@ -131,6 +136,6 @@ def _move(transaction: PostgresTransaction, homes: Homes, layer: Layer, tenant: 
         marks = ", ".join(["%s"] * len(moved[0])) if moved else ""
         for row in moved:
             batch.add(f"INSERT INTO {table} VALUES ({marks})", row, home=right)
-        if transaction.sealer.is_encrypted(tenant):
+        if table in LAYER_TABLES and transaction.sealer.is_encrypted(tenant):
             transaction.note_rows(-1, table, rows, own)
             transaction.note_rows(1, table, moved, right)

@@ -172,8 +172,8 @@ class PostgresTransaction:
         what the user of a scope has, whichever agent (without a user: of what the tenant has without one).
 
         Rows of a user are in the user's home, and that is the turn that they need. So users of different homes do not
-        wait for each other, and whoever has a tenant waits for all of them. A transaction that may make the data key of an
-        encrypted tenant needs the turns of all, the tenant's own first, so there a user's turn is that one as well.
+        wait for each other, and whoever has a tenant waits for all of them. Who may make the data key of a tenant needs
+        the turns of all homes, the tenant's own first, so with keys a user's turn is that one as well.
 
         Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
 
