@@ -22,8 +22,8 @@ from scrubjay.store.postgres import placing
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.postgres.turns import Turns
+from scrubjay.store.postgres.walls import EVERY_HOME
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 from tests.data.routed import route

@@ -146,6 +146,8 @@ class Beside:
             rows = self._asked_each(transaction, made, values, transaction.homes_of_record(values[made.id]))
             if rows:
                 return rows
+        if homes is None and transaction is not None and made.is_held:
+            homes = transaction.homes  # whose holds are another tenant's in each
         if homes is None:
             return self._collection.ask(made.query, values, home=EVERY_HOME)
         if transaction is not None and len(homes) > 1:  # in a home that was never written to nothing is
