@@ -32,8 +32,8 @@ FILE_ONLY = {
 OVER_BUCKETS = {"test_holds", "test_forgetting", "test_names_erased"}
 """Modules that run over homes of users as well: about more than one home at a time."""
 OVER_SERVERS = {"test_forgetting", "test_overview"}
-"""Modules that run over homes of users in three databases as well, where a statement that is not about one home finds too
-little; with SCRUBJAY_TEST_SERVERS=1 all do."""
+"""Modules that run over homes of users in three databases as well, where a statement that is not about one home finds
+too little; with SCRUBJAY_TEST_SERVERS=1 all do."""
 ABOUT_FILES = {
     "test_no_content_is_in_any_byte_after_any_write": "reads the bytes of a file; test_postgres_keys reads every row",
     "test_equal_contents_have_hashes_that_cannot_be_guessed": "reads the file",
