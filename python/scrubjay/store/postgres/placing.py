@@ -19,7 +19,6 @@ from scrubjay.store.postgres.walls import EVERY_HOME
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.collection import Collection
-    from scrubjay.store.postgres.store import PostgresStore
     from scrubjay.store.postgres.transaction import PostgresTransaction
 
 __all__ = ["MOVED", "homes_of", "misplaced", "move_rows"]
@@ -78,12 +77,16 @@ def misplaced(collection: Collection, layer: Layer) -> list[str]:
     return problems
 
 
-def move_rows(store: PostgresStore, layer: Layer) -> int:
+def move_rows(store: Any, layer: Layer) -> int:
     """Move the rows of users that are in their tenants' own homes, where versions before format 4 had them; return how
     many users were moved.
 
     Some users are moved in one transaction, all of their rows or none, so a process that dies leaves a database that
     the next one goes on with. A statement names one home.
+
+    Args:
+        store: the collection of the layer (:class:`scrubjay.store.postgres.store.PostgresStore`).
+        layer: what is known of its tables.
 
     Raises:
         StoreFormatError: the key of an encrypted tenant that this needs is not available.
@@ -107,7 +110,7 @@ def move_rows(store: PostgresStore, layer: Layer) -> int:
     return n_moved
 
 
-def _users_to_move(store: PostgresStore, layer: Layer) -> list[tuple[str, str]]:
+def _users_to_move(store: Any, layer: Layer) -> list[tuple[str, str]]:
     """Return tenants and users of whom rows are in a tenant's own home."""
     homes = store.homes
     if not homes.user_homes:
