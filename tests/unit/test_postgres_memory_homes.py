@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from scrubjay import FactCandidate, Index, Scope, StoreBusyError, StoreError, StoreFormatError
+from scrubjay.cli import main
 from scrubjay.memory import Memory, Outcome
 from scrubjay.memory.ledger import postgres
 from scrubjay.store.postgres import placing
@@ -445,6 +446,19 @@ class TestPlaces:
             assert_placed(url)
             assert said(memory) == said(file)
             assert memory.admin.check() == []
+
+    def test_a_copy_puts_every_row_where_it_belongs(self, url: str, tmp_path: Path) -> None:
+        file, back = str(tmp_path / "m.scrubjay"), str(tmp_path / "back.scrubjay")
+        with Memory.open(file, durability="normal") as memory:
+            fill(memory)
+            before = said(memory)
+        assert main(["copy", file, url, "--user-homes", "4"]) == 0
+        with opened(url) as memory:
+            assert_placed(url)
+            assert said(memory) == before and memory.admin.check() == []
+        assert main(["copy", url, back]) == 0
+        with Memory.open(back, durability="normal") as memory:
+            assert said(memory) == before and memory.admin.check() == []
 
     def test_forgetting_a_user_leaves_nothing_in_the_home(self, url: str) -> None:
         with opened(url) as memory:
