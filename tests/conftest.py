@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,15 @@ def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
+
+
+@pytest.fixture
+def share_of(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
+    """Of how many cases one is tried: `share_of(quick, slow)` is the first, with --slow the second, with --long 1."""
+    option = request.config.getoption
+    if option("--long") or PROFILE == "thorough":
+        return lambda quick, slow: 1
+    return lambda quick, slow: slow if option("--slow") else quick
 
 
 @pytest.fixture(scope="session")

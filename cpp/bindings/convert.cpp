@@ -1,5 +1,9 @@
 #include "convert.hpp"
 
+#include <algorithm>
+#include <array>
+#include <limits>
+
 #include "gil.hpp"
 #include "instances.hpp"
 
@@ -137,6 +141,24 @@ FloatArray to_vector(py::handle value, const std::string& name) {
   if (floats.ndim() != 1)
     throw py::value_error(name + ": expected a one-dimensional array, got shape " + shape_of(floats));
   return floats;
+}
+
+py::object copied_vector(py::handle value, py::handle dim) {
+  if (!py::isinstance<py::array_t<float, py::array::c_style>>(value) || !PyLong_CheckExact(dim.ptr()))
+    return py::none();
+  const auto floats = py::reinterpret_borrow<FloatArray>(value);
+  if (floats.ndim() != 1 || floats.shape(0) != PyLong_AsSsize_t(dim.ptr())) return py::none();
+  FloatArray copy(floats.shape(0));
+  std::copy_n(floats.data(), floats.size(), copy.mutable_data());
+  // The square of the length says all at once: NaN and infinity come out of it, and so do only zeros.
+  constexpr size_t kLanes = 16;
+  std::array<float, kLanes> squares{};
+  const std::span<const float> numbers = as_span(copy);
+  for (size_t i = 0; i < numbers.size(); ++i) squares[i % kLanes] += numbers[i] * numbers[i];
+  float total = 0.0f;
+  for (const float one : squares) total += one;
+  if (!(total > 0.0f && total < std::numeric_limits<float>::max())) return py::none();
+  return copy;
 }
 
 FloatArray to_matrix(py::handle value, const std::string& name) {

@@ -38,6 +38,9 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 // A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied. TypeError,
 // ValueError.
 [[nodiscard]] FloatArray to_vector(pybind11::handle value, const std::string& name);
+// A copy of an array of `dim` finite float32 that are not all 0, the usual vector of a document; None for anything
+// else, and for numbers so large or so small that only a closer look tells.
+[[nodiscard]] pybind11::object copied_vector(pybind11::handle value, pybind11::handle dim);
 // What a document may have: such a vector, or a pair (vectors of its passages, one a row; where they are in its text,
 // integers of shape (n, 2), or None). TypeError, ValueError.
 struct DocumentVectors {

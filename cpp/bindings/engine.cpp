@@ -200,13 +200,14 @@ struct PreparedDocuments {
   Batch batch;
   engine::PreparedBatch prepared;
   std::vector<char> stored_vector;  // of prepare_row()
+  py::object engine;                // of prepare_row(), which lives as long as these
 };
 
 std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::object& ids,
                                            const py::object& texts, const py::object& scope,
                                            const py::object& vectors, const py::object& payloads) {
   auto out = std::make_unique<PreparedDocuments>(
-      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch(), {}});
+      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch(), {}, {}});
   {
     const InterruptibleWithoutGil without_gil;
     engine.prepare(out->batch.documents, out->prepared);
@@ -219,7 +220,7 @@ std::unique_ptr<PreparedDocuments> prepare_row(const Engine& engine, const py::o
                                                const py::object& text, const py::object& scope,
                                                const py::object& vector, const py::object& payload) {
   auto out = std::make_unique<PreparedDocuments>(
-      PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), {}});
+      PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), {}, py::cast(&engine)});
   std::vector<float> floats;
   if (!vector.is_none()) {
     const FloatArray given = to_vector(vector, "vector");
@@ -239,6 +240,26 @@ std::unique_ptr<PreparedDocuments> prepare_row(const Engine& engine, const py::o
 size_t apply(Engine& engine, const PreparedDocuments& documents) {
   const InterruptibleWithoutGil without_gil;
   return engine.apply(documents.prepared);
+}
+
+std::optional<size_t> apply_all(Engine& engine, const py::object& prepared, const py::object& scope,
+                                const py::object& n_documents) {
+  const py::tuple items = items_of(prepared, "prepared");
+  std::vector<const engine::PreparedBatch*> batches(items.size());
+  size_t n = 0;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    const auto* documents = Instances<PreparedDocuments>::behind(items[i].ptr());
+    if (!documents)
+      throw py::type_error(at("prepared", i) + ": expected PreparedDocuments, got " + type_name(items[i]));
+    if (documents->prepared.engine() != &engine) return std::nullopt;
+    batches[i] = &documents->prepared;
+    n += batches[i]->documents().size();
+  }
+  if (n != to_count(n_documents, "n_documents", 0)) return std::nullopt;
+  const engine::Scope& written = as_scope(scope, "scope");
+  const InterruptibleWithoutGil without_gil;
+  for (const engine::PreparedBatch* batch : batches) engine.apply(*batch);
+  return engine.partition_bytes(written);
 }
 
 bool remove(Engine& engine, const py::object& id, const py::object& scope) {
@@ -308,6 +329,32 @@ struct FastUpsert {
   static py::object call(Engine& engine, const FastArguments<5>& given) {
     upsert(engine, given[0], given[1], given[2], given[3], given[4]);
     return py::none();
+  }
+};
+
+struct FastPrepareRow {
+  static constexpr const char* kName = "prepare_row";
+  static constexpr auto kParameters =
+      std::to_array<const char*>({"id", "text", "scope", "vector", "payload"});
+  static constexpr size_t kNPositional = 2;
+  static constexpr uint32_t kRequired = 0b111;
+
+  static py::object call(Engine& engine, const FastArguments<5>& given) {
+    return Instances<PreparedDocuments>::make(
+        prepare_row(engine, given[0], given[1], given[2], given[3], given[4]));
+  }
+};
+
+struct FastApplyAll {
+  static constexpr const char* kName = "apply_all";
+  static constexpr auto kParameters = std::to_array<const char*>({"prepared", "scope", "n_documents"});
+  static constexpr size_t kNPositional = 1;
+  static constexpr uint32_t kRequired = 0b111;
+
+  static py::object call(Engine& engine, const FastArguments<3>& given) {
+    const std::optional<size_t> n_bytes = apply_all(engine, given[0], given[1], given[2]);
+    if (!n_bytes) return py::none();
+    return py::int_(*n_bytes);
   }
 };
 
@@ -444,21 +491,24 @@ void EngineDeleter::operator()(Engine* engine) const noexcept {
 void register_engine(py::module_& module) {
   register_document(module);
   auto type = export_class<Engine, EngineHolder>(module, "Engine", kEngineDoc);
-  export_class<PreparedDocuments>(
-      module, "PreparedDocuments",
-      "Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.")
-      .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); })
-      .def(
-          "belongs_to",
-          [](const PreparedDocuments& d, const Engine& engine) { return d.prepared.engine() == &engine; },
-          py::arg("engine"), "Whether this engine prepared them: no other one can write them.")
-      .def_property_readonly(
-          "stored_vector",
-          [](const PreparedDocuments& d) -> py::typing::Optional<py::bytes> {
-            if (d.stored_vector.empty()) return py::none();
-            return py::bytes(d.stored_vector.data(), d.stored_vector.size());
-          },
-          "The vector as a store's row keeps it, of prepare_row(); None: it has none.");
+  auto prepared =
+      export_class<PreparedDocuments>(
+          module, "PreparedDocuments",
+          "Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.")
+          .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); })
+          .def_property_readonly(
+              "stored_vector",
+              [](const PreparedDocuments& d) -> py::typing::Optional<py::bytes> {
+                if (d.stored_vector.empty()) return py::none();
+                return py::bytes(d.stored_vector.data(), d.stored_vector.size());
+              },
+              "The vector as a store's row keeps it, of prepare_row(); None: it has none.");
+  Instances<PreparedDocuments>::remember(prepared);
+  Instances<PreparedDocuments>::dispose_quickly();
+  module.def("copied_vector", &copied_vector, py::arg("vector"), py::arg("dim"),
+             R"(A copy of a contiguous float32 array of shape (dim,) whose numbers are finite and not all 0.
+
+None for anything else, and for numbers whose squares leave float32: then a closer look must tell.)");
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
            py::arg("k1") = py::none(), py::arg("b") = py::none(),
@@ -518,7 +568,7 @@ Raises: VersionConflictError for the first condition that does not hold; nothing
 Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.)")
       .def(
           "prepare_row", &prepare_row, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
-          py::arg("vector") = py::none(), py::arg("payload") = py::none(), py::keep_alive<0, 1>(),
+          py::arg("vector") = py::none(), py::arg("payload") = py::none(),
           R"(prepare() of one document as it will be read from the row of a store: with the vector that is left after encoding it.
 
 Raises what upsert() raises. Nothing is written yet.)")
@@ -527,6 +577,12 @@ Raises what upsert() raises. Nothing is written yet.)")
           R"(Writes what prepare() of this engine returned, all or nothing; returns how many distinct documents were written.
 
 Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.)")
+      .def(
+          "apply_all", &apply_all, py::arg("prepared"), py::kw_only(), py::arg("scope"),
+          py::arg("n_documents"),
+          R"(apply() for each of several in turn, which have documents of one scope; returns what partition_bytes() says of it then.
+
+None if another engine prepared some of them, or they are not `n_documents`: nothing is written.)")
       .def("validate", &validate, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
            py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
            "Raises what upsert_many() would raise for the documents themselves; writes nothing.")
@@ -612,6 +668,8 @@ candidates is approximate (search with recall="exact" to scan). Below some 20,00
   FastMethod<FastGet>::install(type);
   FastMethod<FastDelete>::install(type);
   FastMethod<FastUpsert>::install(type);
+  FastMethod<FastPrepareRow>::install(type);
+  FastMethod<FastApplyAll>::install(type);
   register_search(type);
   register_residence(type);
   register_lookup(type);

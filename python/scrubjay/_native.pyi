@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'languages', 'named_in', 'names_in', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'copied_vector', 'hits_of', 'languages', 'named_in', 'names_in', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -437,6 +437,12 @@ class Engine:
 
         Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.
         """
+    def apply_all(self, prepared: typing.Any, *, scope: Scope, n_documents: typing.Any) -> int | None:
+        """
+        apply() for each of several in turn, which have documents of one scope; returns what partition_bytes() says of it then.
+
+        None if another engine prepared some of them, or they are not `n_documents`: nothing is written.
+        """
     def build_graphs(self, min_vectors: typing.Any = 50000) -> int:
         """
         Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
@@ -642,10 +648,6 @@ class PreparedDocuments:
     """
     def __len__(self) -> int:
         ...
-    def belongs_to(self, engine: Engine) -> bool:
-        """
-        Whether this engine prepared them: no other one can write them.
-        """
     @property
     def stored_vector(self) -> bytes | None:
         """
@@ -679,6 +681,12 @@ def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, p
     (12, 5)
 
     Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.
+    """
+def copied_vector(vector: typing.Any, dim: typing.Any) -> typing.Any:
+    """
+    A copy of a contiguous float32 array of shape (dim,) whose numbers are finite and not all 0.
+
+    None for anything else, and for numbers whose squares leave float32: then a closer look must tell.
     """
 def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list[typing.Any]:
     """

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay import payload
-from scrubjay._native import Scope
+from scrubjay._native import Scope, copied_vector
 from scrubjay.entities import with_entities
 from scrubjay.errors import CorruptIndexError
 from scrubjay.passage_vectors import DocumentVector, PassageVectors
@@ -307,12 +307,15 @@ def check_row(
     passages: Any = None,
 ) -> Row:
     """Check the fields of one record; the messages begin with the field."""
-    if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
+    # Most fields are of the usual type, or None: each call that only says so again is a hundredth of a single write.
+    if id.__class__ is not str and (
+        isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer))
+    ):
         raise TypeError(f"id: expected str or int, got {type(id).__name__}")
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
-    _check_size(text)
-    # Most fields are None in most writes: each call that only says so again is a fiftieth of a single write.
+    if 4 * len(text) > _MAX_TEXT_BYTES:
+        _check_size(text)
     expiry = None if expires_at is None and ttl is None else payload.expiry_of(expires_at, ttl)
     said = None if passages is None else checked_passages(passages, text)
     several = None if vector is None else checked_vector(vector, rule)
@@ -326,7 +329,7 @@ def check_row(
     return Row(
         id if isinstance(id, str) else int(id),
         text,
-        scope if isinstance(scope, Scope) else as_scope(scope),
+        scope if scope.__class__ is Scope else as_scope(scope),
         several,
         encoded,
         None if expiry is None else payload.microseconds(expiry),
@@ -336,8 +339,6 @@ def check_row(
 
 def _check_size(text: str | bytes) -> None:
     """Refuse what the engine would refuse, before anybody embeds it."""
-    if 4 * len(text) <= _MAX_TEXT_BYTES:
-        return
     n_bytes = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if n_bytes > _MAX_TEXT_BYTES:
         raise ValueError(f"text: expected at most {_MAX_TEXT_BYTES} bytes (16 MiB), got {n_bytes}")
@@ -432,7 +433,6 @@ def to_record(document: Any) -> Record:
     )
 
 
-_FLOAT32 = np.dtype(np.float32)
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
@@ -440,14 +440,10 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
     """Return a copy of a vector, or of those of passages, (n, dim), that an index of this rule can hold, or raise
     TypeError or ValueError."""
     dim = rule.dim
-    if (
-        vector.__class__ is np.ndarray
-        and vector.dtype is _FLOAT32
-        and vector.shape == (dim,)
-        # The square of the length says all at once: NaN and infinity come out of it, and so do only zeros.
-        and 0.0 < float(vector.dot(vector)) < _MAX_FLOAT32
-    ):
-        return np.array(vector)  # a copy, as below
+    if vector.__class__ is np.ndarray:
+        usual: DocumentVector | None = copied_vector(vector, dim)
+        if usual is not None:
+            return usual
     if isinstance(vector, PassageVectors):
         rows = checked_vector(vector.rows, rule)
         if not isinstance(rows, PassageVectors):

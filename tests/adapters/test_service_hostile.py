@@ -35,10 +35,24 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = tmp_path / "memories.scrubjay"
+    return prepared(tmp_path / "memories.scrubjay")
+
+
+def prepared(path: Path) -> Path:
     with Index.open(path) as index:
         index.upsert("m1", "The staging key is sk-stg-0041.", scope=ACME)
     return path
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """One service, which is attacked in every way, and in the end is told to end."""
+    path = prepared(tmp_path_factory.mktemp("attacked") / "memories.scrubjay")
+    timeouts = ("--header-timeout", "3", "--body-timeout", "3", "--idle-timeout", "3")
+    with Serving(path, "--embedder", "none", "--tenant", "acme", *timeouts, n_files=N_FILES) as service:
+        yield service
+        code, said = service.end()
+    assert code == 0 and "Traceback" not in said
 
 
 @pytest.fixture(autouse=True)
@@ -155,20 +169,16 @@ QUICK = ("half the headers", "a byte of a body now and then")
     "attack",
     [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ATTACKS],
 )
-def test_half_sent_requests_do_not_end_the_service(path: Path, attack: str) -> None:
+def test_half_sent_requests_do_not_end_the_service(attacked: Serving, attack: str) -> None:
     opening, drip = ATTACKS[attack]
-    timeouts = ("--header-timeout", "3", "--body-timeout", "3", "--idle-timeout", "3")
-    with Serving(path, "--embedder", "none", "--tenant", "acme", *timeouts, n_files=N_FILES) as service:
-        with Attack(service, opening, drip=drip):
-            for peer in ("127.0.0.1", "127.0.0.2") * 5:
-                assert search(service, peer=peer) == 200
-                assert service.ask("GET", "/health/live", timeout=60)[0] == 200
-            assert n_connections(service) <= 512 + 32
-            assert falls_to(service, 8, 120)  # and their time ends, though their client stays
-            assert search(service) == 200
-        assert service.process.poll() is None
-        code, said = service.end()
-    assert code == 0 and "Traceback" not in said
+    with Attack(attacked, opening, drip=drip):
+        for peer in ("127.0.0.1", "127.0.0.2") * 5:
+            assert search(attacked, peer=peer) == 200
+            assert attacked.ask("GET", "/health/live", timeout=60)[0] == 200
+        assert n_connections(attacked) <= 512 + 32
+        assert falls_to(attacked, 8, 120)  # and their time ends, though their client stays
+        assert search(attacked) == 200
+    assert attacked.process.poll() is None
 
 
 def test_answers_that_nobody_reads_do_not_end_the_service(path: Path) -> None:

@@ -22,7 +22,7 @@ from scrubjay import Index
 from scrubjay.adapters.service import Grant, Limits, add_token, create_app
 from tests.adapters.serving import Serving
 
-SECONDS = 300 if os.environ.get("SCRUBJAY_TEST_PROFILE") == "thorough" else 25  # of each
+SECONDS = 300 if os.environ.get("SCRUBJAY_TEST_PROFILE") == "thorough" else 10  # of each
 REFUSALS = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "5xx"]
 QUICK = ["--embedder", "none"]
 # GET of this path is a stream of events, which the document leaves out: its readers wait for answers to end.

@@ -1,9 +1,9 @@
 """Let each write step of each operation fail once, and hold the index to its promise: all of it, or nothing.
 
-    python -m tests.crash.faults size|pages|space [OPERATION ...]
+    python -m tests.crash.faults size|pages|space [--every N] [OPERATION ...]
 
 An operation is run again and again on a fresh copy of the same file, each time with a little more room than before,
-until it succeeds: so every write that it makes fails once. What limits the room:
+until it succeeds: so every write that it makes fails once; with `--every N` one of N. What limits the room:
 
     size    the system's limit on the size of a file
     pages   SQLite's limit on its pages
@@ -14,12 +14,12 @@ After a failure the open index answers as before or as after, and so does the fi
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -206,7 +206,7 @@ def copy(source: Path, target: Path) -> Path:
     return target
 
 
-def run(name: str, kind: str, folder: Path) -> int:
+def run(name: str, kind: str, folder: Path, every: int = 1) -> int:
     """Try one operation with ever more room; return how often it failed before it succeeded."""
     operation = OPERATIONS[name]
     prepared = folder / "prepared.scrubjay"
@@ -217,7 +217,7 @@ def run(name: str, kind: str, folder: Path) -> int:
         operation(index)
         after = content(index)
     room = Room(kind, folder)
-    for step in range(MOST_STEPS):
+    for n_failed, step in enumerate(range(sum(map(ord, name)) % every, MOST_STEPS, every)):
         path = copy(prepared, folder / "tried.scrubjay")
         index = open_index(path, name)
         index.admin.warm(JANE)
@@ -240,11 +240,11 @@ def run(name: str, kind: str, folder: Path) -> int:
         found = judge(path, name)
         assert found == now, (name, step)
         if not failed:
-            return step
+            return n_failed
     raise AssertionError(f"{name} never succeeded")
 
 
-def main(kind: str, names: list[str]) -> None:
+def main(kind: str, names: list[str], every: int) -> None:
     """Try operations, and print how often each failed."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with tempfile.TemporaryDirectory() as temporary:
@@ -253,11 +253,16 @@ def main(kind: str, names: list[str]) -> None:
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(folder)], check=True)
         try:
             for name in names or OPERATIONS:
-                print(name, run(name, kind, folder), flush=True)
+                print(name, run(name, kind, folder, every), flush=True)
         finally:
             if kind == "space":
                 subprocess.run(["umount", str(folder)], check=False)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.faults")
+    parser.add_argument("kind", choices=["size", "pages", "space"])
+    parser.add_argument("names", nargs="*", metavar="OPERATION")
+    parser.add_argument("--every", type=int, default=1)
+    given = parser.parse_args()
+    main(given.kind, given.names, given.every)

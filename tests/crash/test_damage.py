@@ -18,7 +18,7 @@ from scrubjay import Index, Scope
 from tests.crash.damaging import checksum, repaired
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = int(os.environ.get("SCRUBJAY_DAMAGED_FILES", "120"))
+CASES = int(os.environ.get("SCRUBJAY_DAMAGED_FILES", "60"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")

@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 
 from scrubjay import Error, Index, Objects
+from tests.data import emptied
 from tests.data.postgres import as_superuser, new_url
 
 __all__ = ["asked", "database_of", "freeze_after_writes", "use_buckets", "use_postgres"]
 
 BUCKETS = 3
 """Of a tenant's users, in suites that run over buckets: few, so that users share them and do not."""
+
+
+_taken: list[str] = []
 
 
 def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
@@ -33,8 +37,10 @@ def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
     monkeypatch.setattr(schema, "prepare", prepared)
 
 
-def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False) -> None:
     """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file.
+
+    `emptied_ones` is for suites of memory: what earlier tests are done with is used again.
 
     With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder; with SCRUBJAY_TEST_COLD=1 as well every
     scope is frozen there after each write to it.
@@ -42,12 +48,17 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     if os.environ.get("SCRUBJAY_TEST_COLD"):
         freeze_after_writes(monkeypatch)
     databases: dict[str, str] = {}
+    give_back_all()
     opened: Any = Index.open.__func__  # type: ignore[attr-defined]
 
     def open_database(cls: type[Index], path: str | Path, *arguments: Any, **options: Any) -> Index:
         if not str(path).startswith("postgresql:"):
             if str(path) not in databases:
-                databases[str(path)] = new_url()
+                if emptied_ones and "user_homes" not in options:
+                    databases[str(path)] = emptied.take()
+                    _taken.append(databases[str(path)])
+                else:
+                    databases[str(path)] = new_url()
                 monkeypatch.setenv(f"SCRUBJAY_TEST_DATABASE {path}", databases[str(path)])
             path = databases[str(path)]
         options.setdefault("max_stale", 0)
@@ -57,6 +68,12 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
         return index
 
     monkeypatch.setattr(Index, "open", classmethod(open_database))
+
+
+def give_back_all() -> None:
+    """Give back what the test before took."""
+    while _taken:
+        emptied.give_back(_taken.pop())
 
 
 def freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,13 +88,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("store", stores, indirect=True)
 
 
+OTHER_DATABASES = ("SCRUBJAY_TEST_USER_HOMES", "SCRUBJAY_TEST_OBJECTS", "SCRUBJAY_TEST_COLD")
+
+
 @pytest.fixture(autouse=True)
 def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the store of this run of a test, "file" or "postgres"."""
     kind: str = getattr(request, "param", "file")  # a state machine has none
     if kind == "file":
         return kind
-    use_postgres(monkeypatch)
+    # A database of other homes, or whose images are elsewhere, is made anew.
+    emptied_ones = kind == "postgres" and not any(map(os.environ.get, OTHER_DATABASES))
+    use_postgres(monkeypatch, emptied_ones=emptied_ones)
     if kind in ("buckets", "servers"):
         use_buckets(monkeypatch)
     if kind == "servers":

@@ -124,7 +124,7 @@ def test_an_embedder_that_must_answer_can_be_asked_for(tmp_path: Path) -> None:
         assert memory.list(JANE, hidden=True) == [] and documents(memory) == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 6))])
 def test_away_between_any_two_writes_of_a_random_workload(tmp_path: Path, seed: int) -> None:
     rng, known = random.Random(seed), {}
     path = tmp_path / "m.scrubjay"

@@ -12,7 +12,8 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.memory import Decay, EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.ledger.trace import Draft, Traces
+from scrubjay.memory.ledger.drafts import Draft
+from scrubjay.memory.ledger.trace import Traces
 from tests.memory.setting import (
     ACME,
     CODER,

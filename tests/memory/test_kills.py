@@ -165,9 +165,9 @@ def copy(source: Path, target: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_killed_before_each_statement(tmp_path: Path, name: str, request: pytest.FixtureRequest) -> None:
-    """Quick: before every fifth statement; --slow: before each."""
-    stride = 1 if request.config.getoption("--slow") else 5
+def test_killed_before_each_statement(tmp_path: Path, name: str, share_of: Callable[[int, int], int]) -> None:
+    """Quick: before every fifth statement; --slow: before every second; --long: before each."""
+    stride = share_of(5, 2)
     prepared = tmp_path / "prepared.scrubjay"
     prepare(prepared)
     before = state(copy(prepared, tmp_path / "before.scrubjay"))

@@ -349,9 +349,9 @@ LEFT_OUT |= {"replaces", "replaced_by", "decided_at"}
 
 
 @pytest.mark.parametrize("name", ["supersede", "promote", "several", "forget", "sweep"])
-def test_killed_before_anything_is_sent(name: str, request: pytest.FixtureRequest) -> None:
-    """Quick: before every ninth; --slow: before each."""
-    stride = 1 if request.config.getoption("--slow") else 9
+def test_killed_before_anything_is_sent(name: str, share_of: Callable[[int, int], int]) -> None:
+    """Quick: before every ninth; --slow: before every third; --long: before each."""
+    stride = share_of(9, 3)
     url = prepared()
     before = state(url)
     assert not killed_child(url, OPERATIONS[name], 10_000)

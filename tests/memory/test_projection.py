@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.memory.model.cardinality import SEVERAL, SINGLE, is_single
+from scrubjay.memory.model.cardinality import is_single
 from scrubjay.memory.model.content import normalised
+from scrubjay.memory.model.predicates import SEVERAL, SINGLE
 from scrubjay.memory.model.projection import Held, Statement, in_force, project
 
 JUDGED = Path(__file__).parents[3] / "shared" / "data" / "memory_truth" / "sequences.jsonl"

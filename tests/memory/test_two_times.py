@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -348,9 +348,11 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None
     assert len(answers) == 1
 
 
-def test_what_was_believed_never_changes(memory: Memory, clock: Clock) -> None:
+def test_what_was_believed_never_changes(
+    memory: Memory, clock: Clock, share_of: Callable[[int, int], int]
+) -> None:
     rng, believed = random.Random(7), {}
-    for n in range(40):
+    for n in range(40 // share_of(2, 2)):
         clock.pass_days(1)
         relation = rng.choice(["asserts"] * 4 + ["ends", "corrects", "plans"])
         begin = rng.choice([None, None, day(n - rng.randrange(1, 10)), day(n + rng.randrange(3, 9))])

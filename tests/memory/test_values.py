@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scrubjay
@@ -495,18 +495,21 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@given(value=JSON)
+@given(values=st.lists(JSON, min_size=1, max_size=8))
+@settings(max_examples=max(10, settings().max_examples // 4))
 def test_every_json_value_comes_back_as_the_file_has_it(
-    tmp_path_factory: pytest.TempPathFactory, value: Any
+    tmp_path_factory: pytest.TempPathFactory, values: list[Any]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "values.scrubjay"
     with open_memory(path, keys=provider) as memory:
         memory.forget(tenant="acme")
-        outcome = memory.prefer("k", value={"of": value}, scope=JANE)
-        assert outcome.status == "written"
+        for n, value in enumerate(values):
+            outcome = memory.prefer(f"k{n}", value={"of": value}, scope=JANE)
+            assert outcome.status == "written"
     with open_memory(path, keys=provider) as memory:
-        found = memory.known(JANE)["k"].value
-        assert json.dumps(found) == json.dumps({"of": value})
+        known = memory.known(JANE)
+        for n, value in enumerate(values):
+            assert json.dumps(known[f"k{n}"].value) == json.dumps({"of": value})
 
 
 # ---------------------------------------------------------------------- the guide's records, and its one query

@@ -15,6 +15,7 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
+from scrubjay.errors import StoreError
 from scrubjay.index import Admin
 from scrubjay.store.sqlite.descriptors import follows
 from scrubjay.store.sqlite.schema import Tables
@@ -287,3 +288,57 @@ def test_one_commit_follows_another() -> None:
 
     assert follows(head(5), head(6))
     assert not any(follows(head(a), head(b)) for a, b in ((5, 5), (5, 7), (6, 5), (5, 0)))
+
+
+# ---------------------------------------------------------------------- searches beside a commit of this process
+
+
+def test_a_search_beside_a_commit_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is committed and not yet in the engine is this process's own, and not acknowledged yet."""
+    with Index.open(tmp_path / "memories.scrubjay") as index:
+        index.upsert("m", "oak", scope=JANE)
+        assert len(index.search("oak", scope=JANE)) == 1
+        marks = asked(index, monkeypatch)
+        residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
+        apply, found = residency.apply, []
+
+        def look_first(*change: Any) -> None:
+            found.append(len(index.search("oak", scope=JANE)))
+            apply(*change)
+
+        monkeypatch.setattr(residency, "apply", look_first)
+        index.upsert("own", "oak", scope=JANE)
+        assert (found, marks) == ([1], [])
+        assert len(index.search("oak", scope=JANE)) == 2
+        assert marks == []
+
+
+def test_what_another_process_commits_after_a_commit_that_failed_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A glance cannot tell the two apart, while it is not known that the own commit has failed."""
+    path, bob = tmp_path / "memories.scrubjay", Scope("acme", user="bob")
+    with Index.open(path) as index, Index.open(path) as other:
+        for one in (index, other):
+            one.upsert(f"m{one is other}", "oak", scope=bob)
+            assert index.search("oak", scope=bob)
+        residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
+        store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+        marks = asked(index, monkeypatch)
+        call, found = store.group._connection.call, []
+
+        def fail(function: Any, *arguments: Any) -> Any:
+            if arguments != ("COMMIT",):
+                return call(function, *arguments)
+            call(function, "ROLLBACK")  # as SQLite does by itself if the disk is full
+            other.upsert("theirs", "oak", scope=bob)
+            assert residency._explanation(store.glance()) is not None
+            found.append({hit.id for hit in index.search("oak", scope=bob)})
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(store.group._connection, "call", fail)
+        with pytest.raises(StoreError, match="full"):
+            index.upsert("own", "oak", scope=JANE)
+        assert found == [{"mFalse", "mTrue", "theirs"}]
+        assert len(marks) == 1
+        assert {hit.id for hit in index.search("oak", scope=bob)} == found[0]

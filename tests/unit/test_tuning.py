@@ -31,7 +31,8 @@ from scrubjay import (
 from scrubjay.retrieval import CallableReranker, metrics
 from scrubjay.retrieval.grid import variations
 from scrubjay.retrieval.judged import JudgedQuery, JudgedSet, read_judged
-from scrubjay.retrieval.tuning import METRICS, Setting, describe, tune
+from scrubjay.retrieval.trials import METRICS, Setting
+from scrubjay.retrieval.tuning import describe, tune
 
 ACME = Scope("acme")
 WORDS = [f"w{chr(97 + i)}{chr(97 + j)}" for i in range(8) for j in range(8)]

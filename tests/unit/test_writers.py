@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Engine, Index, Scope
+from scrubjay._native import copied_vector
 from scrubjay.backend import Backend
 
 ACME, JANE, GLOBEX = Scope("acme"), Scope("acme", user="jane"), Scope("globex")
@@ -195,8 +197,17 @@ def test_prepared_documents_are_written_later() -> None:
     engine.upsert(1, "old", scope=ACME)
     prepared = engine.prepare([1, 2], ["tea", "coffee"], scope=ACME)
     assert len(prepared) == 2
-    assert prepared.belongs_to(engine)
-    assert not prepared.belongs_to(other)
+    for unlike in (
+        lambda: other.apply_all([prepared], scope=ACME, n_documents=2),
+        lambda: engine.apply_all([prepared], scope=ACME, n_documents=3),
+        lambda: engine.apply_all(
+            [prepared, other.prepare_row(1, "tea", scope=ACME)], scope=ACME, n_documents=3
+        ),
+    ):
+        assert unlike() is None
+    with pytest.raises(TypeError, match=r"prepared\[0\]: expected PreparedDocuments, got str"):
+        engine.apply_all(["tea"], scope=ACME, n_documents=1)  # type: ignore[list-item]
+    assert len(other) == 0
     assert len(engine) == 1
     engine.upsert(1, "newer", scope=ACME)  # what was prepared for is not there any more
     assert engine.apply(prepared) == 2
@@ -210,8 +221,35 @@ def test_prepared_documents_are_written_later() -> None:
         other.apply(prepared)
     mine = engine.prepare([3], ["mine"], scope=ACME)
     engine.upsert(3, "theirs", scope=GLOBEX)
-    assert engine.apply(mine) == 1
+    more = engine.prepare_row(4, "more", scope=ACME)
+    n_bytes = engine.apply_all([mine, more], scope=ACME, n_documents=2)
+    assert n_bytes == engine.partition_bytes(ACME)
     assert [engine.get(3, scope=scope).text for scope in (ACME, GLOBEX)] == ["mine", "theirs"]  # type: ignore[union-attr]
+    assert engine.count(ACME) == 4
+
+
+def test_a_usual_vector_is_copied_natively() -> None:
+    """Anything else is left to the checks in Python."""
+    vector = np.arange(1, 38, dtype=np.float32)
+    copy = copied_vector(vector, 37)
+    assert copy is not vector and copy.dtype == np.float32 and (copy == vector).all()
+    with_nan, with_infinity = vector.copy(), vector.copy()
+    with_nan[36], with_infinity[36] = np.nan, np.inf
+    for other in (with_nan, with_infinity, 0 * vector, 1e30 * vector, vector.astype(">f4"), vector.astype(float),
+                  vector[::2], vector[None], vector.tolist(), None):  # fmt: skip
+        assert copied_vector(other, 37) is None
+    assert copied_vector(vector, 36) is None and copied_vector(vector, None) is None
+
+
+def test_a_prepared_row_keeps_its_engine() -> None:
+    engine = Engine()
+    died = weakref.ref(engine, lambda _: None)
+    row = engine.prepare_row(1, "tea", scope=ACME)
+    del engine
+    assert died() is not None
+    assert died().apply(row) == 1  # type: ignore[union-attr]
+    del row
+    assert died() is None
 
 
 def test_prepared_documents_meet_what_others_settled_meanwhile() -> None:

@@ -16,8 +16,6 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model
 
-__all__ = ["LEAVES_OF_ANSWERS", "answer_of", "list_of", "request_of"]
-
 _MAX_ITEMS = 1000
 _ARGUMENT = re.compile(r"^    (\w+(?:, \w+)*): (.*)$")
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.memory import Memory
 
-__all__ = ["FORGET", "RECALL", "REMEMBER", "Remembering"]
-
 REMEMBER = "Remember a fact about the user or the task for later conversations."
 RECALL = "Search what is remembered from earlier conversations. What can be forgotten has an id in brackets."
 FORGET = "Forget a memory for good, by the id in brackets that a search has shown."

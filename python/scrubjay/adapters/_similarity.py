@@ -10,8 +10,6 @@ import math
 
 from scrubjay.index import Hit
 
-__all__ = ["similarity", "worth"]
-
 # At a BM25 of this a match is worth half: two documents in three have the word where it is near 1.
 _HALF_BM25 = 2.0
 

@@ -28,18 +28,6 @@ from scrubjay.memory.read.lines import dated
 from scrubjay.memory.runs.session import Session
 from scrubjay.turns import as_turn
 
-__all__ = [
-    "NOTED",
-    "Extract",
-    "Said",
-    "TurnMemory",
-    "Where",
-    "block_of",
-    "only_asks",
-    "origins_of",
-    "writable",
-]
-
 Where: TypeAlias = "Memory | Index | str | os.PathLike[str]"
 Extract: TypeAlias = "Extractor | Callable[[Transcript], Any]"
 

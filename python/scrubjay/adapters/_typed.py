@@ -22,8 +22,6 @@ from scrubjay.memory.model.records import Record
 from scrubjay.memory.read.lookup import Place, created_at
 from scrubjay.memory.read.recalled import RecalledHit
 
-__all__ = ["LazyMemory", "UnknownRecordError", "known_record", "page", "shown_metadata"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from scrubjay.backend.documents import Documents
 from scrubjay.index import Index
 from scrubjay.index.twins import OpenTwin, loose_twin, twin
 
-__all__ = ["AsyncDocuments", "awaited"]
-
 R = TypeVar("R")
 
 

@@ -21,29 +21,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
-__all__ = [
-    "EVERYTHING",
-    "NOTHING",
-    "Admitted",
-    "All",
-    "Either",
-    "Ids",
-    "Native",
-    "Node",
-    "Not",
-    "Test",
-    "admit",
-    "admit_all",
-    "admit_each",
-    "exists",
-    "is_text",
-    "met_by",
-    "native_part",
-    "only",
-    "split",
-    "where_of",
-]
-
 T = TypeVar("T", Record, Hit)
 Key: TypeAlias = "tuple[Scope, str | int]"
 

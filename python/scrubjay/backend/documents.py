@@ -34,8 +34,6 @@ from scrubjay.index import Hit, Index
 from scrubjay.initialised import guarded
 from scrubjay.records import Cursor, Page, Record, as_scope
 
-__all__ = ["Documents"]
-
 Self = TypeVar("Self", bound="Documents")
 Conditions: TypeAlias = "Node | FilterLike | None"
 

@@ -19,8 +19,6 @@ from scrubjay.embedders.protocol import as_vectors, read_well
 from scrubjay.index.passages import parts_of
 from scrubjay.records import as_text
 
-__all__ = ["FrameworkEmbedder", "model_of", "prepared"]
-
 Prepared: TypeAlias = "dict[tuple[Literal['document', 'query'], str], Any]"
 """Vectors by what a text is for, and the text; an exception in the place of a vector that could not be made."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import ParamSpec, TypeAlias, TypeVar
 
-__all__ = ["ErrorMap"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Caught: TypeAlias = "type[Exception] | tuple[type[Exception], ...]"

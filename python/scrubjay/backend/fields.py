@@ -15,8 +15,6 @@ from typing import Any
 from scrubjay.backend.conditions import EVERYTHING, All, Either, Native, Node, Test, exists
 from scrubjay.records import Record
 
-__all__ = ["Field", "fields_equal"]
-
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "$gt": operators.gt,
     "$gte": operators.ge,

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["valid_ids"]
-
 
 def valid_ids(ids: Iterable[Any]) -> list[str]:
     """Return those of `ids` that are non-empty strs that UTF-8 can encode; nothing has another id.

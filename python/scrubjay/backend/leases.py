@@ -19,8 +19,6 @@ from scrubjay.errors import ClosedError
 from scrubjay.index import Index
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["Lease", "lease", "path_or_index"]
-
 
 class _Opened:
     """One file that this process has open, and its holders."""

@@ -31,8 +31,6 @@ from scrubjay.records import Record
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, scroll_of
 
-__all__ = ["Offsets"]
-
 _SECONDS = 600.0
 """How long the end of a page is remembered; a later call counts from the start."""
 

@@ -10,8 +10,6 @@ from scrubjay.backend.conditions import Node, met_by, split
 from scrubjay.index import Index
 from scrubjay.records import Cursor, Page, Record
 
-__all__ = ["every", "page_of"]
-
 _LEAST_PAGE = 256
 """Memories that are read at a time where most of them may not meet the conditions."""
 

@@ -13,8 +13,6 @@ from typing import Any
 from scrubjay.filters import common
 from scrubjay.fusion import Query
 
-__all__ = ["USUAL", "as_query", "narrowed"]
-
 USUAL = Query()
 
 

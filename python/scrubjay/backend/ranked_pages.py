@@ -16,8 +16,6 @@ from typing import NamedTuple, TypeVar
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
 
-__all__ = ["RankedPages"]
-
 T = TypeVar("T")
 
 _STEADY = 100

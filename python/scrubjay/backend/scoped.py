@@ -21,8 +21,6 @@ from scrubjay.passage_vectors import PassageVectors
 from scrubjay.payload import passages_of
 from scrubjay.records import Record
 
-__all__ = ["ReadOnlyMemoryError", "ScopedMemories", "UnknownMemoryError"]
-
 _N_LOCKS = 64
 _EMBEDDED = {"text", "context", "passages"}  # changes after which the vector is another
 

@@ -13,8 +13,6 @@ from typing import Any, Literal, TypeAlias
 
 from scrubjay._native import Scope
 
-__all__ = ["NOBODY", "ScopeMap", "joined", "parted"]
-
 NOBODY = "."
 """The component of what belongs to no user or agent in particular, and is not shared with any."""
 

@@ -40,8 +40,6 @@ from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["Backend"]
-
 
 @guarded
 class Backend:

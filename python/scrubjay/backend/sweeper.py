@@ -12,8 +12,6 @@ from typing import Any
 from scrubjay.errors import ClosedError
 from scrubjay.locks import renew_in_children
 
-__all__ = ["Sweeper"]
-
 _log = logging.getLogger(__name__)
 
 

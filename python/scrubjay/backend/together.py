@@ -21,8 +21,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Row
 
-__all__ = ["search_together"]
-
 _AT_ONCE = 50_000
 """Scopes in one call: it takes 65,536 chunks, of which a scope that is not huge has one."""
 

@@ -18,8 +18,6 @@ from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.store.local import LocalEngine
 
-__all__ = ["ScopeTree"]
-
 
 class ScopeTree:
     """The paths of one tenant of one collection. Thread-safe.

@@ -10,8 +10,6 @@ from scrubjay.backend.leases import Lease
 from scrubjay.backend.seam import Backend
 from scrubjay.records import Row
 
-__all__ = ["Writes", "writing"]
-
 
 class Writes:
     """What is to be done at the end of the block of :meth:`Documents.writing`. What is put stands, also if it is among

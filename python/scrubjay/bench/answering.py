@@ -19,8 +19,6 @@ from pathlib import Path
 from scrubjay.bench.datasets import Question
 from scrubjay.whole_files import whole_file
 
-__all__ = ["Answerer", "Asked", "answer_scores", "holds_answer", "write_hypotheses"]
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _UNSPACED = re.compile(
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff])"

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Case", "Dataset", "Document", "Question"]
-
 Vector = NDArray[np.float32]
 
 

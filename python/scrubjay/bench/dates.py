@@ -7,8 +7,6 @@ from datetime import datetime
 
 from scrubjay.datafiles import Row
 
-__all__ = ["locomo_time", "longmemeval_time"]
-
 _MONTHS = "january february march april may june july august september october november december".split()
 _LOCOMO = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALL", "Figures", "Sample", "figures_of"]
-
 ALL = "all"
 """The category of a question that has none."""
 

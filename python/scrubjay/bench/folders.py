@@ -21,8 +21,6 @@ from scrubjay.datafiles import Row, json_lines, json_lines_at
 from scrubjay.errors import DatasetError
 from scrubjay.retrieval.judged import judged_record, judgements
 
-__all__ = ["JudgedFolder"]
-
 
 class JudgedFolder:
     """A folder with corpus.jsonl, queries.jsonl and judgements; a case for each scope that is asked from.

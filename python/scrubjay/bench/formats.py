@@ -14,8 +14,6 @@ from scrubjay.bench.memoryagentbench import MemoryAgentBench
 from scrubjay.datafiles import json_items
 from scrubjay.errors import DatasetError
 
-__all__ = ["FORMATS", "format_of", "open_dataset"]
-
 FORMATS: Mapping[str, Callable[..., Dataset]] = {
     "beir": JudgedFolder,
     "judged": JudgedFolder,

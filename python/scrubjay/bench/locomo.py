@@ -15,8 +15,6 @@ from scrubjay.bench.dates import locomo_time
 from scrubjay.datafiles import Row, json_items
 from scrubjay.errors import DatasetError
 
-__all__ = ["LoCoMo"]
-
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _SESSION = re.compile(r"session_(\d+)")
 _TURN = re.compile(r"D:?(\d+):(\d+)")

@@ -15,8 +15,6 @@ from scrubjay.bench.dates import longmemeval_time
 from scrubjay.bench.locomo import json_files
 from scrubjay.datafiles import Row, json_items
 
-__all__ = ["LongMemEval"]
-
 ABSTENTION = "abstention"
 
 

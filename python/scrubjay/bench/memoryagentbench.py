@@ -18,8 +18,6 @@ from scrubjay.bench.datasets import Case, Document, Question
 from scrubjay.datafiles import Row, json_items
 from scrubjay.errors import DatasetError, MissingExtraError
 
-__all__ = ["MemoryAgentBench"]
-
 _SUFFIXES = (".parquet", ".jsonl", ".json")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ROWS_A_BATCH = 1

@@ -16,8 +16,6 @@ from scrubjay.config import show_config
 from scrubjay.progress import open_progress
 from scrubjay.retrieval import metrics
 
-__all__ = ["DEPTHS", "Report", "run"]
-
 DEPTHS = (1, 5, 10)
 
 

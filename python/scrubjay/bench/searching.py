@@ -13,8 +13,6 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Dates, Query
 from scrubjay.index import Index
 
-__all__ = ["Found", "IndexSearcher", "Searcher"]
-
 _BATCH = 256
 
 

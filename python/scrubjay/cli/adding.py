@@ -35,8 +35,6 @@ from scrubjay.progress import open_progress
 from scrubjay.records import Record
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["run_add"]
-
 _BATCH = 1000
 _FIELD = "file"
 _OWN = "file_"  # of a record that has a field of this name

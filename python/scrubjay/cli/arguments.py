@@ -13,8 +13,6 @@ from scrubjay.cli.server_arguments import add_server_commands
 from scrubjay.cli.store_arguments import add_store_commands
 from scrubjay.cli.tune_arguments import add_tune
 
-__all__ = ["make_parser"]
-
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `scrubjay`; each command's name is in `command`."""

@@ -6,8 +6,6 @@ import argparse
 
 from scrubjay.cli.options import add_common, add_force, command_of, count, positive
 
-__all__ = ["add_bench"]
-
 _BENCH = """\
 SOURCE is a data set as its project publishes it: a BEIR folder (corpus.jsonl, queries.jsonl, qrels), LoCoMo's or
 LongMemEval's JSON, MemoryAgentBench's Parquet or JSON, or a folder as `scrubjay tune` reads it. Every question is

@@ -19,8 +19,6 @@ from scrubjay.cli.terminal import dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec
 
-__all__ = ["run_bench"]
-
 _OPTIONS = {
     "beir": {"split", "vectors"},
     "judged": {"split", "vectors"},

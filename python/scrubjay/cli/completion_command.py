@@ -10,8 +10,6 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["run_completion", "script"]
-
 
 class _Option(NamedTuple):
     flags: tuple[str, ...]

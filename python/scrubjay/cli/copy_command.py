@@ -23,8 +23,6 @@ from scrubjay.store.copying import CopyReport, copy_documents
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["run_copy"]
-
 _BUDGET_BYTES = 256 << 20
 
 

@@ -17,8 +17,6 @@ from scrubjay.embedders.spec import from_spec
 from scrubjay.errors import MissingExtraError
 from scrubjay.index import Index
 
-__all__ = ["run"]
-
 _NAMES = {"lexical": "keywords alone", "vector": "vectors alone", "hybrid": "both, fused"}
 
 

@@ -27,8 +27,6 @@ from scrubjay.store.postgres.address import is_address
 from scrubjay.store.postgres.health import server_health
 from scrubjay.store.sqlite.disk import disk_of
 
-__all__ = ["EXTRAS", "run_doctor"]
-
 EXTRAS = {
     "wordllama": ("wordllama",),
     "readers": ("pyarrow", "pypdf", "docx"),

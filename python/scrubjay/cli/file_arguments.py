@@ -6,8 +6,6 @@ import argparse
 
 from scrubjay.cli.options import add_common, add_filter, add_force, add_scope, command_of, positive
 
-__all__ = ["add_demo", "add_file_commands"]
-
 _INDEX = """
 
 A single FILE may also be an index, one that Index.open() or `scrubjay index --out` made: nothing in it is changed."""

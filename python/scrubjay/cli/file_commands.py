@@ -40,8 +40,6 @@ from scrubjay.passage_vectors import PassageVectors
 from scrubjay.progress import Progress, open_progress
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["run_import", "run_index", "run_search", "run_stats"]
-
 _BATCH = 1000
 
 _Key = tuple[Scope, str]

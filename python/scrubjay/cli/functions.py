@@ -10,8 +10,6 @@ from typing import Any
 
 from scrubjay.cli.reading import InputError
 
-__all__ = ["named_function"]
-
 
 def named_function(option: str, spec: str) -> Callable[..., Any]:
     """Import what an option names, MODULE:FUNCTION; modules of the working directory are found, too.

@@ -6,8 +6,6 @@ import argparse
 
 from scrubjay.cli.options import add_common, add_force, add_scope, command_of, positive
 
-__all__ = ["add_memory"]
-
 _MEMORY = """\
 Policies, preferences, facts, episodes and traces in one file. Everything is said for one scope: a fact of
 --tenant acme --user jane is visible to no other user."""

@@ -35,8 +35,6 @@ from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.model.names import RECALLED_KINDS
 
-__all__ = ["run_memory"]
-
 # The others change nothing in the file.
 _WRITE = ("add", "forget", "sweep", "import", "confirm", "revoke", "hold", "release")
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from scrubjay.memory.exchange.plain import plain
 
-__all__ = ["print_json"]
-
 
 def print_json(value: Any) -> None:
     """Print records, outcomes and the like in JSON's own types."""

@@ -13,8 +13,6 @@ from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.memory import Memory
 
-__all__ = ["COMMANDS", "asked_for", "times_of"]
-
 
 def times_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the times that a command asks for, as options of the memory's methods."""

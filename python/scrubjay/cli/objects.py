@@ -11,8 +11,6 @@ from scrubjay.cli.reading import InputError
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["add_objects", "objects_of"]
-
 _URL, _CACHE, _CACHE_MB = "SCRUBJAY_OBJECTS", "SCRUBJAY_OBJECT_CACHE", "SCRUBJAY_OBJECT_CACHE_MB"
 _KEEP_SECONDS = "SCRUBJAY_OBJECT_KEEP_SECONDS"
 

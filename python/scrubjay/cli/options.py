@@ -11,26 +11,6 @@ from scrubjay._native import Scope
 from scrubjay.cli.reading import InputError
 from scrubjay.payload import CreatedAt, to_utc
 
-__all__ = [
-    "EXIT_CODES",
-    "add_common",
-    "add_embedder",
-    "add_filter",
-    "add_force",
-    "add_scope",
-    "add_scope_part",
-    "add_served",
-    "command_of",
-    "count",
-    "filter_of",
-    "iso",
-    "port",
-    "positive",
-    "scope_of",
-    "seconds",
-    "staleness",
-]
-
 EXIT_CODES = """\
 exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 interrupted"""
 

@@ -25,20 +25,6 @@ from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.postgres.address import Address, is_address
 from scrubjay.whole_files import beside, log_of, whole_file
 
-__all__ = [
-    "check_output",
-    "file_or_output",
-    "is_index",
-    "is_same",
-    "new_index",
-    "open_index",
-    "said_by_system",
-    "say_memory",
-    "say_skipped",
-    "shown_place",
-    "written",
-]
-
 _SQLITE = b"SQLite format 3\0"
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from scrubjay._native import Scope
 
-__all__ = ["InputError", "Reading", "Skips", "decode", "of_record"]
-
 _MOST_PLACES = 5  # of one reason and file that are named
 _OF_RECORD = re.compile(r"records\[(\d+)\]: (.*)", re.DOTALL)
 

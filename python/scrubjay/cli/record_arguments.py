@@ -6,8 +6,6 @@ import argparse
 
 from scrubjay.cli.options import add_common, add_filter, add_scope, command_of, positive
 
-__all__ = ["add_record_commands", "add_tools"]
-
 _ADD = """\
 INDEX is made if there is none. FILE is a folder, a zip archive, or a file of one of these kinds:
 

@@ -15,8 +15,6 @@ from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.index import Index
 from scrubjay.records import Record
 
-__all__ = ["run_get", "run_list", "run_rm"]
-
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Run `scrubjay list`; 0 if there is something, 1 if nothing."""

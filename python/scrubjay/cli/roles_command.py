@@ -10,8 +10,6 @@ from scrubjay.cli.reading import InputError
 from scrubjay.store.postgres.address import is_address
 from scrubjay.store.postgres.roles import make_roles
 
-__all__ = ["run_roles"]
-
 
 def run_roles(arguments: argparse.Namespace) -> int:
     """Run `scrubjay roles`; 0: both roles have what they need."""

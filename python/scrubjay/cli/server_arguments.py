@@ -7,8 +7,6 @@ import argparse
 from scrubjay.cli.objects import add_objects
 from scrubjay.cli.options import add_served, command_of, count, port, positive, seconds, staleness
 
-__all__ = ["add_server_commands"]
-
 
 def add_server_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add mcp and serve."""

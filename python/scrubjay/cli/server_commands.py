@@ -21,8 +21,6 @@ from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import OpenAIExtractor
 
-__all__ = ["run_mcp", "run_serve"]
-
 
 def run_mcp(arguments: argparse.Namespace) -> int:
     """Run `scrubjay mcp` until the client closes standard input; return its exit code."""

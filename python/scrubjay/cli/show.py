@@ -6,8 +6,6 @@ from scrubjay._native import Scope
 from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width, width_of
 from scrubjay.index import Hit, Hits
 
-__all__ = ["evidence", "hits_table", "level", "ranks", "way"]
-
 _LEAST_SNIPPET, _ELLIPSES = 24, 4
 
 

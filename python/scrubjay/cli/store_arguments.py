@@ -6,8 +6,6 @@ import argparse
 
 from scrubjay.cli.options import add_force, add_scope_part, command_of, count
 
-__all__ = ["add_store_commands"]
-
 _ROLES = """\
 Roles that are missing are made, with the right to log in and without a password: set one with ALTER ROLE. The tables
 are made or brought up to date, and given to the first role. The second one may not change a table nor lower the walls

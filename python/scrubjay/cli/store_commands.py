@@ -18,8 +18,6 @@ from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin, Index
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["run_backup", "run_check", "run_compact", "run_export", "run_freeze"]
-
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Run `scrubjay check`; 0 if nothing is wrong, 1 if something is (with --repair: was), 3 if rows were left out."""

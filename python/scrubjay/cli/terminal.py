@@ -9,8 +9,6 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-__all__ = ["bold", "clean", "dim", "fit", "green", "mark", "render_table", "terminal_width", "width_of"]
-
 _MAX_WIDTH = 140
 
 

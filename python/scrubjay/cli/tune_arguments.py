@@ -6,8 +6,6 @@ import argparse
 
 from scrubjay.cli.options import add_common, add_force, add_scope_part, command_of, positive
 
-__all__ = ["add_tune"]
-
 _TUNE = """\
 SOURCE is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or an index file with recorded feedback
 (Index.feedback). Every setting answers every question: fusions, weights, signals, k1 and b of BM25, and

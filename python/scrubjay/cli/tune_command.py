@@ -16,9 +16,8 @@ from scrubjay.cli.terminal import bold, dim, mark, render_table
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
 from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
-from scrubjay.retrieval.tuning import METRICS, Gain, Setting, Tuning, describe_setting, tune
-
-__all__ = ["as_query", "run_tune"]
+from scrubjay.retrieval.trials import METRICS, Setting
+from scrubjay.retrieval.tuning import Gain, Tuning, describe_setting, tune
 
 _NAMES = ("auto", "rrf", "weighted", "boost", "production")
 

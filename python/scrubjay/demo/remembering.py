@@ -20,8 +20,6 @@ from scrubjay._native import Scope
 from scrubjay.index import Index
 from scrubjay.memory import Memory, Provenance
 
-__all__ = ["JANE", "RUN", "remember"]
-
 JANE = Scope("acme", user="jane")
 RUN = "on-call-2025-10-15"
 """The run that is recorded, so that it can be replayed."""

@@ -17,16 +17,6 @@ from scrubjay.embedders.spec import from_spec
 from scrubjay.embedders.static import PACKAGED_NAME, Static
 from scrubjay.errors import MissingExtraError
 
-__all__ = [
-    "AUTO",
-    "EmbedderLike",
-    "EmbeddingFunctions",
-    "Given",
-    "as_embedder",
-    "embedder_of_model",
-    "given_embedder",
-]
-
 AUTO: Literal["auto"] = "auto"
 """Names the model whose vectors a file holds; in a new file the default one."""
 

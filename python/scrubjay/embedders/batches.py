@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 from scrubjay.embedders.protocol import Embedder
 
-__all__ = ["Answer", "answers", "n_at_once", "usable_cores"]
-
 _MOST = 32  # threads of one call
 
 

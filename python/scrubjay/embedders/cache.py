@@ -10,8 +10,6 @@ import numpy as np
 from scrubjay.embedders.protocol import Vectors
 from scrubjay.locks import renew_in_children
 
-__all__ = ["QueryCache"]
-
 
 class QueryCache:
     """Maps query texts to vectors and forgets the least recently used ones beyond `size`; size 0 keeps nothing.

@@ -8,8 +8,6 @@ import numpy as np
 
 from scrubjay.embedders.protocol import Vectors, as_list, as_vectors
 
-__all__ = ["OpenAIClient"]
-
 
 class OpenAIClient:
     """Embeds through `client.embeddings.create(model=, input=)`: `openai.OpenAI`, `AzureOpenAI` and the like.

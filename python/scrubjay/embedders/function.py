@@ -9,8 +9,6 @@ import numpy as np
 
 from scrubjay.embedders.protocol import Vectors, as_list, as_vectors
 
-__all__ = ["Function"]
-
 
 class Function:
     """Wraps `documents(list of str) -> array-like (n, dim)`; `query` is used for queries if they differ.

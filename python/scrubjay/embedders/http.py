@@ -21,8 +21,6 @@ from scrubjay.endpoints import Endpoint
 from scrubjay.errors import EmbedderError
 from scrubjay.initialised import guarded
 
-__all__ = ["OpenAICompatible"]
-
 _MAX_PAUSE_S = 30.0
 _MAX_ANSWER_BYTES = 1 << 30  # of the vectors of one request
 _MAX_ERROR_BYTES = 64 << 10

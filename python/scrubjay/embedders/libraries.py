@@ -14,8 +14,6 @@ import numpy as np
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars, model_identity
 from scrubjay.extras import imported
 
-__all__ = ["FastEmbed", "Model2Vec", "SentenceTransformers"]
-
 
 class Model2Vec:
     """Static embeddings by `model2vec` (extra "model2vec"): microseconds a query, small models.

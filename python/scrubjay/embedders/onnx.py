@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from scrubjay.embedders.protocol import Vectors, as_list, model_identity
 from scrubjay.extras import imported
 
-__all__ = ["OnnxFolder"]
-
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 
 

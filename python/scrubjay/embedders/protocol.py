@@ -10,20 +10,6 @@ from numpy.typing import NDArray
 
 from scrubjay.errors import EmbedderError
 
-__all__ = [
-    "ZERO_VECTOR",
-    "Embedder",
-    "Vectors",
-    "as_list",
-    "as_vectors",
-    "checked_chars",
-    "checked_matrix",
-    "checked_vector",
-    "embed_queries",
-    "model_identity",
-    "read_well",
-]
-
 Vectors = NDArray[np.float32]
 
 ZERO_VECTOR = "zero_vector: the embedder found nothing in the query's text"

@@ -11,8 +11,6 @@ from scrubjay.embedders.static import Static
 from scrubjay.embedders.wordllama import default
 from scrubjay.endpoints import key_named
 
-__all__ = ["from_spec"]
-
 
 def from_spec(spec: str) -> Embedder | None:
     """Make the embedder that `spec` names; "none" gives None.

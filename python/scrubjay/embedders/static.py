@@ -11,8 +11,6 @@ from scrubjay.embedders.batches import usable_cores
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
 from scrubjay.errors import CorruptIndexError, EmbedderError
 
-__all__ = ["PACKAGED_NAME", "Static"]
-
 _PACKAGED = Path(__file__).with_name("en-1.static")
 PACKAGED_NAME = "static/en-1-64e0f994"
 """The name of the table in the package."""

@@ -15,8 +15,6 @@ from scrubjay.embedders.protocol import (
     embed_queries,
 )
 
-__all__ = ["Truncated"]
-
 
 class Truncated:
     """The first `dims` elements of another embedder's vectors, normalised again.

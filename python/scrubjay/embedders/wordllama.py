@@ -21,8 +21,6 @@ from scrubjay.embedders.batches import usable_cores
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
 from scrubjay.errors import MissingExtraError
 
-__all__ = ["WordLlama", "default"]
-
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _MARKER = "\u2581"

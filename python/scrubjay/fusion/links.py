@@ -8,8 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 from scrubjay._native import Scope
 
-__all__ = ["Direction", "Entry", "Links"]
-
 Entry: TypeAlias = str | int | tuple[Scope, str | int]
 """A document in a ranking of the caller's: an id, or the key of a document."""
 

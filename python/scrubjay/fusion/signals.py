@@ -10,8 +10,6 @@ from scrubjay.entities import names
 from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers
 from scrubjay.payload import CreatedAt, microseconds, to_utc
 
-__all__ = ["Dates", "Entities", "Neighbours", "Prior", "Recency", "Relevance"]
-
 TIERS = ("low", "standard", "high")
 
 

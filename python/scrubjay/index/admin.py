@@ -25,18 +25,16 @@ from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
 from scrubjay.records import Stamp, as_scope
 from scrubjay.store.care import encrypt_tenant, reembed_store, rotate_key
-from scrubjay.store.check import CheckReport, check_store
+from scrubjay.store.check import check_store
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.repair.repairing import RepairReport, SalvageReport
 from scrubjay.store.rows.erased import ErasureReport, byte_needles, text_needles, vector_needles
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import checked_count
-from scrubjay.store.rows.report import FreezeReport
+from scrubjay.store.rows.report import CheckReport, FreezeReport
 from scrubjay.store.rows.stored import Event
 from scrubjay.store.sqlite.files import back_up
-
-__all__ = ["Admin"]
 
 
 @guarded

@@ -34,8 +34,6 @@ from scrubjay.store.local import LocalEngine
 from scrubjay.store.residency.housekeeping import Housekeeper
 from scrubjay.store.rows.stored import StoredDocument
 
-__all__ = ["Backfill", "BackfillReport"]
-
 _BATCH = 64  # texts at a time in the background
 
 

@@ -12,8 +12,6 @@ from scrubjay.entities import mentioned
 from scrubjay.fusion import Entities, Query
 from scrubjay.records import as_scope
 
-__all__ = ["USUAL", "Batch", "batch_of"]
-
 USUAL = Query()
 """What a search asks without a query."""
 

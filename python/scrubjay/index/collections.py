@@ -16,8 +16,6 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.stored import Identity
 from scrubjay.store.sqlite.store import check_identity
 
-__all__ = ["Collections"]
-
 
 @guarded
 class Collections:

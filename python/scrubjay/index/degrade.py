@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from scrubjay._native import StaticEmbedder
 from scrubjay.index.semantic import Semantics
 
-__all__ = ["Plan", "damaged", "incomplete", "make_plan", "make_plans", "stale"]
-
 _NO_TEXT = "no_text: the search gave neither text nor keywords, only the vectors were ranked"
 _KEYWORDS_ONLY = (
     "no_query_vector: the search gave keywords but neither text nor vector, only the keywords were ranked"

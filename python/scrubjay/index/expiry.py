@@ -17,8 +17,6 @@ from scrubjay.locks import renew_in_children
 from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
 
-__all__ = ["Expiry"]
-
 
 class Expiry:
     """The times at which documents of a native engine expire. Thread-safe."""

@@ -42,8 +42,6 @@ from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.patching import KEEP, Keep
 from scrubjay.store.rows.stored import Identity
 
-__all__ = ["Index"]
-
 Self = TypeVar("Self", bound="Index")
 Metric: TypeAlias = Literal["cosine", "ip", "l2"]
 DType: TypeAlias = Literal["f16", "f32"]

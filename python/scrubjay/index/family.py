@@ -15,8 +15,6 @@ from scrubjay.store.rows.identity import is_collection_name
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
 
-__all__ = ["Family", "checked_name"]
-
 
 class Member(Protocol):
     """What a family knows of a collection."""

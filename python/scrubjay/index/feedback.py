@@ -14,8 +14,6 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.writing import checked_id
 
-__all__ = ["FeedbackBook", "has_document"]
-
 _MAX_QUERY = 32_768
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from scrubjay._native import Result, Scope
 
-__all__ = ["FrozenResult", "freeze"]
-
 _COLUMNS = (
     "ids",
     "scores",

@@ -34,16 +34,6 @@ from scrubjay.store.rows.stored import Identity
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
 
-__all__ = [
-    "OpenCollection",
-    "asked_identity",
-    "file_options",
-    "make_in_memory",
-    "make_root",
-    "open_in_file",
-    "open_root",
-]
-
 _NEW = Identity(None, "cosine", "f16", "english")
 """What a new index is made of where nothing else is asked for."""
 

@@ -6,8 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 
-__all__ = ["Outage"]
-
 _log = logging.getLogger(__name__)
 
 _RESTS, _MOST_SECONDS = 10.0, 60.0

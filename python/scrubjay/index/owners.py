@@ -11,8 +11,6 @@ from scrubjay.index.open_collection import OpenCollection
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.holds import OWNED
 
-__all__ = ["MEMORY", "check_nothing_owned", "check_unowned", "is_owned"]
-
 MEMORY = OWNED
 """The collection of the facts and episodes of a :class:`scrubjay.Memory` in force."""
 

@@ -22,8 +22,6 @@ from scrubjay.payload import context_of, passages_of
 from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
-__all__ = ["ByDocument", "Parts", "joined", "parts_of"]
-
 _MOST = 8_000  # passages of a text; the engine takes 16,384
 
 

@@ -17,8 +17,6 @@ from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor
 from scrubjay.store.writing import checked_id
 
-__all__ = ["Reader"]
-
 
 @guarded
 class Reader:

@@ -23,17 +23,6 @@ from typing import NamedTuple
 from scrubjay._native import Result
 from scrubjay.index.frozen import FrozenResult
 
-__all__ = [
-    "TIERS",
-    "RelevanceParts",
-    "best_of",
-    "checked_tier",
-    "evidence",
-    "probability",
-    "reaches",
-    "tier_of",
-]
-
 TIERS = ("none", "low", "standard", "high")
 BOUNDS = {"low": 0.4, "standard": 0.6, "high": 0.95}
 """The least probability of a tier."""

@@ -26,8 +26,6 @@ from scrubjay.store.repair.repairing import (
 )
 from scrubjay.whole_files import whole_file
 
-__all__ = ["repair", "salvage"]
-
 
 def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] | None) -> RepairReport:
     """Make a damaged file sound again; see :meth:`scrubjay.Admin.repair`."""

@@ -17,8 +17,6 @@ from scrubjay.store.rows.listing import listing_of
 if TYPE_CHECKING:
     from scrubjay.index.open_collection import OpenCollection
 
-__all__ = ["has_functions", "keys_of", "meeting", "split"]
-
 Key = tuple[Scope, str | int]
 Holds = Callable[[Record], Any]
 

@@ -32,8 +32,6 @@ _COLUMNS = (
 )  # fmt: skip
 _EVIDENCE = ("bm25", "similarity", "coverage", "matched_terms", "relevance")
 
-__all__ = ["Hit", "Hits", "RelevanceParts", "ScoreParts"]
-
 
 @dataclass(frozen=True)
 class ScoreParts:

@@ -26,8 +26,6 @@ from scrubjay.store.residency.residency import View
 if TYPE_CHECKING:
     from scrubjay._native import Engine, Result
 
-__all__ = ["Searcher"]
-
 _SCOPES_AT_ONCE = 1_000  # in one query for pending memories
 
 # What a search in the thread of an event loop may look at: some hundred microseconds.

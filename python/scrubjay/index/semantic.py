@@ -30,8 +30,6 @@ from scrubjay.passage_vectors import DocumentVector
 from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
-__all__ = ["Embedded", "EmbeddedDocuments", "Semantics", "checked_embedder", "checked_policy"]
-
 _log = logging.getLogger(__name__)
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"

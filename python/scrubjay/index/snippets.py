@@ -21,8 +21,6 @@ from scrubjay._native import StaticEmbedder
 from scrubjay.index.words import Mark
 from scrubjay.sentences import sentences, stripped
 
-__all__ = ["DEFAULT_WIDTH", "Snippet", "checked_width", "cut_snippet", "nearest_sentence"]
-
 DEFAULT_WIDTH = 240
 _LEAST_WIDTH = 20
 _MOST_SENTENCES = 4096  # that are embedded to find the nearest one

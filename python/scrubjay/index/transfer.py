@@ -12,8 +12,6 @@ from scrubjay.progress import open_progress
 from scrubjay.store.jsonl import read_export, write_export
 from scrubjay.whole_files import whole_file
 
-__all__ = ["export_collection", "import_collection"]
-
 
 def export_collection(
     collection: OpenCollection,

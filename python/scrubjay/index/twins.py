@@ -26,8 +26,6 @@ from scrubjay.index.view import ScopeView
 from scrubjay.initialised import guarded
 from scrubjay.records import Stamp
 
-__all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "OpenTwin", "Twinned", "loose_twin", "twin"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

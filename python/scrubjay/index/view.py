@@ -19,10 +19,8 @@ from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.patching import KEEP, Keep
 from scrubjay.tables import is_table, rows_of
 
-__all__ = ["ScopeView", "as_view_scope"]
 
-
-class Viewed(Protocol):
+class _Viewed(Protocol):
     """What a view needs of its index."""
 
     @property
@@ -77,7 +75,7 @@ class ScopeView:
 
     __slots__ = ("_index", "_scope")
 
-    def __init__(self, index: Viewed, scope: Scope) -> None:
+    def __init__(self, index: _Viewed, scope: Scope) -> None:
         self._index = index
         self._scope = scope
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from scrubjay.index.frozen import FrozenResult
     from scrubjay.index.semantic import Semantics
 
-__all__ = ["Reading", "Wording"]
-
 _LONG_CHARS = 1 << 18  # what a longer text has is not looked at word by word
 _STRETCH_CHARS = 1 << 16
 _WORD_CHARS = 100  # in which a stretch waits for the end of a word

@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from scrubjay._native import analyze, query_terms
 
-__all__ = ["Language", "Mark", "find_words"]
-
 _RUN = re.compile(r"\S+")
 _FEW_RUNS = 32
 _SHORT_RUN = 100  # characters; a longer one is a paragraph without spaces and is not marked whole

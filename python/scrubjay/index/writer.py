@@ -31,8 +31,6 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
 from scrubjay.store.writing import checked_id, checked_reason
 
-__all__ = ["Writer"]
-
 _PASSAGES_AT_A_TIME = 256  # that the embedder gets
 
 

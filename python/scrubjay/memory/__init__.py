@@ -24,6 +24,7 @@ from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.memory import Memory
 from scrubjay.memory.facade.twins import AsyncMemory
 from scrubjay.memory.intake.consolidation import Consolidated
+from scrubjay.memory.ledger.changes import ChangeEvent
 from scrubjay.memory.ledger.holds import Hold
 from scrubjay.memory.lifecycle.erasure import Forgotten, MemoryErasure
 from scrubjay.memory.lifecycle.sweeping import Swept
@@ -39,9 +40,9 @@ from scrubjay.memory.model.candidates import (
 from scrubjay.memory.model.decay import Decay
 from scrubjay.memory.model.judge import DefaultJudge, Judge
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
-from scrubjay.memory.read.feed import ChangeEvent, Feed
+from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.index_notes import Note
-from scrubjay.memory.read.recall import Recalled, RecalledHit
+from scrubjay.memory.read.recalled import Recalled, RecalledHit
 
 __all__ = [
     "AsyncMemory",

@@ -19,8 +19,6 @@ from typing import Any
 from scrubjay.extras import imported
 from scrubjay.locks import renew_in_children
 
-__all__ = ["CacheStats", "RedisCache", "ResultCache"]
-
 
 @dataclass(frozen=True)
 class CacheStats:

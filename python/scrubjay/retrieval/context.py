@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from scrubjay.index import Hit
 
-__all__ = ["Context", "count_roughly", "place_at_edges"]
-
 One = TypeVar("One")
 SomeHit = TypeVar("SomeHit", bound=Hit)
 

@@ -17,8 +17,6 @@ from scrubjay.fusion import (
     Weighted,
 )
 
-__all__ = ["BM25_PAIRS", "fusions", "variations"]
-
 BM25_PAIRS = ((0.4, 0.2), (0.8, 0.5), (1.2, 0.75), (1.6, 0.75), (1.2, 0.3))
 """(k1, b) for short turns, for texts between, and the usual ones for long texts."""
 _RECENCY = ((0.1, 168.0), (0.3, 168.0), (0.1, 2160.0), (0.3, 2160.0))  # a week, a quarter of a year

@@ -28,8 +28,6 @@ from scrubjay.errors import DatasetError
 from scrubjay.index import Index
 from scrubjay.records import as_scope
 
-__all__ = ["JudgedQuery", "JudgedSet", "from_feedback", "judged_record", "judgements", "read_judged"]
-
 _TENANT = "judged"
 
 Key = tuple[Scope, str | int]

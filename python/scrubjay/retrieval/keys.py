@@ -20,8 +20,6 @@ import numpy as np
 from scrubjay._native import Filter, Scope
 from scrubjay.fusion import Query
 
-__all__ = ["Unkeyed", "key_of", "name_of"]
-
 
 class Unkeyed(Exception):  # noqa: N818 - no error: the retrieval is not cached
     """A value that cannot be compared reliably."""

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from scrubjay.locks import renew_in_children
 from scrubjay.passages import split
 
-__all__ = ["LateInteractionReranker"]
-
 Scores = NDArray[np.float32]
 Tokens = NDArray[np.float32]
 

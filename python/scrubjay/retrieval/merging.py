@@ -8,8 +8,6 @@ from scrubjay._native import Scope
 from scrubjay.index import Hits
 from scrubjay.retrieval.result import RetrievedHit, retrieved_hits
 
-__all__ = ["merge"]
-
 
 def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
     """Order documents by their best rank in any of the rankings; of equal ones the earlier query's comes first.

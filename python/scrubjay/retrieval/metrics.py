@@ -13,8 +13,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-__all__ = ["DEPTH", "ndcg", "recall", "recall_at", "reciprocal_rank"]
-
 DEPTH = 10
 
 

@@ -15,8 +15,6 @@ from scrubjay.retrieval.keys import Unkeyed, key_of
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.trace import Counters, Trace
 
-__all__ = ["Question", "Remembering"]
-
 _places: WeakKeyDictionary[Index, str] = WeakKeyDictionary()
 
 

@@ -14,8 +14,6 @@ from scrubjay.errors import RetrievalError
 from scrubjay.extras import imported
 from scrubjay.retrieval.keys import name_of
 
-__all__ = ["CallableReranker", "HttpReranker", "OnnxReranker", "SentenceTransformersReranker"]
-
 Scores = NDArray[np.float32]
 
 

@@ -20,8 +20,6 @@ from scrubjay.locks import renew_in_children
 from scrubjay.retrieval.cache import CacheStats
 from scrubjay.retrieval.result import RetrievedHit
 
-__all__ = ["Reranker", "Reranking", "render"]
-
 Scores = NDArray[np.float32]
 
 

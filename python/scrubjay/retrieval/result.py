@@ -14,8 +14,6 @@ from scrubjay.index.relevance import best_of
 from scrubjay.initialised import guarded
 from scrubjay.retrieval.trace import Trace
 
-__all__ = ["Retrieved", "RetrievedHit"]
-
 
 @guarded
 class RetrievedHit(Hit):

@@ -26,8 +26,6 @@ from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.trace import Counters, Stage, Trace
 
-__all__ = ["Retriever"]
-
 _CASCADE = {
     "hybrid": ("hybrid", "vector", "lexical"),
     "vector": ("vector", "lexical"),

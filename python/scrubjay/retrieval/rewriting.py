@@ -12,17 +12,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from scrubjay.endpoints import Endpoint
 
-__all__ = [
-    "PROMPT",
-    "Conversation",
-    "OpenAIRewriter",
-    "Rewriter",
-    "Rewritten",
-    "as_rewritten",
-    "hears",
-    "json_of_answer",
-]
-
 
 class Conversation(NamedTuple):
     """What was said before a question, which says what "it" and "his" in it mean.

@@ -15,8 +15,6 @@ from typing import Any
 from scrubjay.errors import MissingExtraError
 from scrubjay.locks import renew_in_children
 
-__all__ = ["Counters", "Stage", "Trace", "log_to", "opentelemetry_spans"]
-
 
 @dataclass
 class Stage:

@@ -19,8 +19,6 @@ from scrubjay.retrieval.judged import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker, Reranking
 from scrubjay.retrieval.retriever import Retriever
 
-__all__ = ["METRICS", "Scores", "Setting", "Trials"]
-
 METRICS: dict[str, Callable[[Sequence[Any], frozenset[Any]], float]] = {
     "ndcg@10": metrics.ndcg,
     "recall@5": lambda ranking, relevant: metrics.recall_at(5, ranking, relevant),

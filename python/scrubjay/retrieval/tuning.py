@@ -26,8 +26,6 @@ from scrubjay.retrieval.judged import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker
 from scrubjay.retrieval.trials import METRICS, Setting, Trials
 
-__all__ = ["METRICS", "Gain", "Setting", "TunedRow", "Tuning", "describe", "describe_setting", "tune"]
-
 _RESAMPLES = 2000
 _N_VARIED = 3
 

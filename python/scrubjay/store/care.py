@@ -11,8 +11,6 @@ from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import reembedding, rekeying
 from scrubjay.store.sqlite.store import SqliteStore
 
-__all__ = ["encrypt_tenant", "reembed_store", "rotate_key"]
-
 
 def reembed_store(
     engine: DurableEngine,

@@ -15,8 +15,6 @@ from scrubjay.store.residency.filling import graph_lost, readable
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.sqlite.inspection import noting
 
-__all__ = ["CheckReport", "check_store"]
-
 
 def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
     """Check everything; writers may go on (their documents are then compared as of the moment they are reached)."""

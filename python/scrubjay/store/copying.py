@@ -19,8 +19,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
 from scrubjay.store.rows.stored import StoredRow
 
-__all__ = ["CopyReport", "copy_documents"]
-
 _BATCH = 1000
 _LAYER = "memory_fact"  # whose documents mirror rows of tables
 

@@ -35,8 +35,6 @@ from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change, changing
 from scrubjay.store.writing import WritingEngine, checked_id
 
-__all__ = ["DurableEngine", "StoredDocument"]
-
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
 
@@ -101,7 +99,8 @@ class DurableEngine(WritingEngine):
     @property
     def dim(self) -> int | None:
         """The dimension of the vectors; None until the first one decides."""
-        return self.identity.dim
+        dim = self._identity.dim
+        return self.identity.dim if dim is None else dim
 
     @property
     def metric(self) -> str:

@@ -34,8 +34,6 @@ from scrubjay.store.rows.sealed import frame
 from scrubjay.store.sqlite.schema import Tables, all_tables
 from scrubjay.store.sqlite.store import SqliteStore
 
-__all__ = ["read_export", "write_export", "write_tables"]
-
 _CLEAR, _SEALED = 1, 2  # formats
 
 

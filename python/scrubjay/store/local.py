@@ -15,8 +15,6 @@ from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
 from scrubjay.store.rows.stored import RowId, StoredDocument
 
-__all__ = ["LocalEngine"]
-
 
 class LocalEngine(Engine):
     """A native engine with the listings of an engine over a file.

@@ -7,8 +7,6 @@ import os
 import weakref
 from typing import Any, Protocol
 
-__all__ = ["Opened", "remember"]
-
 
 class Opened(Protocol):
     """An engine over a store."""

@@ -13,8 +13,6 @@ from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, first_of, s
 from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 
-__all__ = ["RowListings", "without_vector"]
-
 
 class RowListings:
     """Reads documents of a store in an order. Thread-safe.

@@ -24,7 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import (
     Changes,
     Entry,
@@ -38,8 +38,6 @@ from scrubjay.store.rows.stored import (
     StoredRow,
     Written,
 )
-
-__all__ = ["Group", "Keys", "LayerStore", "Store", "Transaction"]
 
 
 class Keys(Protocol):
@@ -460,14 +458,14 @@ class Store(Protocol):
 class Group(Protocol):
     """Commits writes of one document of several threads together."""
 
-    def takes(self, row: NewRow) -> bool:
-        """Whether a row can be written here, as far as it says itself."""
+    def takes(self, payload: bytes | None) -> bool:
+        """Whether a row with this payload, and no vectors of passages, can be written here as far as it says itself."""
         ...
 
     def write(
         self,
         write: SingleWrite,
-        commit: Callable[[Callable[[], Glances | None], Sequence[ScopeChange]], None],
+        commit: Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None],
     ) -> bool:
         """Write a document; False: nothing was done, it needs a transaction of its own.
 
@@ -475,8 +473,8 @@ class Group(Protocol):
 
         Args:
             write: the document.
-            commit: called by the thread that writes for all, in the writer's turn: with what commits, and what is
-                written to each scope.
+            commit: called by the thread that writes for all, in the writer's turn: with what commits, what is written
+                to each scope, and how searches tell this commit from those of others (None: they cannot).
         """
         ...
 

@@ -19,8 +19,6 @@ from scrubjay.store.rows.stored import NewRow, RowId, Written
 from scrubjay.store.seam import Transaction
 from scrubjay.store.writing import WritingEngine
 
-__all__ = ["Change", "changing"]
-
 
 class Change:
     """One transaction under way. Not for several threads, and of no use after its block.

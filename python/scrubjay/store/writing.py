@@ -20,13 +20,10 @@ from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import exactly
-from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
-
-__all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
-
 
 _FEW = 16  # documents of a write; of more the store asks by itself what is there
 
@@ -192,18 +189,14 @@ class WritingEngine:
         group, residency = self.store.group, self.residency
         if group is not None and not isinstance(vector, tuple):  # those of passages
             # From here on it cannot be refused for what it is. Other writers do not wait for the analysis of its text.
-            prepared = self.native.prepare_row(id, text, scope=scope, vector=vector, payload=payload)
+            prepared = residency.engine.prepare_row(id, text, scope=scope, vector=vector, payload=payload)
             row = self._row(id, text, scope, prepared.stored_vector, payload, version)
-            if group.takes(row):
-                write = SingleWrite(
-                    row,
-                    now=self.clock(),
-                    model=None if row.vector is None else self.model(),
-                    generation=residency.generation,
-                    prepared=prepared,
-                )
+            if group.takes(payload):
+                model = None if row.vector is None else self.model()
+                write = SingleWrite(row, self.clock(), model, residency.generation, prepared)
                 if group.write(write, self._commit_changes):
-                    residency.evict()
+                    if residency.budget.is_limited:
+                        residency.evict()
                     return write.version
         versions = None if version is None else [version]
         return self._write([id], [text], [scope], [vector], [payload], versions=versions)[0]
@@ -224,8 +217,11 @@ class WritingEngine:
                 created_at, expires_at = times_of(payload)
             except CorruptIndexError as error:
                 raise ValueError(f"payloads[0]: {error.what}") from None
-        id = id if isinstance(id, str) else int(id)
-        return NewRow(id, scope, as_text(text), payload, vector, created_at, expires_at, version)
+        if id.__class__ is not str:
+            id = id if isinstance(id, str) else int(id)
+        if text.__class__ is not str or not text.isascii():
+            text = as_text(text)
+        return NewRow(id, scope, text, payload, vector, created_at, expires_at, version)
 
     def _write(
         self,
@@ -364,24 +360,32 @@ class WritingEngine:
             changes.append(ScopeChange(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
         self._commit_changes(commit, changes)
 
-    def _commit_changes(self, commit: Callable[[], Glances | None], changes: Sequence[ScopeChange]) -> None:
+    def _commit_changes(
+        self,
+        commit: Callable[[], Glances | None],
+        changes: Sequence[ScopeChange],
+        own: OwnCommit | None = None,
+    ) -> None:
         """Commit, and bring what was committed into the native engine."""
-        written = [change.written for change in changes]
-        self.residency.announce(written)
+        residency = self.residency
+        partitions = residency.announce(changes, own)
         try:
             glances = commit()
         except BaseException:
-            self.residency.abandon(written)
+            if own is not None:
+                own.is_done = False
+            residency.abandon(changes)
             raise
+        if own is not None:
+            own.is_done = True
         try:
-            for change in changes:
-                self.residency.apply(*change)
-            if glances is not None:
-                self.residency.saw(glances)
+            for partition, change in zip(partitions, changes, strict=True):
+                residency.apply(partition, change)
+            residency.settle(glances)
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
-            self.residency.abandon(written)
+            residency.abandon(changes)
         except BaseException:
-            self.residency.abandon(written)
+            residency.abandon(changes)
             raise
 
     def delete(self, id: RowId, *, scope: Scope, reason: str = "delete") -> bool:

@@ -15,8 +15,6 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.memory.model.names import Floor
 from scrubjay.memory.runs.session import Session
 
-__all__ = ["ScrubjayContextProvider"]
-
 CONTEXT_PROMPT = "## Memories\nConsider the following memories when answering user questions:"
 _KINDS = {"user": "user", "assistant": "model", "tool": "tool"}
 

@@ -20,8 +20,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 
-__all__ = ["ScrubjayHistoryProvider"]
-
 NO_SESSION = "default"
 _IS_MESSAGE = {"message": {"$exists": True}}  # others may have written to the collection, too
 

@@ -12,8 +12,6 @@ from scrubjay._native import Scope
 from scrubjay.adapters.agno.documents import OWN_ID
 from scrubjay.backend import Backend, Documents, Native, Node
 
-__all__ = ["Chunks", "having"]
-
 Key = tuple[Scope, "str | int"]
 
 

@@ -16,8 +16,6 @@ from agno.knowledge.document import Document
 
 from scrubjay.index import Hit
 
-__all__ = ["CONTENT_HASH", "CONTENT_ID", "NAME", "OWN_ID", "checked_metadata", "document_of", "row_of"]
-
 _RESERVED = "agno_"
 NAME = _RESERVED + "name"
 OWN_ID = _RESERVED + "id"

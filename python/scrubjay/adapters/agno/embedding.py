@@ -12,8 +12,6 @@ from scrubjay.backend import awaited
 from scrubjay.embedders import default
 from scrubjay.embedders.protocol import Embedder
 
-__all__ = ["LocalEmbedder", "as_agno"]
-
 
 class LocalEmbedder(AgnoEmbedder):
     """An embedder for Agno that needs no network.

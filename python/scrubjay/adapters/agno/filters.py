@@ -14,8 +14,6 @@ from agno import filters as agno
 from scrubjay.backend import EVERYTHING, All, Either, Field, Native, Node, Not, Test, is_text
 from scrubjay.filters import Filter
 
-__all__ = ["equals", "translated"]
-
 _ORDER = {agno.GT: "$gt", agno.GTE: "$gte", agno.LT: "$lt", agno.LTE: "$lte"}
 _MAX_DEPTH = 64
 

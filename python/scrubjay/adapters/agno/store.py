@@ -31,8 +31,6 @@ from scrubjay.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 
-__all__ = ["ScrubjayDb"]
-
 _METRICS = {Distance.cosine: "cosine", Distance.l2: "l2", Distance.max_inner_product: "ip"}
 _MODES = {SearchType.vector: "vector", SearchType.keyword: "lexical", SearchType.hybrid: "hybrid"}
 _TRIES = 5

@@ -21,7 +21,8 @@ try:
 except ImportError:
     raise MissingExtraError("scrubjay.adapters.anthropic", "anthropic", "anthropic 2 or newer") from None
 
-from scrubjay.adapters.anthropic.files import FoundFile, MemoryFileError, MemoryFiles
+from scrubjay.adapters.anthropic.files import FoundFile, MemoryFiles
+from scrubjay.adapters.anthropic.paths import MemoryFileError
 from scrubjay.adapters.anthropic.tools import AsyncScrubjayMemoryTool, ScrubjayMemoryTool
 
 __all__ = ["AsyncScrubjayMemoryTool", "FoundFile", "MemoryFileError", "MemoryFiles", "ScrubjayMemoryTool"]

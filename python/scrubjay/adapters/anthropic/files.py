@@ -20,8 +20,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record, Row
 
-__all__ = ["FoundFile", "MemoryFileError", "MemoryFiles"]
-
 _TRIES = 20
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from scrubjay.adapters.anthropic.paths import MemoryFileError
 
-__all__ = ["around", "content", "directory", "lines_of", "size"]
-
 _MAX_LINES = 999_999
 _WIDTH = 6  # of the greatest line number
 _AROUND = 2

@@ -8,8 +8,6 @@ from typing import Any
 from scrubjay.backend import Native
 from scrubjay.errors import Error
 
-__all__ = ["PATH", "ROOT", "MemoryFileError", "below", "parents", "path_of"]
-
 ROOT = "/memories"
 PATH = "path"
 """The metadata under which a file's path stands; its id is the same text."""

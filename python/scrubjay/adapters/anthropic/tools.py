@@ -14,8 +14,6 @@ from scrubjay.adapters.anthropic.paths import MemoryFileError
 from scrubjay.backend import ErrorMap
 from scrubjay.index import Index
 
-__all__ = ["AsyncScrubjayMemoryTool", "ScrubjayMemoryTool"]
-
 _ERRORS = ErrorMap({MemoryFileError: lambda error: ToolError(str(error))})
 
 _FIELDS = {
@@ -29,15 +27,8 @@ _FIELDS = {
 _OPTIONAL = {"view_range": None, "new_str": ""}
 
 
-class ScrubjayMemoryTool(BetaAbstractMemoryTool):
-    """Claude's memory tool over the files of one scope.
-
-    Args:
-        where, scope, options: as for :class:`MemoryFiles`.
-        cache_control: of the tool's definition, as in the SDK.
-
-    A command that cannot be carried out raises the SDK's `ToolError`, which its runners tell the model.
-    """
+class _OverFiles:
+    """What both tools are, before the SDK's class in the line of inheritance."""
 
     def __init__(
         self,
@@ -47,8 +38,27 @@ class ScrubjayMemoryTool(BetaAbstractMemoryTool):
         cache_control: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(cache_control=cache_control)
+        tool: Any = super()  # the class of the SDK
+        tool.__init__(cache_control=cache_control)
         self.files = MemoryFiles(where, scope=scope, **options)
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self.files.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.adapters.anthropic.{type(self).__name__} over {self.files!r}>"
+
+
+class ScrubjayMemoryTool(_OverFiles, BetaAbstractMemoryTool):
+    """Claude's memory tool over the files of one scope.
+
+    Args:
+        where, scope, options: as for :class:`MemoryFiles`.
+        cache_control: of the tool's definition, as in the SDK.
+
+    A command that cannot be carried out raises the SDK's `ToolError`, which its runners tell the model.
+    """
 
     def execute(self, command: Any) -> str:
         """Carry out a command and return what the model is told."""
@@ -70,31 +80,13 @@ class ScrubjayMemoryTool(BetaAbstractMemoryTool):
         """
         return self.files.search(text, k)
 
-    def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
-        self.files.close()
 
-    def __repr__(self) -> str:
-        return f"<scrubjay.adapters.anthropic.ScrubjayMemoryTool over {self.files!r}>"
-
-
-class AsyncScrubjayMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncScrubjayMemoryTool(_OverFiles, BetaAsyncAbstractMemoryTool):
     """The same for the SDK's asynchronous runners; the event loop waits for no file.
 
     Args:
         where, scope, cache_control, options: as for :class:`ScrubjayMemoryTool`.
     """
-
-    def __init__(
-        self,
-        where: str | os.PathLike[str] | Index | None = None,
-        *,
-        scope: Scope,
-        cache_control: Any = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(cache_control=cache_control)
-        self.files = MemoryFiles(where, scope=scope, **options)
 
     async def execute(self, command: Any) -> str:
         """Carry out a command and return what the model is told."""
@@ -114,13 +106,6 @@ class AsyncScrubjayMemoryTool(BetaAsyncAbstractMemoryTool):
             k: how many at most.
         """
         return await asyncio.to_thread(self.files.search, text, k)
-
-    def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
-        self.files.close()
-
-    def __repr__(self) -> str:
-        return f"<scrubjay.adapters.anthropic.AsyncScrubjayMemoryTool over {self.files!r}>"
 
 
 def _executed(files: MemoryFiles, command: Any) -> str:

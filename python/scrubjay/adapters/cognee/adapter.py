@@ -20,8 +20,6 @@ from scrubjay.backend import valid_ids
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 
-__all__ = ["ScrubjayAdapter"]
-
 T = TypeVar("T")
 
 _STOCK = ".lancedb"  # what cognee's own default for VECTOR_DB_URL ends with

@@ -16,8 +16,6 @@ from scrubjay.backend import Documents, valid_ids
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 
-__all__ = ["Collections"]
-
 _THERE = "cognee: collections"
 _OF_COLLECTIONS = ("dtype", "analyzer")
 

@@ -12,8 +12,6 @@ from cognee.infrastructure.databases.dataset_database_handler import DatasetData
 from scrubjay._native import Scope
 from scrubjay.backend import lease
 
-__all__ = ["FILE", "ScrubjayDatasetHandler", "scope_of"]
-
 FILE = "cognee.scrubjay"
 NO_DATASET = "."
 

@@ -11,8 +11,6 @@ from cognee.infrastructure.databases.vector.pgvector.serialize_data import seria
 from cognee.infrastructure.engine import DataPoint
 from cognee.infrastructure.engine.utils import parse_id
 
-__all__ = ["TAGS", "IndexSchema", "ascending", "metadata_of", "payload_of", "result_of", "text_of", "union"]
-
 TAGS = "belongs_to_set"
 """The field of a payload, and of a document's metadata, with the names of the sets that a data point is in."""
 

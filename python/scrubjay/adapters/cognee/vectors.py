@@ -10,8 +10,6 @@ from scrubjay.adapters.cognee.points import TAGS, ascending, metadata_of, result
 from scrubjay.backend import Native
 from scrubjay.fusion import Query
 
-__all__ = ["Vectors"]
-
 
 class Vectors:
     """The vectors in the collections of one dataset. Thread-safe.

@@ -14,8 +14,6 @@ import numpy as np
 from scrubjay.embedders import default
 from scrubjay.embedders.protocol import Embedder
 
-__all__ = ["ScrubjayEmbedder", "text_of"]
-
 
 class _Number(float):
     """A number that knows the text of whose vector it is the first."""

@@ -19,18 +19,6 @@ from scrubjay.index import Hit
 from scrubjay.passage_vectors import mean_of
 from scrubjay.records import Record
 
-__all__ = [
-    "CATEGORIES",
-    "LAST_ACCESSED",
-    "PATH",
-    "below",
-    "conditions",
-    "document_of",
-    "naive",
-    "path_of",
-    "record_of",
-]
-
 _RESERVED = "crewai_"
 PATH = _RESERVED + "scope"
 CATEGORIES = _RESERVED + "categories"

@@ -11,8 +11,6 @@ from scrubjay._native import Scope
 from scrubjay.adapters.crewai.storage import ScrubjayStorage
 from scrubjay.index import Index
 
-__all__ = ["register"]
-
 _registered: dict[str, dict[str, Any]] = {}
 
 

@@ -29,8 +29,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
-__all__ = ["ScrubjayStorage"]
-
 # What matching words are worth as a similarity, at most: less than the .85 from which on CrewAI takes a new memory for
 # a version of an old one and asks a model about it.
 _WORDS = 0.8

@@ -21,8 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from scrubjay._native import Scope
 from scrubjay.passage_vectors import mean_of
 
-__all__ = ["KEPT", "NO_CONTENT", "field_of", "to_document", "to_fields"]
-
 KEPT = "_haystack"
 NO_CONTENT = f"{KEPT}:no_content"
 _NO_EMBEDDING = f"{KEPT}:no_embedding"

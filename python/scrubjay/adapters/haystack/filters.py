@@ -43,8 +43,6 @@ from scrubjay.backend import (
 from scrubjay.payload import to_utc
 from scrubjay.records import Record
 
-__all__ = ["DocumentOf", "translate"]
-
 DocumentOf = Callable[[Record, bool], Document]
 """What makes a memory a document again, with its embedding or without."""
 

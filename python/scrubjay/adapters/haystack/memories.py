@@ -21,8 +21,6 @@ from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.turns import FIELDS, as_turn
 
-__all__ = ["ScrubjayMemoryStore"]
-
 _SPEAKERS = (ChatRole.USER, ChatRole.ASSISTANT)
 _AGENT, _RUN, _ROLE, _META = "agent_id", "run_id", "role", "meta"
 

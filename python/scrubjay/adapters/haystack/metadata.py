@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["distinct", "found_values", "least_and_greatest", "types"]
-
 Metas = Iterable[Mapping[str, Any]]
 
 

@@ -17,8 +17,6 @@ from scrubjay.backend import Backend, Documents, as_query, awaited
 from scrubjay.fusion import Query
 from scrubjay.records import Record
 
-__all__ = ["Retrieval"]
-
 logger = logging.getLogger(__name__)
 
 # How Haystack's in-memory store scales scores to 0..1.

@@ -11,8 +11,6 @@ from scrubjay.adapters.haystack.store import ScrubjayDocumentStore
 from scrubjay.backend import as_query, awaited
 from scrubjay.fusion import Query
 
-__all__ = ["ScrubjayBM25Retriever", "ScrubjayEmbeddingRetriever", "ScrubjayHybridRetriever"]
-
 _MODULE = "haystack_integrations.components.retrievers.scrubjay"
 """By which Haystack serialises the retrievers."""
 

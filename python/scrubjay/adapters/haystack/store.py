@@ -21,8 +21,6 @@ from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.records import Record
 
-__all__ = ["ScrubjayDocumentStore"]
-
 logger = logging.getLogger(__name__)
 
 _METRICS = {"cosine": "cosine", "dot_product": "ip", "l2": "l2"}

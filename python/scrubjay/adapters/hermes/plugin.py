@@ -9,8 +9,6 @@ from typing import Any
 from scrubjay.adapters.hermes.provider import ScrubjayMemoryProvider
 from scrubjay.adapters.hermes.settings import home_of
 
-__all__ = ["install", "register"]
-
 _PLUGIN = '''"""Scrubjay as Hermes' memory provider; written by scrubjay.adapters.hermes.install."""
 
 from scrubjay.adapters.hermes import register  # calls ctx.register_memory_provider

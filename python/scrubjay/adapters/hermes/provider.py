@@ -20,8 +20,6 @@ from scrubjay.errors import ClosedError, MissingExtraError
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.runs.session import Session
 
-__all__ = ["ScrubjayMemoryProvider"]
-
 _log = logging.getLogger(__name__)
 
 _NOTED = {"both": ("user", "model"), "user": ("user",), "none": ()}

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SCHEMA", "home_of", "saved", "settings_of"]
-
 _SETTINGS = "scrubjay.json"
 
 SCHEMA: list[dict[str, Any]] = [

@@ -9,8 +9,6 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory import FactCandidate, Memory
 
-__all__ = ["SCHEMAS", "Tools"]
-
 _MAX = 50
 
 SCHEMAS: list[dict[str, Any]] = [

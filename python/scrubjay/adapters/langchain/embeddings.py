@@ -9,8 +9,6 @@ from scrubjay.backend import model_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.wordllama import default
 
-__all__ = ["ScrubjayEmbeddings", "model_name"]
-
 
 class ScrubjayEmbeddings(Embeddings):
     """An embedder of Scrubjay for whatever takes LangChain's embeddings.

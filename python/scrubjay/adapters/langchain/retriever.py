@@ -13,8 +13,6 @@ from scrubjay.adapters.langchain.store import ScrubjayVectorStore
 from scrubjay.fusion import Query
 from scrubjay.index import Hit
 
-__all__ = ["ScrubjayRetriever"]
-
 
 class ScrubjayRetriever(BaseRetriever):
     """Finds documents of a :class:`ScrubjayVectorStore` by words and by meaning in one native call.

@@ -16,8 +16,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.records import Record
 
-__all__ = ["DocumentFilter", "Searching"]
-
 R = TypeVar("R")
 
 logger = logging.getLogger(__name__)

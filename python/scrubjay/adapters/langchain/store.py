@@ -23,8 +23,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
-__all__ = ["ScrubjayVectorStore"]
-
 Self = TypeVar("Self", bound="ScrubjayVectorStore")
 
 
@@ -172,12 +170,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: list[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Return a store with these texts; `options` are those of the constructor.
-
-        Args:
-            texts, metadatas, ids: as for :meth:`add_texts`.
-            embedding: LangChain's or ours; None: words alone.
-        """
+        """Await what :meth:`from_texts` does."""
         store = await asyncio.to_thread(cls, embedding, **options)
         await store.aadd_texts(texts, metadatas, ids=ids)
         return store
@@ -211,14 +204,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add texts, all or none, and return their ids; one whose id exists is replaced.
-
-        Args:
-            texts: what is added.
-            metadatas: one mapping a text, or None.
-            ids: one a text; None: a new one.
-            batch_size: texts a call of the embeddings; None: all at once.
-        """
+        """Await what :meth:`add_texts` does."""
         documents = _documents(texts, metadatas)
         return await self.aadd_documents(documents, ids=ids, batch_size=batch_size)
 

@@ -29,8 +29,6 @@ from scrubjay.backend import EVERYTHING, NOTHING, Native, Node, Test
 from scrubjay.payload import to_utc
 from scrubjay.records import Record
 
-__all__ = ["columns", "matches", "translated"]
-
 _LONG = 24  # characters of a value that is stored as it is; of a longer one 128 bits of a hash are
 _LONG_BEFORE = 200  # the same in documents of earlier versions, which have another hash
 _LONGEST_NUMBER = 400

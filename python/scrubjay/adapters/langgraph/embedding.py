@@ -12,8 +12,6 @@ from langgraph.store.base import ensure_embeddings
 from scrubjay.backend import FrameworkEmbedder, model_of
 from scrubjay.embedders.protocol import Embedder, read_well
 
-__all__ = ["embedder_of"]
-
 
 def embedder_of(config: Any) -> Embedder | None:
     """Return the embedder of an IndexConfig: one of Scrubjay's as it is, anything else that LangGraph takes wrapped.

@@ -21,20 +21,6 @@ from scrubjay.backend import Native
 from scrubjay.index import Hit
 from scrubjay.records import Record, Row
 
-__all__ = [
-    "FIRST_PART",
-    "Put",
-    "as_item",
-    "as_search_item",
-    "deadline",
-    "is_item",
-    "item_key",
-    "item_value",
-    "n_parts",
-    "put_of",
-    "value_of",
-]
-
 FIRST_PART = Native({"part": 0})
 """The condition that admits one document of every item."""
 

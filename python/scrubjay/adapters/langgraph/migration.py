@@ -15,8 +15,6 @@ from scrubjay.backend import Backend, Documents, every
 from scrubjay.errors import StoreBusyError, StoreError, StoreFormatError
 from scrubjay.index import Index
 
-__all__ = ["migrate"]
-
 _REASON = "langgraph: one document for each item"
 
 

@@ -19,20 +19,6 @@ from langgraph.store.base import InvalidNamespaceError, ListNamespacesOp, MatchC
 
 from scrubjay._native import Scope
 
-__all__ = [
-    "NO_TENANT",
-    "Namespace",
-    "all_homes",
-    "checked_labels",
-    "checked_namespace",
-    "document_id",
-    "home_of",
-    "listed",
-    "namespace_of",
-    "path_of",
-    "scope_of",
-]
-
 Namespace = tuple[str, ...]
 
 NO_TENANT = "."

@@ -64,8 +64,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
-__all__ = ["ScrubjayStore"]
-
 _MANY = 10_000
 _FAR = 100  # results from which on it is worth to find out that none of them need be looked at
 _OTHER_PARTS = {"$not": {"part": 0, "key": {"$gte": ""}}}

@@ -16,8 +16,6 @@ from scrubjay.backend import Backend, Documents
 from scrubjay.index import Hit
 from scrubjay.records import Record, Row
 
-__all__ = ["refresh", "write"]
-
 _WORTH_IT = 0.01  # of its time to live, by which a read must move an item's end before that is written
 
 

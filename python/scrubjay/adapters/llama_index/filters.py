@@ -23,8 +23,6 @@ from llama_index.core.vector_stores.types import (
 
 from scrubjay.backend import EVERYTHING, All, Either, Field, Native, Node, Not, is_composite, is_text
 
-__all__ = ["translated"]
-
 _MAX_DEPTH = 16
 _ORDERS: dict[Any, str] = {
     FilterOperator.GT: "$gt",

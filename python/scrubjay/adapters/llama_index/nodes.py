@@ -18,8 +18,6 @@ from scrubjay._native import Scope
 from scrubjay.index import Hit
 from scrubjay.records import Record, as_text
 
-__all__ = ["DOCUMENT", "to_node", "to_row"]
-
 DOCUMENT = "ref_doc_id"
 """The name by which LlamaIndex's filters know a node's source document; "None" means no document."""
 

@@ -37,8 +37,6 @@ from scrubjay.fusion import Query, Weighted
 from scrubjay.index import Hit, Index
 from scrubjay.whole_files import log_of, put_in_place
 
-__all__ = ["ScrubjayVectorStore"]
-
 _MODES = {
     VectorStoreQueryMode.DEFAULT: "vector",
     VectorStoreQueryMode.MMR: "vector",

@@ -13,17 +13,6 @@ from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import Arguments
 from scrubjay.memory import Hold
 
-__all__ = [
-    "AdminTools",
-    "HoldMemories",
-    "Holds",
-    "ImportMemories",
-    "Imported",
-    "ListHolds",
-    "ReleaseMemories",
-    "Released",
-]
-
 MAX_LINES = 10_000
 MAX_CHARACTERS = 4 << 20  # of all lines of an import; a larger one is for the command line
 _BY = "mcp"

@@ -13,8 +13,6 @@ from scrubjay.memory import Preference, Provenance
 from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
-__all__ = ["DeletePreference", "GetKnown", "Known", "KnownTools", "OnePreference", "SetPreference"]
-
 _Key = Annotated[
     str,
     Field(

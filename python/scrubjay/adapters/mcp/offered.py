@@ -44,8 +44,6 @@ from scrubjay.adapters.mcp.tools import (
     UpdateMemory,
 )
 
-__all__ = ["Tool", "instructions", "offered"]
-
 _INSTRUCTIONS = """\
 Long-term memory. Search it before you answer from what you may have been told earlier; identifiers, names and \
 paraphrases are all found. Add what will still matter later, one fact a memory, in a sentence that stands by itself. \

@@ -28,17 +28,6 @@ from scrubjay.memory import Episode, Fact, FactCandidate, Provenance, Recalled
 from scrubjay.memory.ledger.rows import kind_of
 from scrubjay.memory.model.names import RecordKind
 
-__all__ = [
-    "GiveFeedback",
-    "Noted",
-    "RecordTools",
-    "Remember",
-    "Remembered",
-    "RevokeMemory",
-    "Revoked",
-    "WhyMemory",
-]
-
 _KINDS: tuple[RecordKind, ...] = ("fact", "episode")
 _SOURCE = "mcp"
 _LEAVES: dict[Any, Any] = {

@@ -19,8 +19,6 @@ from scrubjay.errors import (
     OwnedCollectionError,
 )
 
-__all__ = ["refusal"]
-
 _log = logging.getLogger("scrubjay.adapters.mcp")
 
 

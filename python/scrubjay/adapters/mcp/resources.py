@@ -14,8 +14,6 @@ from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import ListMemories, OneMemory
 
-__all__ = ["MEMORIES", "Prompts", "Resources"]
-
 KNOWN, MEMORIES = "scrubjay://known", "scrubjay://memories"
 _JSON = "application/json"
 _TEMPLATE = MEMORIES + "/{id}"

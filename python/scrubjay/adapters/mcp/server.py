@@ -45,8 +45,6 @@ from scrubjay.memory.read.index_notes import notes_of
 from scrubjay.memory.read.moments import Moment, moment_asked
 from scrubjay.records import Record
 
-__all__ = ["MemoryServer", "serve_stdio"]
-
 SHOWN_TEXT = 4_000  # characters of a text that a search shows; get_memory shows all of it
 
 T = TypeVar("T")

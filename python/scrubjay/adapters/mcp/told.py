@@ -17,8 +17,6 @@ from scrubjay.errors import CursorError
 from scrubjay.memory import Fact
 from scrubjay.memory.exchange.plain import plain
 
-__all__ = ["Changed", "ExportMemories", "Exported", "GetHistory", "History", "ListChanges", "ToldTools"]
-
 MAX_EVENTS = 500
 _MAX_HELD = 4
 _MAX_IN_MEMORY_BYTES = 4 << 20

@@ -9,28 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from scrubjay.records import as_text
 
-__all__ = [
-    "MAX_CURSOR",
-    "MAX_TEXT",
-    "AddMemory",
-    "Arguments",
-    "AsOf",
-    "DeleteAllMemories",
-    "Deleted",
-    "Id",
-    "KnownAt",
-    "ListMemories",
-    "Listing",
-    "Memory",
-    "Metadata",
-    "OneMemory",
-    "Search",
-    "SearchMemories",
-    "UpdateMemory",
-    "bounded",
-    "well_formed",
-]
-
 MAX_TEXT = 20_000
 MAX_QUERY = 4_000
 MAX_ID = 1_000

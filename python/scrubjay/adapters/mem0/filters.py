@@ -32,8 +32,6 @@ from scrubjay.backend import NOTHING, All, Either, Field, Native, Node, Not, is_
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
-__all__ = ["confined_to", "payload_of", "translated"]
-
 _MAX_DEPTH = 16
 _LOGICAL = {"AND": All, "$and": All, "OR": Either, "$or": Either, "NOT": Not, "$not": Not}
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains")

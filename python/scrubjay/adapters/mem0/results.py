@@ -16,8 +16,6 @@ from scrubjay.adapters.mem0.filters import payload_of
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
-__all__ = ["MemoryId", "OutputData", "best", "similarity"]
-
 # What a keyword match is worth as a similarity, at most. Below 0.95, from which on mem0 takes two entities for one.
 _CEILING = 0.9
 

@@ -28,8 +28,6 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record, as_text
 
-__all__ = ["ScrubjayVectorStore"]
-
 _METRICS: dict[str, Literal["cosine", "ip", "l2"]] = {
     "cosine": "cosine",
     "ip": "ip",

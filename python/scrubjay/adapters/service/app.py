@@ -36,8 +36,6 @@ from scrubjay.errors import Error, StoreUnavailableError
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import Extractor
 
-__all__ = ["create_app"]
-
 T = TypeVar("T")
 
 Id = Annotated[str, Path(min_length=1, max_length=512, description="percent-encoded")]

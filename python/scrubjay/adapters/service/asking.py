@@ -13,8 +13,6 @@ from scrubjay.adapters.service.auth import Grant
 from scrubjay.adapters.service.failures import BadArgumentError
 from scrubjay.errors import Error
 
-__all__ = ["FAILURES", "arguments_checked", "grant_of", "scope_of"]
-
 T = TypeVar("T")
 
 

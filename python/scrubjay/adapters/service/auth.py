@@ -18,8 +18,6 @@ from scrubjay.errors import Error
 from scrubjay.locks import renew_in_children
 from scrubjay.whole_files import whole_file
 
-__all__ = ["PERMISSIONS", "Grant", "RefusedError", "TokenFileError", "Tokens", "add_token"]
-
 PERMISSIONS = ("read", "write", "erase", "metrics")
 """read: search, get, list, count. write: upsert, update, delete one. erase: a whole scope. metrics: the service's."""
 

@@ -27,8 +27,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from scrubjay.adapters.service.limits import Limits
 
-__all__ = ["Connections"]
-
 _log = logging.getLogger(__name__)
 
 _HANG_UP_SECONDS = 5.0  # for the last bytes of a connection that is being closed

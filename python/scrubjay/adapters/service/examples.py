@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from scrubjay._native import Scope
 
-__all__ = ["Example"]
-
 
 @dataclass(frozen=True)
 class Example:

@@ -13,8 +13,6 @@ from scrubjay.errors import Error
 from scrubjay.fusion import Auto, Query
 from scrubjay.index import Hits, Index
 
-__all__ = ["explain"]
-
 _QUICK_US = 50_000.0
 
 

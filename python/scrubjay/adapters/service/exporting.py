@@ -13,8 +13,6 @@ from scrubjay._native import Scope
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.asking import FAILURES, scope_of
 
-__all__ = ["Exports"]
-
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _MAX_IN_MEMORY_BYTES = 4 << 20
 _CHUNK_BYTES = 64 << 10

@@ -32,8 +32,6 @@ from scrubjay.errors import (
 )
 from scrubjay.records import as_text
 
-__all__ = ["BadArgumentError", "Json", "failure", "install"]
-
 _log = logging.getLogger(__name__)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 

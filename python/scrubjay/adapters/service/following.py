@@ -22,10 +22,9 @@ from scrubjay.adapters.service.failures import BadArgumentError, failure
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.errors import Error
 from scrubjay.memory.exchange.plain import plain
-from scrubjay.memory.read.feed import ChangeEvent, Feed, checked_cursor
+from scrubjay.memory.ledger.changes import ChangeEvent
+from scrubjay.memory.read.feed import Feed, checked_cursor
 from scrubjay.records import as_text
-
-__all__ = ["Followers", "as_event"]
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _POLL_SECONDS = 0.5

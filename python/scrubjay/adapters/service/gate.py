@@ -19,8 +19,6 @@ from scrubjay.adapters.service.limits import Limits, Rates
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.page_files import PAGE_FILES
 
-__all__ = ["Gate"]
-
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-__all__ = ["Limits", "Rates"]
-
 _MAX_CALLERS = 10_000
 _MAY_BE_0 = ("rate", "max_connections_per_peer")
 

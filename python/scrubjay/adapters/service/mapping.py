@@ -14,8 +14,6 @@ from scrubjay.index import Index
 from scrubjay.passage_vectors import mean_of
 from scrubjay.records import Record
 
-__all__ = ["Projection", "draw"]
-
 _N_TEXT = 160  # characters of a memory
 _N_DIGITS = 4  # what two linear algebra libraries disagree about lies below
 

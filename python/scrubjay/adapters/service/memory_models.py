@@ -20,6 +20,7 @@ from scrubjay.adapters.service.models import Request
 from scrubjay.adapters.service.search_models import Ranked
 from scrubjay.memory import Memory
 from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.ledger.changes import ChangeEvent
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.answers import Rejection, Why
 from scrubjay.memory.model.candidates import (
@@ -32,9 +33,6 @@ from scrubjay.memory.model.candidates import (
 )
 from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
-from scrubjay.memory.read.feed import ChangeEvent
-
-__all__ = ["ANSWERS", "REQUESTS", "TIMES", "candidate_of"]
 
 TIMES = ("as_of", "known_at")
 """Arguments of the memory's methods that requests have where the methods have them: what was true, and known, when."""

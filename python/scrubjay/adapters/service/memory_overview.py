@@ -10,8 +10,6 @@ from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.read.assembled import Assembled
 from scrubjay.memory.read.overview import Overview
 
-__all__ = ["blocks_of", "overview", "replayed"]
-
 
 def overview(memory: Memory, scope: Scope, limit: int) -> dict[str, Any]:
     """Return how many records a scope sees of each kind and status, and when they changed.

@@ -25,9 +25,7 @@ from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.model.checking import classify
 from scrubjay.memory.read.assembled import Assembled
-from scrubjay.memory.read.recall import RecalledHit
-
-__all__ = ["MemoryRoutes"]
+from scrubjay.memory.read.recalled import RecalledHit
 
 _Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record")]
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]

@@ -16,42 +16,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from scrubjay.records import Record
 
-__all__ = [
-    "MAX_BATCH",
-    "MAX_K",
-    "Changes",
-    "Count",
-    "CountIn",
-    "EraseIn",
-    "Erased",
-    "Failure",
-    "Filter",
-    "Id",
-    "Ids",
-    "ListIn",
-    "Listing",
-    "Memory",
-    "MemoryIn",
-    "Name",
-    "Number",
-    "Object",
-    "PutIn",
-    "Request",
-    "ScopeIn",
-    "ScopeOut",
-    "SeenAt",
-    "Status",
-    "Time",
-    "UpsertIn",
-    "Vector",
-    "WarmIn",
-    "Warmed",
-    "WhoAmI",
-    "Written",
-    "encodable",
-    "memory_fields",
-]
-
 MAX_K = 1000  # whatever the limits of a service are
 MAX_BATCH = 10_000
 MAX_WARM = 100  # scopes

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any, NamedTuple
 
-__all__ = ["PAGE_FILES", "PageFile"]
-
 _KINDS = {
     ".html": "text/html",
     ".css": "text/css",

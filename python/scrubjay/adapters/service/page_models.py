@@ -9,8 +9,6 @@ from pydantic import BaseModel, Field
 from scrubjay.adapters.service.models import Filter, Request, ScopeIn, ScopeOut
 from scrubjay.adapters.service.search_models import QueryText
 
-__all__ = ["MAX_POINTS", "MAX_SCOPES", "About", "Example", "Map", "MapIn", "Scopes"]
-
 MAX_POINTS = 2_000
 MAX_SCOPES = 1_000
 

@@ -23,8 +23,6 @@ from scrubjay.backend import Backend
 from scrubjay.errors import CursorError
 from scrubjay.index import Index
 
-__all__ = ["PageRoutes"]
-
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _Contains = Annotated[str | None, Query(max_length=256, description="in a part of the scope, in any case")]
 _Cursor = Annotated[str | None, Query(max_length=4_000, description="the next_cursor of the page before")]

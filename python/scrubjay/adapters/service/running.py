@@ -25,8 +25,6 @@ from scrubjay.adapters.service.limits import Limits
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import Extractor
 
-__all__ = ["serve"]
-
 _ACCEPTED_AT_ONCE = 32  # asyncio accepts so many before it looks at any of them
 _BACKLOG = 1024  # of the kernel's queue of connections
 # What the index opens while it works, and connections that are being closed.

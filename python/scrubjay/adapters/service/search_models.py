@@ -23,8 +23,6 @@ from scrubjay.adapters.service.models import (
 from scrubjay.fusion import Links, Query
 from scrubjay.index.snippets import DEFAULT_WIDTH
 
-__all__ = ["ExplainIn", "Explanation", "Hits", "QueryText", "Ranked", "SearchIn", "snippet_width"]
-
 QueryText = Annotated[str, Field(max_length=20_000)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
 Candidates = Annotated[int, Field(ge=1, le=10_000)]

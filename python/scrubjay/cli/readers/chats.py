@@ -8,8 +8,6 @@ from typing import Any
 from scrubjay.cli.reading import Reading
 from scrubjay.turns import as_turn
 
-__all__ = ["is_conversation", "is_messages", "read"]
-
 _SPOKEN = ("user", "assistant", "human", "ai", "model")
 
 

@@ -11,8 +11,6 @@ from scrubjay.cli.readers.records import read_object
 from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading, decode
 
-__all__ = ["read_json", "read_lines"]
-
 
 def read_lines(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield the records of JSON Lines; ids that are missing are "file:line"."""

@@ -15,8 +15,6 @@ from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading
 from scrubjay.memory.intake.passages import read_pieces
 
-__all__ = ["read_eml", "read_mbox"]
-
 
 def read_mbox(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield the passages of every message of an mbox file.

@@ -14,8 +14,6 @@ from scrubjay.cli.reading import InputError, Reading
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory.intake.passages import read_pieces
 
-__all__ = ["read_docx", "read_pdf"]
-
 _QUIET = logging.NullHandler()
 
 

@@ -11,8 +11,6 @@ from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import Reading, decode
 from scrubjay.memory.intake.passages import read_pieces
 
-__all__ = ["passages", "plain_text", "read_html", "read_markdown"]
-
 _BLOCKS = frozenset(
     "address article aside blockquote br div dl dt dd figure footer header hr li main nav ol p pre section table tr"
     " ul".split()

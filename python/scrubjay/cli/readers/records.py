@@ -11,8 +11,6 @@ from scrubjay.cli.readers import chats
 from scrubjay.cli.reading import InputError, Reading
 from scrubjay.payload import to_utc
 
-__all__ = ["ID_FIELDS", "TEXT_FIELDS", "TIME_FIELDS", "place_of", "read_object"]
-
 TEXT_FIELDS = ("text", "content", "memory", "message", "body")
 TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")
 ID_FIELDS = ("id",)

@@ -13,8 +13,6 @@ from scrubjay.cli.readers.sources import Source, files_below, find
 from scrubjay.cli.reading import InputError, Reading, decode
 from scrubjay.errors import MissingExtraError
 
-__all__ = ["is_export", "paths_below", "read_paths", "read_sources"]
-
 
 def _read_text(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     content = decode(source.read(), source.name, reading.skips)

@@ -17,8 +17,6 @@ from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import Reading
 from scrubjay.turns import as_turn
 
-__all__ = ["is_listing", "is_messages", "read"]
-
 _TS = re.compile(r"\d{9,10}\.\d+\Z")
 _LINK = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 _LISTS = ("users", "channels", "groups", "dms", "mpims", "integration_logs", "canvases", "lists", "org_users")

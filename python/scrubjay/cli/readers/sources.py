@@ -11,8 +11,6 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from scrubjay.cli.reading import InputError, Skips
 
-__all__ = ["Source", "files_below", "find", "is_within", "name_of"]
-
 _MAX_MEMBER_BYTES = 1 << 30  # of a zip archive, unpacked
 
 

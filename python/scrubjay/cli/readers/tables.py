@@ -13,8 +13,6 @@ from scrubjay.cli.readers.sources import Source
 from scrubjay.cli.reading import InputError, Reading, decode
 from scrubjay.errors import MissingExtraError
 
-__all__ = ["read_arrow", "read_csv"]
-
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?\Z")
 _BATCH = 4096
 

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from scrubjay.cli.reading import Reading
 from scrubjay.turns import as_turn
 
-__all__ = ["is_chat", "read"]
-
 _LINE = re.compile(
     r"\[?(?P<a>\d{1,4})[./-](?P<b>\d{1,2})[./-](?P<c>\d{1,4}),?\s+(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
     r"(?:[:.](?P<second>\d{2}))?\s*(?P<half>[AaPp]\.?\s?[Mm]\.?)?(?:\]\s*|\s+[-\u2013]\s+)(?P<rest>.*)\Z"

@@ -42,8 +42,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import RowRefusedError
 from scrubjay.store.together import Change
 
-__all__ = ["FORMAT", "Imported", "read_lines", "write_lines"]
-
 FORMAT = 1
 _COMPUTED = ("hash", "topic", "value_hash")
 _LOG = ("at", "record", "what", "by", "detail")

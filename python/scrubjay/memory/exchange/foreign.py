@@ -22,8 +22,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["READERS", "Foreign", "Said"]
-
 _TEXT_FIELDS = ("text", "content", "memory", "data", "fact", "value")
 """Under which an item of a LangGraph store usually has its text."""
 

@@ -16,8 +16,6 @@ from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED
 
-__all__ = ["TakenOver", "take_over"]
-
 
 @dataclass
 class TakenOver:

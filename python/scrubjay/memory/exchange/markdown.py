@@ -34,8 +34,6 @@ from scrubjay.memory.model.candidates import (
 from scrubjay.memory.model.records import Record
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["Edited", "Verbs", "as_markdown", "take_edits"]
-
 _HEADINGS = {"policy": "Policies", "preference": "Preferences", "fact": "Facts", "episode": "Episodes"}
 _KINDS = {heading: kind for kind, heading in _HEADINGS.items()}
 _INTRODUCTION = "Edit, delete or add items; the comments say which record an item is."

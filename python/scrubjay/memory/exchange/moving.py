@@ -24,8 +24,6 @@ from scrubjay.memory.model.settings import Settings
 from scrubjay.store.rows.sealed import frame
 from scrubjay.store.sqlite.registry import unguarded
 
-__all__ = ["CopiedRecords", "copy_records", "opened"]
-
 _TABLES = (
     "memory_policy",
     "memory_preference",

@@ -9,8 +9,6 @@ from typing import Any
 
 from scrubjay._native import Scope
 
-__all__ = ["plain"]
-
 
 def plain(value: Any) -> Any:
     """Return a value in JSON's own types: times as ISO 8601, scopes as objects, dataclasses by their fields and kind.

@@ -30,8 +30,6 @@ from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["MemoryAdmin"]
-
 
 class MemoryAdmin:
     """An administrator's verbs: :attr:`scrubjay.memory.Memory.admin`. They reach every scope, and no scope allows them.

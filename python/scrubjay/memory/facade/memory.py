@@ -31,7 +31,14 @@ from scrubjay.memory.model.answers import Rejection, Why
 from scrubjay.memory.model.candidates import Candidate, Outcome, Provenance
 from scrubjay.memory.model.decay import Decay
 from scrubjay.memory.model.judge import Judge
-from scrubjay.memory.model.names import RECORD_KINDS, Floor, RecalledKind, RecordKind, Retention
+from scrubjay.memory.model.names import (
+    RECALLED_KINDS,
+    RECORD_KINDS,
+    Floor,
+    RecalledKind,
+    RecordKind,
+    Retention,
+)
 from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.settings import Settings
@@ -42,7 +49,8 @@ from scrubjay.memory.read.lines import Line, Summarise, dated
 from scrubjay.memory.read.lookup import Lookup, Place
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
-from scrubjay.memory.read.recall import RECALLED_KINDS, Recall, Recalled
+from scrubjay.memory.read.recall import Recall
+from scrubjay.memory.read.recalled import Recalled
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.runs import Runs
@@ -52,8 +60,6 @@ from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.store.together import Change
-
-__all__ = ["Memory"]
 
 Self = TypeVar("Self", bound="Memory")
 
@@ -93,7 +99,6 @@ class Memory:
         """As :meth:`Memory.open`, over an index with a file that is open already, and is not closed."""
         given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         self._parts = Parts(index, Settings.checked(*given), retriever)
-        self._owns_index = False
 
     @classmethod
     @documented(open_parts)
@@ -109,7 +114,6 @@ class Memory:
         given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         memory = cls.__new__(cls)
         memory._parts = open_parts(path, embedder, Settings.checked(*given), retriever, options)
-        memory._owns_index = True
         return memory
 
     @property
@@ -334,8 +338,6 @@ class Memory:
     def close(self) -> None:
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
         self._parts.close()
-        if self._owns_index:
-            self.index.close()
 
     def __enter__(self: Self) -> Self:
         return self
@@ -344,7 +346,4 @@ class Memory:
         self.close()
 
     def __repr__(self) -> str:
-        context = self._parts.context
-        if context.backend.is_closed:
-            return f"<scrubjay.Memory closed: {context.index.path}>"
-        return f"<scrubjay.Memory {len(context.documents):,} documents of facts and episodes: {context.index.path}>"
+        return f"<scrubjay.Memory {self._parts}>"

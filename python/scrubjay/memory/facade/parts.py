@@ -38,8 +38,6 @@ from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.runs.runs import Runs
 from scrubjay.retrieval.retriever import Retriever
 
-__all__ = ["Parts", "open_parts"]
-
 
 def _said(given: object) -> str:
     return "one in memory" if isinstance(given, Index) else type(given).__name__
@@ -52,14 +50,23 @@ class Parts:
         index: with a file.
         settings: of the memory.
         retriever: makes what searches run through, of a collection.
+        owns_index: whether the index is closed with them.
     """
 
-    def __init__(self, index: Index, settings: Settings, retriever: Callable[[Index], Retriever]) -> None:
+    def __init__(
+        self,
+        index: Index,
+        settings: Settings,
+        retriever: Callable[[Index], Retriever],
+        *,
+        owns_index: bool = False,
+    ) -> None:
         if not isinstance(index, Index) or not Backend.of(index).is_durable:
             raise TypeError(
                 f"index: expected an Index with a file or a database, got {_said(index)}; Memory.open(path) makes both"
             )
         context = self.context = MemoryContext(index, settings)
+        self._owns_index = owns_index
         # ------------------------------------------------------------------ what is written
         slots = self.slots = Slots(context)
         promotion = Promotion(context, slots)
@@ -96,11 +103,19 @@ class Parts:
             self.sweeper.start(seconds)
 
     def close(self) -> None:
-        """End what runs by itself, and forget what is kept. The index stays open."""
+        """End what runs by itself, forget what is kept, and close the index if it is theirs."""
         self.sweeper.stop()
         self.intake.close()
         self.recall.close()
         self.rules.clear()
+        if self._owns_index:
+            self.context.index.close()
+
+    def __str__(self) -> str:
+        context = self.context
+        if context.backend.is_closed:
+            return f"closed: {context.index.path}"
+        return f"{len(context.documents):,} documents of facts and episodes: {context.index.path}"
 
 
 def open_parts(
@@ -155,7 +170,7 @@ def open_parts(
         if (of_memory := _of_memory(index, embedder)) is not None:
             index.close()
             index = Index.open(path, of_memory, **options)
-        return Parts(index, settings, retriever)
+        return Parts(index, settings, retriever, owns_index=True)
     except BaseException:
         index.close()
         raise

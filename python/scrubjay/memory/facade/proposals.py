@@ -7,8 +7,6 @@ from typing import Any
 
 from scrubjay.memory.gate.gate import Proposed
 
-__all__ = ["checked_proposals"]
-
 
 def checked_proposals(proposals: Any) -> list[Proposed]:
     """Return what is proposed.

@@ -14,11 +14,10 @@ from scrubjay.index.twins import OpenTwin, Twinned, loose_twin, twin
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.memory import Memory
+from scrubjay.memory.ledger.changes import ChangeEvent
 from scrubjay.memory.model.names import Retention
-from scrubjay.memory.read.feed import ChangeEvent, Feed
+from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.runs.session import Session
-
-__all__ = ["AsyncFeed", "AsyncFiles", "AsyncMemory", "AsyncMemoryAdmin", "AsyncSession"]
 
 
 class AsyncSession(Twinned[Session]):

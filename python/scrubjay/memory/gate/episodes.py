@@ -16,8 +16,6 @@ from scrubjay.memory.model.values import kept_detail
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["write_episode"]
-
 
 def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
     """Write an episode, unless its scope has it already."""

@@ -34,8 +34,6 @@ from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["Facts", "stands_alone"]
-
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
 _PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or somebody who confirms it"

@@ -45,8 +45,6 @@ from scrubjay.memory.model.values import said
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
 
-__all__ = ["Gate", "Proposed"]
-
 _log = logging.getLogger("scrubjay.memory")
 
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]

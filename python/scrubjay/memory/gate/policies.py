@@ -26,14 +26,6 @@ from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
 
-__all__ = [
-    "confirm_policy",
-    "policy_of",
-    "revoke_global",
-    "write_global",
-    "write_policy",
-]
-
 
 def policy_of(
     key: str,

@@ -16,8 +16,6 @@ from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["write_preference"]
-
 
 def write_preference(change: Change, one: Proposal) -> Outcome:
     """Write a preference in the place of that of its key, or say why it stays."""

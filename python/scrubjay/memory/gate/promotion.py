@@ -18,8 +18,6 @@ from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, holds_of, ids_of, is_in_force, with_held
 from scrubjay.store.together import Change
 
-__all__ = ["Promotion"]
-
 
 class Promotion:
     """What brings a tenant's fact into force, and takes its copies in narrower scopes back.

@@ -7,8 +7,6 @@ from typing import Any
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.store.together import Change
 
-__all__ = ["policy_version", "provenance_columns"]
-
 
 def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[str, Any]:
     """Return what a row says of its source."""

@@ -17,8 +17,6 @@ from scrubjay.memory.model.rows import FactRow, PolicyRow, belongs_to
 from scrubjay.memory.model.statements import has_documents, withdrawn_at
 from scrubjay.store.together import Change
 
-__all__ = ["Standing"]
-
 
 class Standing:
     """What brings records into force, and takes them out of it.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["bare_weekdays"]
-
 _ON = re.compile(
     r"\bon (?:(?P<full>mon|tues|wednes|thurs|fri|satur|sun)day)\b(?! \()"
     r"(?! (?:next|last|this|of|in|after|before|the|\d)\b|,? (?:the )?\d|,? (?:jan|feb|mar|apr|may|june?|july?"

@@ -17,13 +17,11 @@ from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.making import as_moment
+from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.names import Relation
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.wording import changes_meaning
 from scrubjay.memory.read.lookup import Lookup
-
-__all__ = ["Consolidated", "Merger", "consolidate", "merge"]
 
 Merger = Callable[[Sequence[Any]], Candidate | None]
 """Takes facts that say nearly the same, or episodes of one task type, oldest first; returns what is to stand for them,

@@ -45,8 +45,6 @@ from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import translated
 
-__all__ = ["Distilled", "DistilledOne", "distil"]
-
 _log = logging.getLogger("scrubjay.memory")
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_of_another_language"]
-
 _FRIENDS = {
     ("fr", "hier"): ("de", "nl"),
     ("hu", "ma"): ("fr", "it", "pt", "ro", "es"),

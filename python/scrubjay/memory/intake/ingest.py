@@ -28,8 +28,6 @@ from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.records import Fact
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["Ingested", "ingest"]
-
 
 @dataclass
 class Ingested:

@@ -21,8 +21,6 @@ from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.read.lookup import Lookup
 
-__all__ = ["Intake"]
-
 
 class Intake:
     """Finds what is worth remembering, with extractors and mergers that may be slow.

@@ -9,8 +9,6 @@ from pathlib import Path
 from scrubjay.errors import StoreError
 from scrubjay.memory.intake.passages import Passage, read_passages
 
-__all__ = ["SUFFIXES", "Note", "Notes", "read_notes"]
-
 SUFFIXES = (".md", ".markdown", ".txt")
 MAX_PATH_CHARS = 250
 """Of a file's path below the folder; it is part of a record's provenance."""

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from scrubjay.passages import split
 
-__all__ = ["Passage", "read_passages", "read_pieces"]
-
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")

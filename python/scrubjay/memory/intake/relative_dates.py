@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 from scrubjay.extras import imported
 from scrubjay.memory.intake.false_friends import is_of_another_language
 
-__all__ = ["LANGUAGES", "WEEKDAYS", "Phrase", "checked_languages", "language_of", "phrases_of", "usable"]
-
 LANGUAGES: Mapping[str, str] = {
     "danish": "da",
     "dutch": "nl",

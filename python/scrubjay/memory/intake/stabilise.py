@@ -20,8 +20,6 @@ from scrubjay.memory.ledger.trace import CONVERSATION, TraceEvent
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.retrieval.rewriting import Conversation
 
-__all__ = ["Transcript", "Utterance", "stabilise"]
-
 _TAKES_BACK = re.compile(
     r"\s*(?:(?:oh|no|wait|sorry|hmm|actually|please)[,.! ]+)*"
     r"(?:scratch that|strike that|never\s?mind(?: that| what i (?:just )?said)?"

@@ -21,8 +21,6 @@ from scrubjay.memory.model.rows import FactRow
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["Asking"]
-
 # In the words of each table's index on hashes: without them SQLite reads the whole scope.
 
 _LIVES = f"SELECT hash FROM memory_fact WHERE {IN_SCOPE}AND {LIVING} AND hash IN "

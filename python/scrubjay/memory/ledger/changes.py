@@ -26,8 +26,6 @@ from scrubjay.store.rows.decoding import integer, scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.seam import LayerStore
 
-__all__ = ["ChangeEvent", "Changes", "Hook", "Sight"]
-
 _log = logging.getLogger(__name__)
 
 _COLUMNS = "number, at, record, what, by, detail, tenant, user, agent"

@@ -25,8 +25,6 @@ from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["COLLECTION", "MemoryContext", "absent", "checked_scope"]
-
 COLLECTION = MEMORY
 """The collection of an index's file whose documents are facts and episodes."""
 

@@ -19,8 +19,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.together import Change
 
-__all__ = ["deleted_since", "deletions_of", "last_deletion", "note_deletion"]
-
 
 def note_deletion(
     change: Change, scope: Scope, reason: str, by: str | None, counts: Mapping[str, int]

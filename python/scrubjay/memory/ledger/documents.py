@@ -12,13 +12,6 @@ from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.together import Change
 
-__all__ = [
-    "Documents",
-    "documents_in",
-    "remove",
-    "remove_documents",
-]
-
 
 class Documents:
     """What a change does to documents, collected and written at its end: each record's last state, in one step.

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay.memory.model.content import MAX_NAME_CHARS
 
-__all__ = ["Draft", "check_run_id", "check_text"]
-
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 

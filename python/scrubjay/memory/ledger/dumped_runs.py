@@ -10,8 +10,6 @@ from typing import Any
 from scrubjay.memory.ledger.sealing import EVENT, Sealer, place_of_event, settle
 from scrubjay.memory.ledger.trace import INSERT_DISTILLED, insertion_of_event
 
-__all__ = ["read_runs", "write_run"]
-
 _RUN = ("tenant", "user", "agent", "run", "started_at", "retention", "n_events", "n_turns")
 _EVENT = ("seq", "turn", "at", "expires_at", "kind")
 _EVENTS = ", ".join(f"e.{column}" for column in (*_EVENT, *EVENT))

@@ -20,8 +20,6 @@ from scrubjay.store.rows import holds
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["HELD", "NAME_OF_OLD", "TABLE", "Hold", "check_hold", "held_scopes", "is_held"]
-
 TABLE = """CREATE TABLE memory_hold(
   tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,
   name TEXT NOT NULL CHECK (name <> ''), reason TEXT NOT NULL CHECK (reason <> ''),

@@ -9,8 +9,6 @@ from typing import Any
 
 from scrubjay.memory.ledger.sealing import is_file
 
-__all__ = ["insert_values"]
-
 _SIZES = (64, 16, 4, 1)  # rows of one statement; few sizes, so that SQLite compiles few statements
 
 

@@ -11,8 +11,6 @@ from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sea
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
 from scrubjay.store.together import Change
 
-__all__ = ["drop", "insert_new", "log", "log_gone"]
-
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
     """Delete the row of a record, and what the log says of it but that it is gone; its document is the caller's.

@@ -10,8 +10,6 @@ from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.sqlite.registry import unguarded
 
-__all__ = ["forget_names"]
-
 _NAMING = {
     "memory_policy": ("author", "decided_by"),
     "memory_preference": ("author",),

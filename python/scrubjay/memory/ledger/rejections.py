@@ -17,8 +17,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.together import Change
 
-__all__ = ["rejections_of", "write_rejection"]
-
 
 def write_rejection(
     change: Change, scope: Scope, kind: str, reason: str, content: str, source: Provenance

@@ -26,16 +26,6 @@ from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.registry import register
 from scrubjay.store.sqlite.store import SqliteStore
 
-__all__ = [
-    "FORMAT",
-    "INDEPENDENT",
-    "KINDS",
-    "erasing",
-    "is_prepared",
-    "missing_rules",
-    "prepare",
-]
-
 FORMAT = 3
 
 KINDS: dict[str, str] = {kind: f"memory_{kind}" for kind in RECORD_KINDS}

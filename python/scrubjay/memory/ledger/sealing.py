@@ -28,28 +28,6 @@ from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.registry import Rules, place
 
-__all__ = [
-    "BOUND",
-    "BYTES",
-    "EVENT",
-    "RULES",
-    "SEALED",
-    "TABLE",
-    "Sealer",
-    "cipher_of",
-    "is_file",
-    "keyed",
-    "next_number",
-    "opened_cell",
-    "opened_in",
-    "place_in",
-    "place_of_event",
-    "release",
-    "sealed_cell",
-    "sealed_values",
-    "settle",
-]
-
 SEALED = {
     "memory_policy": ("text", "place", "detail"),
     "memory_preference": ("text", "place", "detail"),

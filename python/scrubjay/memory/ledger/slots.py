@@ -30,8 +30,6 @@ from scrubjay.memory.model.statements import (
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["COMPUTED", "Slots"]
-
 COMPUTED = (
     "slot",
     "status",

@@ -13,15 +13,6 @@ from scrubjay.memory.model.projection import Held
 from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import IsSingle, encoded_intervals, ids_of, projected_slot
 
-__all__ = [
-    "Beliefs",
-    "facts_of_slot",
-    "known_rows",
-    "projected",
-    "rows_beside",
-    "topics_in",
-]
-
 
 def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
     """Return by what the statements of a slot are found, as the file has it."""

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from scrubjay.memory.ledger import holds
 from scrubjay.store.sqlite.registry import unguarded
 
-__all__ = ["upgrade"]
-
 _GROWN_2 = (
     "memory_observation",
     "memory_policy",

@@ -19,8 +19,6 @@ from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, ids_of
 from scrubjay.store.together import Change
 
-__all__ = ["IS_VERSION", "delete_versions", "is_edited", "keep_version", "versions_of"]
-
 IS_VERSION = "id LIKE '%.%'"
 """The condition for rows of what facts said before they were edited."""
 _SAID = ("content", "topic", "value_hash", "valid_from", "valid_until", "single")

@@ -22,8 +22,6 @@ from scrubjay.store.rows.decoding import is_id, scope_of
 from scrubjay.store.rows.stored import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore
 
-__all__ = ["Consistency"]
-
 
 class _Found(NamedTuple):
     """What is wrong: records without their documents, and documents (their keys) of no record."""

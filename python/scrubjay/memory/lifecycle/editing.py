@@ -25,9 +25,9 @@ from scrubjay.memory.ledger.statements import facts_of_slot, topics_in
 from scrubjay.memory.ledger.versions import is_edited, keep_version
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
 from scrubjay.memory.model.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
-from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.decoding import as_moment, moment_of
 from scrubjay.memory.model.details import detail_in, with_earlier
-from scrubjay.memory.model.making import as_moment, loaded, record_of
+from scrubjay.memory.model.making import loaded, record_of
 from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.refusal import Unfit
@@ -44,8 +44,6 @@ from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
-
-__all__ = ["Editing"]
 
 _CHANGEABLE = {
     "fact": (

@@ -36,8 +36,6 @@ from scrubjay.store.rows.erased import ErasureReport, KeyProof
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["Erasure", "Forgotten", "MemoryErasure"]
-
 _AT_ONCE = 500  # ids in one statement
 
 

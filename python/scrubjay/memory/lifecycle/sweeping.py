@@ -26,8 +26,6 @@ from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.together import Change
 
-__all__ = ["Sweeping", "Swept"]
-
 _DAY_US = 86_400_000_000
 
 

@@ -10,8 +10,6 @@ from scrubjay._native import Scope
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.records import Record
 
-__all__ = ["Deletion", "Event", "Rejection", "Why"]
-
 
 @dataclass(frozen=True)
 class Event:

@@ -10,17 +10,6 @@ from typing import Any
 from scrubjay.memory.model.names import Relation
 from scrubjay.payload import CreatedAt
 
-__all__ = [
-    "SOURCES",
-    "Candidate",
-    "EpisodeCandidate",
-    "FactCandidate",
-    "Outcome",
-    "PolicyCandidate",
-    "PreferenceCandidate",
-    "Provenance",
-]
-
 SOURCES = ("user_stated", "inferred", "admin_set")
 
 

@@ -33,22 +33,6 @@ from scrubjay.memory.model.predicates import (
 )
 from scrubjay.memory.model.replacing import is_now, is_number_now, says_in_place
 
-__all__ = [
-    "OF_A_KIND",
-    "ON_CHANGE",
-    "SEVERAL",
-    "SINGLE",
-    "SYNONYMS",
-    "canonical",
-    "is_listed",
-    "is_single",
-    "says_besides",
-    "synonyms_of",
-    "topics_of",
-    "words_of",
-]
-
-
 _ONE_OF = frozenset(
     """
     limit hours mail email number status title manager dentist age price version region owner size quota timezone

@@ -32,20 +32,6 @@ from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONF
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import MAX_VALUE_BYTES, kept_detail
 
-__all__ = [
-    "CANDIDATES",
-    "checked_source",
-    "classify",
-    "content_of",
-    "encoded",
-    "encoded_artifacts",
-    "encoded_detail",
-    "encoded_list",
-    "resolve",
-    "verify",
-    "with_values",
-]
-
 _T = TypeVar("_T")
 
 CANDIDATES: dict[str, type[Any]] = {

@@ -14,21 +14,6 @@ from scrubjay._native import Scope
 from scrubjay.records import as_text
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = [
-    "MAX_CHARS",
-    "MAX_NAME_CHARS",
-    "as_kept",
-    "checked_str",
-    "digest",
-    "digest_in",
-    "named",
-    "normalised",
-    "number_in",
-    "topic",
-    "value_digest",
-    "value_words",
-]
-
 MAX_CHARS = 20_000
 """Of a content, summary or policy."""
 MAX_NAME_CHARS = 500

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-__all__ = ["Decay"]
-
 _DAY_US = 86_400_000_000
 
 

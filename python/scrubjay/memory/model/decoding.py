@@ -18,8 +18,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.model.content import digest_in
 from scrubjay.store.rows.decoding import scope_of, shown
 
-__all__ = ["RowTypes", "are_texts", "as_moment", "checked", "decoded", "expiry_of", "json_of", "moment_of"]
-
 _T = TypeVar("_T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

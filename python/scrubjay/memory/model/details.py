@@ -19,8 +19,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.memory.model.rows import TYPES, FactRow
 
-__all__ = ["as_known", "changed_at", "detail_in", "said_now", "with_earlier"]
-
 _EARLIER = "earlier"
 _MARK = b'"earlier":'
 _COLUMNS = ("subject", "predicate", "single", "confidence", "expires_at")

@@ -23,17 +23,6 @@ from scrubjay.memory.model.statements import begin_of_episode, holds_of
 from scrubjay.passage_vectors import DocumentVector
 from scrubjay.turns import as_turn
 
-__all__ = [
-    "RESERVED",
-    "Document",
-    "Embedded",
-    "documents_of",
-    "holding",
-    "ids_of_documents",
-    "place_in_run",
-]
-
-
 RESERVED = (
     "kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded", "relation", "value",
     "importance", "sensitivity", "valid_from", "valid_until",

@@ -12,8 +12,6 @@ from scrubjay.memory.model.content import checked_str, normalised, value_words
 from scrubjay.memory.model.kinds import contradicts
 from scrubjay.memory.model.records import Fact
 
-__all__ = ["DefaultJudge", "Judge", "cardinality"]
-
 
 @runtime_checkable
 class Judge(Protocol):

@@ -36,8 +36,6 @@ from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.replacing import in_place_of, is_now, is_number_now, says_in_place
 from scrubjay.memory.model.wording import stems
 
-__all__ = ["contradicts", "kind_of", "replaced", "says_change"]
-
 _MONTH = (
     r"(?:jan(?:uar[iy]?|uary|vier|eiro)?|jänner|ene(?:ro)?|gen(?:naio)?|feb(?:ruar[iy]?|rero|braio)?|f[ée]v(?:rier|ereiro)?|"
     r"mar(?:ch|s|zo)?|märz|março|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|may|mai|mayo|maio|mei|mag(?:gio)?|"

@@ -16,8 +16,6 @@ from scrubjay.memory.model.rows import EpisodeRow, FactRow, PolicyRow, Preferenc
 from scrubjay.memory.model.statements import holds_of
 from scrubjay.store.rows.decoding import shown
 
-__all__ = ["as_moment", "loaded", "made_again", "record_of", "sensitivity_of"]
-
 _T = TypeVar("_T")
 
 

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from scrubjay.memory.model.cardinality import synonyms_of
 from scrubjay.memory.model.wording import stems
 
-__all__ = ["Named", "corrected", "ended"]
-
 
 class Named(NamedTuple):
     """A statement, as far as it is named or names others."""

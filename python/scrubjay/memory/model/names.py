@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "MIN_FACT_CONFIDENCE",
-    "MIN_PREFERENCE_CONFIDENCE",
-    "RECALLED_KINDS",
-    "RECORD_KINDS",
-    "RELATIONS",
-    "Floor",
-    "RecalledKind",
-    "RecordKind",
-    "Relation",
-    "Retention",
-]
-
 RecordKind: TypeAlias = Literal["policy", "preference", "fact", "episode"]
 """A kind of record."""
 

@@ -25,9 +25,6 @@ from scrubjay.memory.model.statements import (
 )
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["UNFELT", "NewFact", "alone", "entered", "fact_row", "next_recorded", "superseding"]
-
-
 UNFELT = {
     "ends": "ends nothing that is known: it names no value of its slot",
     "corrects": "corrects nothing that is known: it names no value of its slot",

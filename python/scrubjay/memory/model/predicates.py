@@ -5,8 +5,6 @@ They are matched in whole, as :func:`scrubjay.memory.model.cardinality.words_of`
 
 from __future__ import annotations
 
-__all__ = ["ENDS_OF_A_KIND", "ENDS_ON_CHANGE", "OF_A_KIND", "ON_CHANGE", "SEVERAL", "SINGLE", "SYNONYMS"]
-
 
 def _listed(text: str) -> frozenset[str]:
     return frozenset(one.strip() for one in text.replace("\n", ";").split(";") if one.strip())

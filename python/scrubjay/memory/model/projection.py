@@ -31,8 +31,6 @@ from scrubjay.memory.model.named import Named, corrected, ended
 from scrubjay.memory.model.names import Relation
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
-__all__ = ["Held", "Interval", "Statement", "in_force", "project"]
-
 Interval = tuple[int, int | None]
 """From (included) until (excluded; None: for good), in microseconds since 1970."""
 

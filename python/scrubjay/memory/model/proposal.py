@@ -29,8 +29,6 @@ from scrubjay.memory.model.sensitivity import classified
 from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.model.values import fault, with_text
 
-__all__ = ["Proposal", "Window", "prepared", "window_of"]
-
 _DAY_US = 86_400_000_000
 
 Window = tuple[int | None, int | None]

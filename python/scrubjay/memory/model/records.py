@@ -13,8 +13,6 @@ from scrubjay._native import Scope
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.names import Relation
 
-__all__ = ["Episode", "Fact", "Known", "Policy", "Preference", "Record"]
-
 
 @dataclass(frozen=True)
 class Policy:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Unfit"]
-
 
 class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
     """The candidate is refused; the message is the reason."""

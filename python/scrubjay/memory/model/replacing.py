@@ -10,8 +10,6 @@ import re
 
 from scrubjay.memory.model.content import normalised
 
-__all__ = ["in_place_of", "is_now", "is_number_now", "says_in_place"]
-
 _IN_PLACE = re.compile(
     r"\b(?:switched|switches|migrated|converted|replaced|replaces|swapped|traded|exchanged|upgraded|downgraded|renamed|"
     r"bumped|rescheduled|postponed|brought forward|slipped|from now on|"

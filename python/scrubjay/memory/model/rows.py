@@ -11,22 +11,6 @@ from scrubjay.memory.model.names import Relation
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = [
-    "ROWS",
-    "TYPES",
-    "EpisodeRow",
-    "FactRow",
-    "PolicyRow",
-    "PreferenceRow",
-    "Row",
-    "belongs_to",
-    "is_among",
-    "is_global",
-    "is_visible",
-    "names_seen",
-    "scope_in",
-]
-
 
 class PolicyRow(NamedTuple):
     """A row of memory_policy."""

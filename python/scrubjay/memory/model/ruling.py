@@ -8,8 +8,6 @@ from typing import TypeVar
 from scrubjay._native import Scope
 from scrubjay.memory.model.records import Policy
 
-__all__ = ["EVERYWHERE", "prevailing", "tenant_of"]
-
 EVERYWHERE = ""
 """What stands in the place of a tenant in the row of a global policy."""
 

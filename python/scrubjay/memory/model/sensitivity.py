@@ -13,14 +13,6 @@ from typing import Any
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 from scrubjay.memory.model.refusal import Unfit
 
-__all__ = [
-    "Classify",
-    "checked_classifier",
-    "checked_without",
-    "classified",
-    "not_of",
-]
-
 Classify = Callable[[Any], "str | None"]
 """Says the sensitivity of a candidate; None or "": none. What it raises refuses the candidate."""
 

@@ -14,8 +14,6 @@ from scrubjay.memory.model.judge import DefaultJudge, Judge
 from scrubjay.memory.model.sensitivity import Classify, checked_classifier
 from scrubjay.memory.model.values import Validators, checked_validators
 
-__all__ = ["Settings", "interval_of"]
-
 
 @dataclass(frozen=True)
 class Settings:

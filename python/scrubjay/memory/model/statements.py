@@ -19,28 +19,6 @@ from scrubjay.memory.model.details import detail_in
 from scrubjay.memory.model.projection import Held, Interval, Statement, project
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
 
-__all__ = [
-    "IsSingle",
-    "affirmed_of",
-    "begin_of_episode",
-    "encoded_ids",
-    "encoded_intervals",
-    "first_id",
-    "has_documents",
-    "holds_at",
-    "holds_of",
-    "ids_of",
-    "intervals_in",
-    "is_in_force",
-    "next_edge",
-    "projected_alone",
-    "projected_slot",
-    "statement_of",
-    "with_held",
-    "withdrawn_at",
-]
-
-
 IsSingle = Callable[[str, str], bool | None]
 """Whether a predicate has one value at a time (None: one of a kind), by it and the content; asked about rows that do
 not say it."""

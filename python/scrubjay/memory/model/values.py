@@ -16,18 +16,6 @@ from typing import Any, TypeVar
 from scrubjay import payload
 from scrubjay.memory.model.content import MAX_CHARS, checked_str, normalised
 
-__all__ = [
-    "MAX_VALUE_BYTES",
-    "Validators",
-    "checked_validators",
-    "fault",
-    "is_same",
-    "kept_detail",
-    "said",
-    "text_of",
-    "with_text",
-]
-
 MAX_VALUE_BYTES = 4 * MAX_CHARS
 """Of a value as JSON."""
 

@@ -13,8 +13,6 @@ from scrubjay.memory.model.cardinality import says_besides, synonyms_of
 from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.wording import adds_to, stems
 
-__all__ = ["Voices", "says_more", "voices_of", "without"]
-
 _Span = tuple[int, int | None]
 
 

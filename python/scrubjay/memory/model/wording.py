@@ -15,8 +15,6 @@ from typing import NamedTuple
 from scrubjay._native import query_terms
 from scrubjay.memory.model.content import normalised
 
-__all__ = ["LIMITING", "Wording", "adds_to", "changes_meaning", "stems", "wording"]
-
 LIMITING = frozenset(
     """
     not no never none nothing nobody neither nor cannot without hardly barely rarely seldom scarcely only almost

@@ -17,8 +17,6 @@ from scrubjay.memory.read.assembled import Assembled, Envelope, Limits
 from scrubjay.memory.read.pieces import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
-__all__ = ["Shorten", "arrange", "brief"]
-
 _AT_EDGES = "Memories (most relevant first and last)"
 _CHARS_A_TOKEN = 64  # more than any tokenizer puts into one, on average
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from scrubjay.memory.read.pieces import Piece
 from scrubjay.memory.read.recalled import RecalledHit
 
-__all__ = ["Excerpts"]
-
 _LEAST_CHARS = 60  # less of a record says nothing
 _MOST_CHARS_A_TOKEN = 8
 _SHORTER = 0.8  # than what was still too long

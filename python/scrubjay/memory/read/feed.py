@@ -9,8 +9,6 @@ from scrubjay._native import Scope
 from scrubjay.memory.ledger.changes import ChangeEvent, Changes, Hook, Sight
 from scrubjay.store.rows.listing import checked_count
 
-__all__ = ["ChangeEvent", "Feed", "checked_cursor"]
-
 
 class Feed:
     """What happened to the records of a memory, oldest first. Thread-safe; :attr:`scrubjay.memory.Memory.feed`.

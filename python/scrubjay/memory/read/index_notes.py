@@ -25,9 +25,6 @@ from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Stage, Trace
 
-__all__ = ["IndexNotes", "Note", "Ranked", "joined", "merged", "notes_of"]
-
-
 _MAX_SCOPES = 10_000
 
 

@@ -17,8 +17,6 @@ from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.rows import Row
 from scrubjay.memory.model.statements import is_in_force, next_edge
 
-__all__ = ["KeptRecords"]
-
 _MAX_KEPT = 4096
 _AT_ONCE = 500  # values in one statement
 

@@ -14,9 +14,7 @@ from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.records import Fact
 from scrubjay.memory.read.pieces import Turn
-from scrubjay.memory.read.recall import RecalledHit
-
-__all__ = ["Line", "Summarise", "dated", "over_floor", "overriding", "summary_of"]
+from scrubjay.memory.read.recalled import RecalledHit
 
 Summarise: TypeAlias = Callable[[Sequence[Turn]], str]
 """Sums up a conversation."""

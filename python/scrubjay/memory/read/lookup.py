@@ -31,8 +31,6 @@ from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["Lookup", "Place", "created_at"]
-
 
 class Lookup:
     """Reads records without ranking them.

@@ -17,8 +17,6 @@ from scrubjay.memory.model.rows import EpisodeRow, FactRow, PolicyRow, Preferenc
 from scrubjay.memory.model.statements import IsSingle, begin_of_episode, holds_at
 from scrubjay.payload import CreatedAt
 
-__all__ = ["Moment", "Past", "moment_asked", "would_be_in_force"]
-
 
 class Moment(NamedTuple):
     """What is asked for, in microseconds since 1970."""

@@ -19,8 +19,6 @@ from scrubjay.memory.model.statements import intervals_in
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["Overview", "Summary"]
-
 _IN_SCOPE = "tenant = ? AND user = ? AND agent = ?"
 _NEVER = "holds IS NULL OR holds = '[]'"
 _FIRST = f"CASE WHEN {_NEVER} THEN NULL ELSE CAST(substr(holds, 3, instr(holds, ',') - 3) AS BIGINT) END"

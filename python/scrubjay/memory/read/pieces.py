@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from scrubjay.payload import as_json
 
-__all__ = ["RESERVED", "TITLES", "Block", "Piece", "Reserved", "Turn", "block_of", "item_of"]
-
 TITLES = {
     "policies": "Policies (always follow)",
     "preferences": "Preferences of the user",

@@ -14,8 +14,6 @@ from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.store.sqlite.store import SqliteStore
 
-__all__ = ["Present"]
-
 _MAX_TENANTS = 10_000
 _LASTS_US = 60_000_000  # what a clock that was set back has hidden is seen by then
 _EDGES = (

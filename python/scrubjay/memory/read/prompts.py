@@ -23,8 +23,6 @@ from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.rewriting import Conversation
 
-__all__ = ["FLOOR", "K_RECALLED", "Prompts"]
-
 K_RECALLED = 20
 FLOOR: Floor = "standard"
 _MAX_RESERVED = 1000

@@ -18,8 +18,6 @@ from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.listing import checked_count
 
-__all__ = ["ProvenanceReader"]
-
 
 class ProvenanceReader:
     """Looks back on what happened to records.

@@ -35,8 +35,6 @@ from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Trace
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["RECALLED_KINDS", "Recall", "Recalled", "RecalledHit"]
-
 _FRESH = {"faded": {"$exists": False}}
 _NAMES = (b'"record":', b'"kind":', b'"faded":')  # that metadata hold: the first two always
 

@@ -17,8 +17,6 @@ from scrubjay.memory.read.kept import KeptRecords
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.trace import Trace
 
-__all__ = ["FoundRows", "Recalled", "RecalledHit"]
-
 _NAME = b'"record":"'
 
 

@@ -25,8 +25,6 @@ from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.read.moments import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 
-__all__ = ["Rules"]
-
 _MAX_KEPT = 10_000
 _NEVER = 1 << 62
 _POLICIES = "tenant IN ('', ?) AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "

@@ -8,8 +8,6 @@ from typing import Any
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.read.pieces import Turn
 
-__all__ = ["N_TURNS", "as_turns"]
-
 N_TURNS = 8
 """How many turns are looked at for the block of recent turns."""
 

@@ -17,8 +17,6 @@ from scrubjay.memory.read.pieces import Piece, Reserved, Turn
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.store.rows.decoding import integer
 
-__all__ = ["Replay", "ReplayedPrompt"]
-
 
 @dataclass(frozen=True)
 class ReplayedPrompt:

@@ -12,8 +12,6 @@ from scrubjay.memory.read.prompts import Prompts
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.session import Session
 
-__all__ = ["Runs"]
-
 
 class Runs:
     """The runs of a memory.

@@ -14,8 +14,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.sealed import frame
 
-__all__ = ["ScopeDigest", "around_scope", "block", "changed", "mismatch", "open_digest", "row_blocks"]
-
 _TAG = -BLOCK_BYTES
 _NUMBER_BYTES = 8
 _Values = tuple[int | None, Sequence[bytes | None]]  # when a row expires, and what is sealed of it

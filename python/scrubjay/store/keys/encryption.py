@@ -63,19 +63,6 @@ if TYPE_CHECKING:
 
     from scrubjay.keystores import KeyStore
 
-__all__ = [
-    "COUNTED",
-    "MODES",
-    "WHOLE",
-    "Access",
-    "Box",
-    "KeyProvider",
-    "KeyRing",
-    "Master",
-    "PlaintextError",
-    "checked_key",
-]
-
 KeyProvider = Callable[[str], "bytes | None"]
 """Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left. If it
 has an attribute `users`, a :class:`scrubjay.keystores.KeyStore`, every user has a key of their own as well

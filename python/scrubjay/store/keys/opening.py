@@ -16,12 +16,10 @@ from scrubjay.store.keys import encryption
 from scrubjay.store.keys.digest import ScopeDigest, open_digest
 from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key
 from scrubjay.store.keys.sealing import RowBox, around_image
-from scrubjay.store.keys.user_keys import NoUserKeys, UserKeyTable, opened_user_key
+from scrubjay.store.keys.user_keys import UserKeyTable, opened_user_key, proofs_of, whose
+from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
 from scrubjay.store.rows.stored import ScopeState, StoredRow
-
-__all__ = ["DataKey", "Opening", "around_cell", "erased_error", "keyless_error", "rotated", "uncounted_error"]
-
 
 _MAX_USERS = 10_000  # whose keys' ids, and boxes, are remembered
 
@@ -81,11 +79,11 @@ class Opening:
         self,
         ring: KeyRing | None,
         stored: Callable[[str], DataKey | None],
-        user_keys: UserKeyTable | None = None,
+        user_keys: UserKeyTable,
     ) -> None:
         self.ring = ring
         self._stored = stored
-        self.user_keys = NoUserKeys() if user_keys is None else user_keys
+        self.user_keys = user_keys
         self._ids: dict[tuple[str, str], tuple[bytes | None, float]] = {}  # of users' keys, until when
 
     def readable(self, tenant: str, user: str | None = None) -> bool:
@@ -159,7 +157,6 @@ class Opening:
                     raise erased_error(tenant)
 
     def master(self, tenant: str) -> Master | None:
-        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
         if self.box(tenant, None) is None or self.ring is None:
             return None
         return self.ring.access(tenant, fresh=False).master
@@ -286,6 +283,18 @@ class Opening:
                 "keys=UserKeys(provider, store), see scrubjay.keystores"
             )
         return False
+
+    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
+        """Return what became of the keys that a user has and had.
+
+        Raises:
+            EncryptionError: the key store, or the tenant's key, is not available.
+        """
+        if self.ring is None or self.ring.users is None:
+            return ()
+        box = self.box(tenant, None)
+        dead = [] if box is None else self.user_keys.buried(tenant, whose(box, tenant, user))
+        return proofs_of(self.ring, dead + self.user_keys.living(tenant, user))
 
     def is_sealed(self, tenant: str) -> bool:
         """Whether the tenant has a data key."""

@@ -11,8 +11,6 @@ from scrubjay.store.keys.encryption import Box
 from scrubjay.store.rows.sealed import frame, is_sealed
 from scrubjay.store.rows.stored import RowId, StoredRow
 
-__all__ = ["RowBox", "around_image", "sealed_image"]
-
 
 class RowBox:
     """Seals and opens the rows of one scope in one collection: which row and column is authenticated with the bytes."""

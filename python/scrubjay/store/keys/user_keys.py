@@ -34,17 +34,6 @@ from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import ID_BYTES, frame
 
-__all__ = [
-    "NoUserKeys",
-    "StoredUserKey",
-    "UserKeyTable",
-    "erased_user_error",
-    "make_user_key",
-    "opened_user_key",
-    "proofs_of",
-    "whose",
-]
-
 _HALF_BYTES = 32
 _TRIES = 3
 
@@ -73,21 +62,13 @@ class UserKeyTable(Protocol):
         """Whether any user of a tenant has or had a key."""
         ...
 
+    def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
+        """Return (id, when it was made, whole) of the dead keys of a user."""
+        ...
 
-class NoUserKeys:
-    """The table of a store that has none."""
-
-    def of(self, tenant: str, user: str) -> StoredUserKey | None:
-        """Return None."""
-        return None
-
-    def by_id(self, tenant: str, id: bytes) -> StoredUserKey | None:
-        """Return None."""
-        return None
-
-    def any(self, tenant: str) -> bool:
-        """Return False."""
-        return False
+    def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
+        """Return the same of the key that a user has."""
+        ...
 
 
 def proofs_of(ring: KeyRing, rows: list[tuple[bytes, int, bool]]) -> tuple[KeyProof, ...]:

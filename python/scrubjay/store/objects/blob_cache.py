@@ -17,8 +17,6 @@ from pathlib import Path
 
 from scrubjay.locks import renew_in_children
 
-__all__ = ["BlobCache"]
-
 _SHARE = 16
 _PARTIAL = ".partial"
 _ABANDONED_SECONDS = 3600  # a file that is unfinished for so long has nobody who finishes it

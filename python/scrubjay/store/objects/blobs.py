@@ -14,8 +14,6 @@ from typing import NamedTuple, Protocol
 
 from scrubjay.whole_files import beside, sync_folder
 
-__all__ = ["Blob", "Blobs", "Folder"]
-
 
 class Blob(NamedTuple):
     """One blob of a listing: its name, its length, and for how many seconds it has been there."""
@@ -87,12 +85,10 @@ class Folder:
                 sync_folder(one.parent)
 
     def get(self, name: str, n_bytes: int) -> bytes:
-        """Return the first `n_bytes` of a blob, fewer if it is shorter."""
         with (self._path / name).open("rb", buffering=0) as file:
             return file.read(n_bytes)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete those of these blobs that are there."""
         for name in names:
             (self._path / name).unlink(missing_ok=True)
 

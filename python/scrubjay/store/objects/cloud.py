@@ -15,8 +15,6 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from scrubjay.extras import imported
 from scrubjay.store.objects.blobs import Blob
 
-__all__ = ["Cloud"]
-
 # A search waits for these. The connection that its rows come by may be silent for 60 seconds in the meantime.
 _CONNECT_SECONDS, _REQUEST_SECONDS, _RETRY_SECONDS, _GET_SECONDS = 3, 15, 10, 30
 _PIECE_BYTES = 32 << 20  # in one request
@@ -87,12 +85,10 @@ class Cloud:
             raise OSError(f"{self.place}: {_said(error)}") from None
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a blob, which appears whole or not at all."""
         with self._asking():
             self._store.put(name, data)
 
     def get(self, name: str, n_bytes: int) -> bytes:
-        """Return the first `n_bytes` of a blob, fewer if it is shorter."""
         pieces, latest = [], time.monotonic() + _GET_SECONDS
         for start in range(0, n_bytes, _PIECE_BYTES):
             if time.monotonic() > latest:
@@ -103,7 +99,6 @@ class Cloud:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete those of these blobs that are there."""
         left = iter(names)
         while page := list(islice(left, _MANY)):
             try:
@@ -121,7 +116,6 @@ class Cloud:
             pass
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs below a folder."""
         now = datetime.now(timezone.utc)
         with self._asking():
             pages = self._store.list(prefix)

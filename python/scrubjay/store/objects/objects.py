@@ -25,8 +25,6 @@ from scrubjay.store.objects.blob_cache import BlobCache
 from scrubjay.store.objects.blobs import Blobs, Folder
 from scrubjay.store.objects.cloud import Cloud
 
-__all__ = ["GRACE_SECONDS", "HEAD_BYTES", "ObjectStore", "Objects", "blobs_of", "name_of"]
-
 GRACE_SECONDS = 3600.0
 """How long an object may be there before a row names it; what is older and has no row is removed."""
 HEAD_BYTES = 2  # of an image that is an object, which its row has: whether it is sealed

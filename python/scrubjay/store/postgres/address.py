@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 from scrubjay.errors import StoreFormatError
 from scrubjay.extras import imported
 
-__all__ = ["Address", "is_address"]
-
 _SCHEMES = ("postgresql://", "postgres://")
 
 

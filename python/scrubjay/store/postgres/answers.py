@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-__all__ = ["FORMAT", "Answer", "answer_of", "bytes_of"]
-
 FORMAT = 1
 """Of these bytes and of what leaders and followers say to each other; others never meet."""
 _MAGIC = b"scrubjay-feed-%d\n" % FORMAT

@@ -8,8 +8,6 @@ from typing import Any
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.walls import NO_HOME, Home, seeing, seeing_and
 
-__all__ = ["Batch", "Parameters", "Statement"]
-
 Parameters = Sequence[Any] | Mapping[str, Any]
 """Of a statement, in their order or by their names."""
 Statement = tuple[str, Parameters]

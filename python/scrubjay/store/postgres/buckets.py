@@ -6,8 +6,6 @@ import zlib
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["ALL", "MOST_BUCKETS", "Hint", "bucket_of"]
-
 _N_BUCKETS = 4096
 ALL = _N_BUCKETS
 """The bucket of those who want all hints."""

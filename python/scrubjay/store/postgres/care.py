@@ -12,8 +12,6 @@ from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.holds import check_held
 
-__all__ = ["drop_collection", "forget_deleted", "vacuum"]
-
 
 def forget_deleted(turns: Turns) -> None:
     """Drop the ids of deleted documents of all collections, and every image that needs them; and those images of other

@@ -27,8 +27,6 @@ from scrubjay.store.postgres.server import IDLE_SECONDS
 from scrubjay.store.postgres.used import today
 from scrubjay.store.postgres.walls import EVERY_HOME
 
-__all__ = ["MAX_BYTES", "OF_SCOPE", "Cold", "expired_sql", "fetched", "opened", "purge", "thaw"]
-
 MAX_BYTES = 256 << 20  # of the rows of one scope: larger ones stay where they are
 _PLACE = "home = %s AND collection = %s AND scope = %s"
 

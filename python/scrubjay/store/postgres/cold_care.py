@@ -13,8 +13,6 @@ from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.used import Uses, today
 
-__all__ = ["ColdCare"]
-
 _MOST_READ = 10_000  # frozen scopes that are remembered as read once
 
 

@@ -13,8 +13,6 @@ from scrubjay.store.postgres.loading import Loaded
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 
-__all__ = ["ColdRows"]
-
 
 class ColdRows:
     """Reads what is frozen of one collection, from its objects. Thread-safe.

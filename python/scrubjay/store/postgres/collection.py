@@ -17,11 +17,9 @@ from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, tabl
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys
 from scrubjay.store.postgres.walls import EVERY_HOME
-from scrubjay.store.rows.decoding import Undecodable, row_reader
+from scrubjay.store.rows.decoding import row_reader, text_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import Identity, ScopeState, StoredRow
-
-__all__ = ["Collection"]
 
 
 class Collection:
@@ -76,7 +74,6 @@ class Collection:
     # ------------------------------------------------------------------ rows
 
     def identity(self) -> Identity:
-        """Return what the collection is made of, as of now."""
         found = schema.identity_of(self.ask(schema.IDENTITY, (self.number,)))
         self._id_kind = found.id_kind
         self._saw_generation(found.generation)
@@ -113,7 +110,7 @@ class Collection:
                 return StoredRow(
                     seq, repr(bytes(data)), "", None, None, "its id is not what was written", False
                 )
-            return read((seq, id, text if is_sealed(text) else _text(text), payload, vector, checksum))
+            return read((seq, id, text if is_sealed(text) else text_of(text), payload, vector, checksum))
 
         return row
 
@@ -136,12 +133,10 @@ class Collection:
         return self.cipher.scope_digest(table_of(self.number), scope, state)
 
     def encrypted_tenants(self) -> list[str]:
-        """Return the tenants that have a data key, in alphabetical order."""
         found = self.ask("SELECT home FROM sj_home WHERE key_id IS NOT NULL", home=EVERY_HOME)
         return sorted({self.homes.tenant(home) for (home,) in found})
 
     def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
         away: set[str] = set()
         for tenant in self.encrypted_tenants():
             try:
@@ -149,10 +144,3 @@ class Collection:
             except (EncryptionError, CorruptIndexError):
                 away.add(tenant)
         return away
-
-
-def _text(data: bytes) -> str | Undecodable:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return Undecodable(data)

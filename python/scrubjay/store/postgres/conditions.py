@@ -5,8 +5,6 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.store.rows import scopes
 
-__all__ = ["LIVE", "agreeing"]
-
 LIVE = "(expires_at IS NULL OR expires_at > %s)"
 """The condition that a document has not expired at a time."""
 

@@ -14,8 +14,6 @@ from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.rows.stored import Identity
 
-__all__ = ["Database"]
-
 
 class Database:
     """Opens the collections of one database. Thread-safe.

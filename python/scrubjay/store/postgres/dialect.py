@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Layer", "Statement", "made", "translated"]
-
 
 @dataclass(frozen=True)
 class Layer:

@@ -30,20 +30,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
 
-__all__ = [
-    "BLOCKS",
-    "Counted",
-    "Notes",
-    "blocks_of",
-    "count_scopes_anew",
-    "count_tables_anew",
-    "place_of_note",
-    "recent_of",
-    "seal_digest",
-    "seal_notes",
-    "table_problems",
-]
-
 BLOCKS = (
     f"CASE WHEN {is_sealed_sql('d.text')} THEN {tag_sql('d.text')} || "
     f"coalesce({tag_sql('d.payload')}, ''::bytea) || coalesce({tag_sql('d.vector')}, ''::bytea) END"

@@ -25,8 +25,6 @@ from scrubjay.store.rows.scopes import Sight, names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import Changes, RowId, StoredRow
 
-__all__ = ["DocumentReader"]
-
 _PAGE = 5_000  # rows in one answer
 
 
@@ -79,7 +77,6 @@ class DocumentReader:
         return None
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
-        """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
         if not can_hold(within) or not self._collection.cipher.readable(within.tenant):
             return []
 

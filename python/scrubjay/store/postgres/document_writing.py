@@ -24,8 +24,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash
 
-__all__ = ["DocumentWriter"]
-
 _Old = tuple[int, bool, int | None, bytes | None]  # number, whether it has a vector, expiry, blocks
 
 

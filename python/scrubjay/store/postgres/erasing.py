@@ -14,8 +14,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.holds import check_held
 from scrubjay.store.rows.stored import Written
 
-__all__ = ["erase_scopes"]
-
 
 def erase_scopes(
     turns: Turns, documents: DocumentWriter, scope: Scope, reason: str, *, exact: bool, now: int

@@ -17,8 +17,6 @@ from scrubjay.errors import (
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.rows.stored import RowRefusedError
 
-__all__ = ["is_away", "translated"]
-
 # SQLSTATE or its first two characters -> the type, and what helps.
 _MEANING: dict[str, tuple[type[StoreError], str]] = {
     "08": (StoreUnavailableError, "the server does not answer; try again when it does"),

@@ -28,15 +28,14 @@ from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.answers import Answer
 from scrubjay.store.postgres.batch import Batch, Statement
+from scrubjay.store.postgres.buckets import Hint
 from scrubjay.store.postgres.errors import translated
-from scrubjay.store.postgres.hints import Hint, Hints
+from scrubjay.store.postgres.hints import Hints
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.sharing import Sharing
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
-
-__all__ = ["Feed"]
 
 _LONGEST_PAUSE = 0.2
 _LEAST_PAUSE = 0.002

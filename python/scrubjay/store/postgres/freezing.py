@@ -29,8 +29,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.sealed import is_sealed
 
-__all__ = ["freeze", "freeze_scope", "thaw_all"]
-
 _PLACE = "home = %s AND collection = %s AND scope = %s"
 _COLUMNS = "seq, scope, id, text, payload, vector, created_at, updated_at, expires_at, hash, pending"
 _PAGE, _MANY = 5_000, 500  # rows, scopes in one answer

@@ -15,8 +15,6 @@ from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.rows.stored import Noticed
 
-__all__ = ["Freshness"]
-
 _MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
 _PATIENCE_SECONDS = 0.05  # for another thread's look at the feed, before a search answers from what is there
 
@@ -87,7 +85,6 @@ class Freshness:
                     self._feed.hints.meet(key.home)
 
     def concerns(self, key: int) -> bool:
-        """Whether the scope with this key may be in memory."""
         return key in self._met or len(self._met) >= _MOST_MET
 
     # ------------------------------------------------------------------ what the engine asks

@@ -24,8 +24,6 @@ from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by
 
-__all__ = ["frozen_rows", "thawed_rows"]
-
 _MAGIC = b"SJCOLD1\n"
 _RANDOM_BYTES = 16
 _LENGTH = struct.Struct("<I")

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
 
-__all__ = ["ServerHealth", "server_health"]
-
 _CONNECT_SECONDS = 5
 _N_PINGS = 9
 _NEARLY_ALL = 0.9  # of the server's connections

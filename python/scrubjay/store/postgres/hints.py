@@ -32,8 +32,6 @@ from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.sharing import Sharing
 
-__all__ = ["Hint", "Hints", "bucket_of"]
-
 _MOST_KEYS = 250  # in one notification, which has at most 8,000 bytes
 _QUIET_SECONDS = 0.5  # after it was found that nobody wants hints of a bucket
 _RETRY_SECONDS = 1.0

@@ -16,8 +16,6 @@ from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.rows.holds import TABLE, Held, check_held, is_held
 
-__all__ = ["HoldTable", "Holds"]
-
 _TABLE = f"sj_{TABLE}"
 
 

@@ -12,8 +12,6 @@ from scrubjay.store.postgres.images import image_chunks
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.rows.decoding import unmarked
 
-__all__ = ["ImageReader"]
-
 
 class ImageReader:
     """Reads images of one collection. Thread-safe.

@@ -22,8 +22,6 @@ from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import marked
 
-__all__ = ["has_objects", "image_chunks", "named_of", "write_image"]
-
 _MAX_BYTES = 1 << 30  # of one chunk, whatever a row says
 
 

@@ -12,8 +12,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.vectors import fits, n_bytes
 
-__all__ = ["inspect_rows"]
-
 _OF = "{0}.home = s.home AND {0}.collection = s.collection AND {0}.scope = s.key"
 
 # What is counted -> the question, for one collection.

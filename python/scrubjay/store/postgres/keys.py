@@ -15,17 +15,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
 from scrubjay.store.rows.stored import RowId
 
-__all__ = [
-    "MOST_BUCKETS",
-    "Homes",
-    "Key",
-    "Unreadable",
-    "can_hold",
-    "checked_user_homes",
-    "id_of",
-    "stored_id",
-]
-
 MOST_BUCKETS = 4096
 """Of one tenant's users."""
 _SIGN = "#"

@@ -16,8 +16,6 @@ from scrubjay.store.postgres.keys import can_hold, stored_id
 from scrubjay.store.rows.listing import share_of
 from scrubjay.store.rows.stored import RowId, StoredRow
 
-__all__ = ["ListReader"]
-
 _PAGE, _FIRST_PAGE = 5_000, 200  # rows in one answer
 
 
@@ -57,7 +55,6 @@ class ListReader:
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
-        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse."""
         by_home: dict[str, list[int]] = {}
         for scope in scopes:
             if can_hold(scope) and self._collection.cipher.readable(scope.tenant, scope.user):

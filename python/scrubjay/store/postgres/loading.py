@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.batch import Batch
 
-__all__ = ["Loaded", "insert"]
-
 _MANY = 16  # rows from which arrays take less time than statements
 _PART_ROWS, _PART_BYTES = 2_000, 8 << 20  # in one statement; an array cannot have more than 1 GiB
 

@@ -18,8 +18,6 @@ fcntl: Any = None
 with suppress(ImportError):  # a platform without it shares nothing
     import fcntl
 
-__all__ = ["Meeting"]
-
 _MOST_BYTES = 100  # of the path of a socket: 104 on macOS, 108 on Linux
 _ABANDONED_SECONDS = 3600
 _PARTS = (".lock", ".sock", ".feed", ".new")

@@ -18,8 +18,6 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import warn_of
 from scrubjay.store.rows.sealed import is_sealed
 
-__all__ = ["read_notes"]
-
 
 def read_notes(collection: Collection, cold: ColdRows, scope: Scope | None, *, now: int) -> list[Feedback]:
     """Return the notes on documents that are still there, oldest first; with `scope` those asked from within it."""

@@ -12,8 +12,6 @@ from scrubjay.store.postgres.turns import PLACE, Turns
 from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["write_note"]
-
 _PRUNED_EVERY = 256  # notes
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["checked_max_stale", "checked_shared_feed"]
-
 _MAX_STALE_SECONDS = 3600
 
 

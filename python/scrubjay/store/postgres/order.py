@@ -10,8 +10,6 @@ lock and its numbers.)
 
 from __future__ import annotations
 
-__all__ = ["SETTLED", "settling"]
-
 _ANYBODY, _EVERYBODY = (
     0x5A0,
     0x5A1,

@@ -18,8 +18,6 @@ from typing import Any
 from scrubjay.store.postgres.answers import FORMAT
 from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint
 
-__all__ = ["Follower", "Leader", "Peer"]
-
 _MOST_PEERS = 500
 _MOST_BYTES = 1 << 20  # of what waits to be said or understood
 _HINTS_A_LINE = 200

@@ -14,8 +14,6 @@ from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.stored import StoredRow
 
-__all__ = ["PendingReader"]
-
 
 class PendingReader:
     """Reads the documents of one collection that wait; see :mod:`scrubjay.store.seam`. Thread-safe.
@@ -28,7 +26,6 @@ class PendingReader:
         self._collection = collection
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-        """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
         if scopes is None:
             (n,) = self._collection.ask(
                 f"SELECT count(*) FROM sj_document WHERE collection = %s AND pending AND {LIVE}",

@@ -25,8 +25,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.stored import StoredRow
 from scrubjay.store.rows.vectors import encode
 
-__all__ = ["reembed_rows"]
-
 Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
 _Missing = tuple[StoredRow, Scope]
 

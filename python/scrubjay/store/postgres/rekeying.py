@@ -29,8 +29,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash
 
-__all__ = ["encrypt_tenant", "rotate_key"]
-
 _BATCH = 500  # rows a transaction
 _CLEAR = f"home = %s AND NOT {is_sealed_sql('text')}"
 

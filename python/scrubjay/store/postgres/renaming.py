@@ -17,8 +17,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["agrees", "is_whole_tenant", "rename_scopes"]
-
 
 def agrees(names: tuple[str, str, str], within: Scope) -> bool:
     """Whether the names of a scope agree with each component that `within` names.

@@ -10,8 +10,6 @@ from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
 from scrubjay.store.postgres.keys import checked_user_homes
 
-__all__ = ["Roles", "make_roles"]
-
 _OURS = (
     "SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace "
     "AND c.relkind IN ('r', 'p') AND c.relname LIKE 'sj\\_%' ORDER BY c.relname"

@@ -19,8 +19,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Event, Look, ScopeState
 
-__all__ = ["ScopeReader"]
-
 _STATE = "key, version, horizon, documents, vectors, digest"
 
 
@@ -43,7 +41,6 @@ class ScopeReader:
         self._freshness = freshness
 
     def scope_state(self, scope: Scope) -> ScopeState | None:
-        """Return the state of exactly this scope; None if nothing was ever written to it."""
         self._freshness.meet([scope])
         if not can_hold(scope):
             return None
@@ -57,7 +54,6 @@ class ScopeReader:
         return ScopeState(key, *found[0][1:]) if found else None
 
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
-        """Return the states of exact scopes of one tenant."""
         self._freshness.meet(scopes)
         keys = dict(self._collection.homes.by_home(scopes))
         if not keys:
@@ -78,7 +74,6 @@ class ScopeReader:
         ]
 
     def look(self, scope: Scope, *, now: int) -> Look:
-        """Return the state of a scope, and what of it has expired or will."""
         self._freshness.meet([scope])
         if not can_hold(scope):
             return Look(None, [], None)
@@ -111,7 +106,6 @@ class ScopeReader:
         return Look(ScopeState(key, *state[1:]), gone, next_expiry)
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
-        """Return every scope that has documents."""
         found = self._collection.ask(
             f"SELECT tenant, usr, agent, home, {_STATE} FROM sj_scope WHERE collection = %s AND documents > 0",
             (self._collection.number,),
@@ -132,9 +126,6 @@ class ScopeReader:
         after: Scope | None = None,
         limit: int | None = None,
     ) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
-        is at or after the first text and before the second, by code point; with a `limit` the first ones behind the
-        scope `after`."""
         if within is not None and not can_hold(within):
             return []
         more = ""
@@ -170,7 +161,6 @@ class ScopeReader:
         return [scope_of(*row) for row in found]
 
     def stale_scopes(self) -> list[Scope]:
-        """Return scopes with documents whose images are missing or older than the last write."""
         found = self._collection.ask(
             "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 AND s.cold IS NULL "
             "AND NOT EXISTS(SELECT 1 FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection "
@@ -181,7 +171,6 @@ class ScopeReader:
         return [scope_of(*row) for row in found]
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
-        """Return how many unexpired documents the exact scopes have together; None: all scopes."""
         if scopes is None:
             condition, parameters = "collection = %s", [self._collection.number]
             (total,) = self._collection.ask(
@@ -207,7 +196,6 @@ class ScopeReader:
         return n
 
     def vector_count(self, *, now: int) -> int:
-        """Return how many unexpired documents have a vector, or vectors of their passages."""
         (total,) = self._collection.ask(
             "SELECT (SELECT coalesce(sum(vectors), 0)::bigint FROM sj_scope WHERE collection = %s) - "
             "(SELECT count(vector) FROM sj_document WHERE collection = %s AND expires_at <= %s) - "
@@ -218,7 +206,6 @@ class ScopeReader:
         return int(total)
 
     def events(self) -> list[Event]:
-        """Return the deletion events, oldest first."""
         found = self._collection.ask(
             "SELECT e.at, e.reason, s.tenant, s.usr, s.agent, e.documents FROM sj_event e JOIN sj_scope s ON "
             "s.home = e.home AND s.collection = e.collection AND s.key = e.scope WHERE e.collection = %s "

@@ -21,14 +21,11 @@ from scrubjay.errors import CorruptIndexError, EncryptionError, UnsupportedError
 from scrubjay.store.keys.encryption import COUNTED, WHOLE, Box, KeyRing
 from scrubjay.store.keys.opening import DataKey, Opening, around_cell, erased_error, keyless_error
 from scrubjay.store.keys.sealing import RowBox
-from scrubjay.store.keys.user_keys import make_user_key, proofs_of, whose
+from scrubjay.store.keys.user_keys import make_user_key, whose
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys, add_key, bury, bury_all, has_content
-from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
-
-__all__ = ["KEY", "Keys", "Sealer", "data_key_of", "is_sealed_sql", "plain_table", "table_of", "tag_sql"]
 
 KEY = "key_id, key_mark, key_fingerprint, key_wrapped"
 """The columns of `sj_home` that a data key is."""
@@ -112,7 +109,6 @@ class Sealer:
         return self.opening.ring
 
     def is_encrypted(self, tenant: str) -> bool:
-        """Whether the tenant has a data key, as this transaction sees it."""
         if tenant in self._current:
             return self._current[tenant] is not None
         return self._of(tenant) is not None
@@ -307,7 +303,6 @@ class Keys(Opening):
         user_keys: DatabaseUserKeys,
     ) -> None:
         super().__init__(ring, stored, user_keys)
-        self.keys_of_users = user_keys
         self._sealer = sealer
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
@@ -344,18 +339,6 @@ class Keys(Opening):
     def is_sealing(self, connection: Any) -> bool:
         """Whether this thread is in a transaction of the store."""
         return self._sealer() is not None
-
-    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
-        """Return what became of the keys that a user has and had.
-
-        Raises:
-            EncryptionError: the key store, or the tenant's key, is not available.
-        """
-        if self.ring is None or self.ring.users is None:
-            return ()
-        box = self.box(tenant, None)
-        dead = [] if box is None else self.keys_of_users.buried(tenant, whose(box, tenant, user))
-        return proofs_of(self.ring, dead + self.keys_of_users.living(tenant, user))
 
     def digest(self, tenant: str, data: bytes) -> bytes:
         """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted."""

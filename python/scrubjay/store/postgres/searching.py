@@ -17,8 +17,6 @@ from scrubjay.store.postgres.images import has_objects
 from scrubjay.store.postgres.walls import ACROSS, EVERY_HOME
 from scrubjay.store.rows.erased import ErasureReport, Sought, first_hits, sought_for
 
-__all__ = ["NOT_COVERED", "NOT_COVERED_OF_OBJECTS", "search_rows"]
-
 NOT_COVERED = (
     "dead versions of rows, until the server has vacuumed them and written over their pages",
     "the write-ahead log and its archive",

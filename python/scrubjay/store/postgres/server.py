@@ -19,8 +19,6 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
 
-__all__ = ["IDLE_SECONDS", "Server", "connection_class"]
-
 _LEAST_VERSION = 130_000
 _MOST_RESTING = 16
 _CONNECT_SECONDS = 5

@@ -17,8 +17,6 @@ from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import NO_HOME, Home
 
-__all__ = ["Session", "Sessions"]
-
 
 @dataclass(slots=True, eq=False)
 class Session:

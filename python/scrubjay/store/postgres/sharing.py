@@ -25,8 +25,6 @@ from scrubjay.store.postgres.buckets import Hint
 from scrubjay.store.postgres.meeting import Meeting
 from scrubjay.store.postgres.peers import Follower, Leader
 
-__all__ = ["Role", "Sharing"]
-
 Role = Literal["leader", "follower", "alone"]
 
 _RETRY_SECONDS = 0.05

@@ -18,18 +18,6 @@ from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.keys import Key
 from scrubjay.store.postgres.sealing import is_sealed_sql, tag_sql
 
-__all__ = [
-    "OF_DOCUMENT",
-    "behind",
-    "changing_model",
-    "end_in_place",
-    "ends_of",
-    "holding_model",
-    "put_in_place",
-    "vector_of",
-    "vectors_of",
-]
-
 _MODEL = 0x534A4D  # "SJM": of advisory locks, for the models of collections
 _PLACE = "home = %s AND collection = %s AND scope = %s"
 _STAGED = (

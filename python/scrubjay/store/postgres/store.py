@@ -47,8 +47,6 @@ from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.stored import Identity, RowId
 
-__all__ = ["PostgresStore"]
-
 
 class PostgresStore:
     """One collection of a database. Any thread may use it; see :mod:`scrubjay.store.seam` for the questions.
@@ -244,7 +242,6 @@ class PostgresStore:
         return self._writer.beside
 
     def has_layer(self, table: str) -> bool:
-        """Whether the layer above that this table belongs to keeps its rows beside the documents."""
         return self.ask("SELECT to_regclass(%s)::text", (f"sj_{table}",))[0][0] is not None
 
     # ------------------------------------------------------------------ beside the documents
@@ -259,7 +256,6 @@ class PostgresStore:
             return transaction.write_note(note, now=now)
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
-        """Return the notes on documents that are there, oldest first."""
         return read_notes(self._collection, self._cold, scope, now=now)
 
     def inspect(self, report: CheckReport) -> None:
@@ -276,7 +272,6 @@ class PostgresStore:
             return schema.collection_names(connection)
 
     def drop_collection(self, name: str, *, now: int) -> int:
-        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
         with self.writing("dropping a collection") as transaction:
             return transaction.drop_collection(name, now=now)
 
@@ -291,7 +286,6 @@ class PostgresStore:
                     pass  # the turn of the scope is what does it
 
     def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them."""
         with self.writing("compacting") as transaction:
             transaction.forget_deleted()
 
@@ -347,6 +341,5 @@ class PostgresStore:
             self._feed.stop()
 
     def abandon(self) -> None:
-        """After a fork, in the child: the connections are the parent's, and are neither used nor closed here."""
         self._sessions.close()
         self.server.abandon()

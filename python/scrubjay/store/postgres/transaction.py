@@ -24,12 +24,12 @@ from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.buckets import Hint, bucket_of
 from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.digests import count_tables_anew, seal_notes
 from scrubjay.store.postgres.document_writing import DocumentWriter
 from scrubjay.store.postgres.erasing import erase_scopes
 from scrubjay.store.postgres.errors import is_away
-from scrubjay.store.postgres.hints import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
@@ -44,8 +44,6 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
-
-__all__ = ["PostgresTransaction"]
 
 
 class PostgresTransaction:
@@ -291,7 +289,6 @@ class PostgresTransaction:
         self.batch.flush()
 
     def commit(self) -> None:
-        """Commit now; what follows in the block runs outside of the transaction."""
         self._touch_scopes()
         self._leave_scopes()
         self._turns.stamp_others()
@@ -361,7 +358,6 @@ class PostgresTransaction:
         return self._turns.generation > generation
 
     def has_vectors(self) -> bool:
-        """Whether any vector is stored."""
         found = self.batch.ask(
             "(SELECT 1 FROM sj_document WHERE collection = %s AND vector IS NOT NULL LIMIT 1) UNION ALL "
             "(SELECT 1 FROM sj_scope WHERE collection = %s AND cold IS NOT NULL AND vectors > 0 LIMIT 1)",
@@ -421,7 +417,6 @@ class PostgresTransaction:
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
     ) -> int:
-        """Do the same in all other collections; return how many documents they had."""
         found = self.batch.ask(
             "SELECT collection FROM sj_collection WHERE collection <> %s ORDER BY collection",
             (self._turns.collection,),
@@ -480,7 +475,6 @@ class PostgresTransaction:
             write_image(self._turns, scope, version, chunks, replace=replace, objects=self.objects)
 
     def drop_image(self, key: Any) -> None:
-        """Delete the image of the scope with this key."""
         place = (key.home, self._turns.collection, key.number)
         self._turns.drop_images(PLACE, place, home=key.home)
 
@@ -489,7 +483,6 @@ class PostgresTransaction:
         self._turns.drop_images(condition, (home,), home=home)
 
     def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them."""
         forget_deleted(self._turns)
 
     def forget_stale_pending(self) -> None:

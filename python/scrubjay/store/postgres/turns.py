@@ -36,8 +36,6 @@ from scrubjay.store.postgres.used import today
 from scrubjay.store.postgres.walls import EVERY_HOME, Home
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["PLACE", "Touched", "Turns"]
-
 PLACE = "home = %s AND collection = %s AND scope = %s"
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 
-__all__ = ["Uses", "today"]
-
 _DAY_SECONDS = 86_400
 _ROUND_SECONDS = 3600.0
 _MOST = 100_000  # scopes that are remembered until the next round

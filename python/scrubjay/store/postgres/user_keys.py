@@ -16,8 +16,6 @@ from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.walls import EVERY_HOME
 
-__all__ = ["DYING", "DatabaseUserKeys", "add_key", "bury", "bury_all", "dying", "has_content", "settle"]
-
 DYING, DESTROYED = 1, 2
 """What `sj_user_key.dead` says besides 0: the half in the key store is to be destroyed; it was."""
 
@@ -37,15 +35,12 @@ class DatabaseUserKeys:
         self._homes = homes
 
     def of(self, tenant: str, user: str) -> StoredUserKey | None:
-        """Return the key of a user."""
         return self._one("usr = %s AND dead = 0", tenant, user, self._homes.of_user(tenant, user))
 
     def by_id(self, tenant: str, id: bytes) -> StoredUserKey | None:
-        """Return the key with this id."""
         return self._one("id = %s AND dead = 0", tenant, id, None)
 
     def any(self, tenant: str) -> bool:
-        """Whether any user of a tenant has or had a key."""
         return "\0" not in tenant and bool(self._asked("SELECT 1", "true", tenant, (), None, " LIMIT 1"))
 
     def _asked(
@@ -78,11 +73,9 @@ class DatabaseUserKeys:
         return StoredUserKey(bytes(id), user, bytes(half))
 
     def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
-        """Return (id, when it was made, whole) of the dead keys of a user."""
         return self._told("whose = %s AND dead > 0", tenant, whose, None)
 
     def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
-        """Return the same of the key that a user has."""
         home = self._homes.of_user(tenant, user)
         return [] if "\0" in user else self._told("usr = %s AND dead = 0", tenant, user, home)
 

@@ -22,8 +22,6 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Entry, StoredRow
 
-__all__ = ["Walk"]
-
 _PAGE = 5_000  # rows in one answer
 
 
@@ -40,7 +38,6 @@ class Walk:
         self._cold = cold
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
-        """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
         openers: dict[Scope, Any] = {}
         kind = self._collection.kind()
         for page in self._pages_with_frozen(now):

@@ -12,18 +12,6 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
-__all__ = [
-    "ACROSS",
-    "EVERY_HOME",
-    "NO_HOME",
-    "Home",
-    "protect",
-    "seeing",
-    "seeing_and",
-    "show_to_everybody",
-    "unprotected",
-]
-
 
 class _Every(Enum):
     """The rows of all tenants, for reading."""

@@ -16,8 +16,6 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.waiting import Ready, Wait
 
-__all__ = ["Connection", "Sent"]
-
 Sent = tuple[str, Sequence[Any] | Mapping[str, Any], bool]
 """A statement, its parameters, and whether its rows are wanted."""
 

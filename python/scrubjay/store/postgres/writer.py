@@ -26,8 +26,6 @@ from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import NO_HOME
 from scrubjay.store.rows.stored import RowId
 
-__all__ = ["Writer"]
-
 _MOST_AHEAD_US = 1_000_000  # of the clock, that a question about the order of commits waits for
 _WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
 """What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""

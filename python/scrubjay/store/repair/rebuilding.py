@@ -38,8 +38,6 @@ from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.feedback import NOTE, check_note, feedback_tables
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["KNOWN_TABLES", "rebuild"]
-
 KNOWN_TABLES: dict[str, Sequence[str]] = {}
 """Beginning of a table's name -> the statements that make all tables, indexes and triggers of a layer above this one,
 which registers itself when it is imported. For unknown tables the file's own statements are used."""

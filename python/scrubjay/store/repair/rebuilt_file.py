@@ -17,8 +17,6 @@ from scrubjay.store.repair.wreck import PAGE_BYTES, quoted
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.sealed import is_sealed
 
-__all__ = ["UNFIT", "Rebuilt", "RebuiltFile", "raise_if_full", "write_aside"]
-
 UNFIT = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 """What a row or a statement of the damaged file may raise that the new file does not take."""
 

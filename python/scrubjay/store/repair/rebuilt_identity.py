@@ -11,8 +11,6 @@ from scrubjay.store.rows.stored import Identity
 from scrubjay.store.rows.vectors import dim_of, fits
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["identity_of"]
-
 _MISSING = object()
 _DEFAULTS: dict[str, Any] = {
     "dim": None,

@@ -27,8 +27,6 @@ from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.whole_files import log_of, mode_of
 
-__all__ = ["RepairReport", "SalvageReport", "repair_file", "salvage_file", "set_aside_forged"]
-
 _LOG = "-wal"
 
 

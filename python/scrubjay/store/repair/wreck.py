@@ -15,8 +15,6 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import text_of
 
-__all__ = ["PAGE_BYTES", "REFUSED", "Wreck", "open_wreck", "quoted"]
-
 PAGE_BYTES = 8192
 REFUSED = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # SQLite quotes what it finds, and believes sizes
 _BATCH = 1_000

@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.partition import Partition
 
-__all__ = ["Budget"]
-
 # What does not belong to any partition: SQLite's caches, an image on its way, and what the allocator cannot give back.
 _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES = 4, 64 << 20
 _BORROWED_SHARE = 4  # of what is set aside: partitions may take it while only a search could make room
@@ -32,6 +30,7 @@ class Budget:
         self._limit = (
             None if n_bytes is None else n_bytes - min(n_bytes // _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES)
         )
+        self.is_limited = n_bytes is not None
         self.used_bytes = 0
         self.n_evictions = 0
         self._n_freed = 0
@@ -51,7 +50,8 @@ class Budget:
         with self._lock:
             more = n_bytes - partition.memory_bytes
             self.used_bytes += more
-            self._n_freed -= min(more, 0)
+            if more < 0:
+                self._n_freed -= more
             partition.memory_bytes = n_bytes
             if n_bytes and not partition.queued:
                 partition.queued = True

@@ -12,8 +12,6 @@ from scrubjay.store.residency.filling import graph_lost
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.seam import Store
 
-__all__ = ["compact_rows"]
-
 
 def compact_rows(
     store: Store,

@@ -214,15 +214,16 @@ class Filling:
 
     def _put(
         self, partition: Partition, rows: Sequence[Arriving], prepared: Sequence[PreparedDocuments] = ()
-    ) -> None:
-        """Give rows to the engine, as they were prepared, if all were and it is still the same engine.
+    ) -> int | None:
+        """Give rows to the engine, as they were prepared, if all were and it is still the same engine; return the bytes
+        that the partition has then, None: nobody looked.
 
         Unreadable vectors (of a damaged file) are skipped; the document stays searchable by text.
         """
-        if prepared and self._n_prepared_here(prepared) == len(rows):
-            for one in prepared:
-                self.engine.apply(one)
-            return
+        if prepared:
+            n_bytes = self.engine.apply_all(prepared, scope=partition.scope, n_documents=len(rows))
+            if n_bytes is not None:
+                return n_bytes
         for start in range(0, len(rows), _SLICE):
             part = rows[start : start + _SLICE]
             data = [row.vector for row in part]
@@ -239,15 +240,7 @@ class Filling:
                     if isinstance(part[0], NewRow):  # which the engine has taken before they were committed
                         raise
                     self._give_one_by_one(partition, part, vectors)
-
-    def _n_prepared_here(self, prepared: Sequence[PreparedDocuments]) -> int:
-        """Return how many documents were prepared by this engine, -1 if another one prepared some."""
-        n = 0
-        for one in prepared:
-            if not one.belongs_to(self.engine):
-                return -1
-            n += len(one)
-        return n
+        return None
 
     def _give(self, partition: Partition, rows: Sequence[Arriving], vectors: Any) -> None:
         """Give rows to the engine."""

@@ -13,8 +13,6 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-__all__ = ["Housekeeper", "Tidied"]
-
 _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 64.0
 
 

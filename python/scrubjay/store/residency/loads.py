@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["Loads"]
-
 
 class Loads:
     """The counts of one residency. Thread-safe.

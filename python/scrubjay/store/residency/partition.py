@@ -7,8 +7,6 @@ from typing import Protocol
 
 from scrubjay._native import Scope
 
-__all__ = ["NEVER", "Home", "Partition"]
-
 NEVER = 1 << 62
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from scrubjay._native import Engine, PreparedDocuments, Scope
+from scrubjay._native import Engine, Scope
 from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.budget import Budget
@@ -24,11 +24,9 @@ from scrubjay.store.residency.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.housekeeping import Housekeeper
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
-from scrubjay.store.rows.single import Glances
-from scrubjay.store.rows.stored import NewRow, ScopeState, Written
+from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange
+from scrubjay.store.rows.stored import ScopeState
 from scrubjay.store.seam import Store
-
-__all__ = ["Residency", "View"]
 
 View = tuple[tuple[Partition, ...], int]
 """The partitions that a scope sees, and a stamp for :meth:`Residency.held`."""
@@ -40,6 +38,19 @@ _MAX_BLOB_BYTES = 900_000_000  # SQLite takes a little more
 _STALE_SHARE, _RESTING_SHARE, _WORKING_SHARE = 0.02, 0.1, 0.25
 _REST_SECONDS = 1.0
 _EVICTING_SECONDS = 0.0005  # that a search spends on it
+
+
+class _Trusting(int):
+    """The stamp of a view that was taken while a commit of this process was under way."""
+
+    own: OwnCommit
+
+    @classmethod
+    def of(cls, stamp: int, own: OwnCommit) -> _Trusting:
+        """Return the stamp of a view that trusts in a commit."""
+        trusting = cls(stamp)
+        trusting.own = own
+        return trusting
 
 
 class Residency(Filling):
@@ -73,6 +84,7 @@ class Residency(Filling):
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
+        self._own: OwnCommit | None = None  # of this process, which is neither applied nor abandoned yet
         self._keyed = store.cipher.ring is not None
         self._asks_each_time = store.asks_each_time
         self.may_be_stale = store.path is None
@@ -101,14 +113,18 @@ class Residency(Filling):
         """
         if self._keyed and not self._readable(scope):
             return (), self._n_departures
-        glance = self._store.glance()  # as _look(), without a call
+        glance, own = self._store.glance(), None
         if glance != self._glance:
-            self.mark_changed()
-            self._glance = glance  # only now: another thread may rely on what is marked
+            own = self._explanation(glance)
+            if own is None:
+                self.mark_changed()
+                self._glance = glance  # only now: another thread may rely on what is marked
         view = self._views.get(scope)
         if view is None:
             view = self._make_view(scope)
         stamp = self._n_departures  # before looking: who leaves later has a greater number
+        if own is not None:
+            stamp = _Trusting.of(stamp, own)
         tick = self.budget.tick()
         brought = False
         for partition in view:
@@ -158,6 +174,12 @@ class Residency(Filling):
         if glance != self._glance:
             self.mark_changed()
             self._glance = glance  # only now: another thread may rely on what is marked
+
+    def _explanation(self, glance: object) -> OwnCommit | None:
+        """Return the commit of this process that is all that a glance shows beside what is known; None: others may have
+        committed."""
+        own, known = self._own, self._glance
+        return own if own is not None and own.explains(known, glance) else None
 
     def view_now(self, scope: Scope) -> View | None:
         """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
@@ -219,8 +241,17 @@ class Residency(Filling):
         return True
 
     def held(self, view: tuple[Partition, ...], stamp: int) -> bool:
-        """Whether no partition of the view left the engine since it was taken."""
+        """Whether no partition of the view left the engine since it was taken, and a commit of this process that it
+        trusted in did not fail."""
+        if isinstance(stamp, _Trusting) and not self._is_trusted(stamp.own):
+            return False
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
+
+    def _is_trusted(self, own: OwnCommit) -> bool:
+        is_done = own.is_done
+        if is_done is None:  # if it fails, what was seen was the commit of another process
+            self._look()
+        return bool(is_done)
 
     def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
         """Return of how many documents that `scopes` see the vectors cannot be read, and how many not at all."""
@@ -349,33 +380,37 @@ class Residency(Filling):
 
     # ------------------------------------------------------------------ around a commit of this process
 
-    def announce(self, written: Sequence[Written]) -> None:
-        """Say, before the commit, which versions this process is about to commit and will apply itself."""
+    def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
+        """Say, before the commit, which versions this process is about to commit and will apply itself; return the
+        partitions of these scopes, which stay what they are until then. `own`: how a glance shows this commit."""
         with self._lock:
-            for one in written:
-                partition = self._partition(one.scope)
+            self._own = own
+            partitions = []
+            for one, _, _ in changes:
+                partition = self._partitions.get(one.scope) or self._partition(one.scope)
                 partition.in_flight, partition.in_flight_from = one.after, one.before
+                partitions.append(partition)
+            return partitions
 
-    def abandon(self, written: Sequence[Written]) -> None:
+    def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """The commit failed, or could not be applied: let the next search look at what is stored."""
-        for one in written:
+        self._own = None
+        for one, _, _ in changes:
             partition = self.partition(one.scope)
             with self._lock:
                 partition.in_flight = 0
                 partition.ready = False
 
-    def apply(
-        self, one: Written, rows: Sequence[NewRow] = (), prepared: Sequence[PreparedDocuments] = ()
-    ) -> None:
+    def apply(self, partition: Partition, change: ScopeChange) -> None:
         """Bring what was just committed to one scope into the engine, if the partition stands where that began.
 
         Args:
-            one: what was done to the scope.
-            rows: the rows that came.
-            prepared: the same rows from :meth:`prepare`, in their order, so that they are not analysed in the writer's
-                turn.
+            partition: of the scope, as :meth:`announce` returned it.
+            change: what was done to the scope.
         """
-        partition = self.partition(one.scope)
+        one, rows, prepared = change
+        if partition.retired:  # announced by two at once, of whom one has ended
+            partition = self.partition(one.scope)
         with partition.lock:
             if partition.applied < one.after:
                 if one.documents_before == 0 and not (partition.resident and partition.applied == one.before):
@@ -389,25 +424,31 @@ class Residency(Filling):
                         self.disturb(partition)
                     if one.deleted:
                         self._forget(partition, one.deleted)
-                    self._put(partition, rows, prepared)
+                    n_bytes = self._put(partition, rows, prepared)
                     partition.resident, partition.erased, partition.applied = True, False, one.after
                     self._count_changes(partition, len(one.deleted) + len(rows))
-                    self.measure(partition)
+                    if n_bytes is None:
+                        self.measure(partition)
+                    else:
+                        self.budget.charge(partition, n_bytes)
                     for row in rows:
                         if row.expires_at is not None:
                             partition.next_expiry = min(partition.next_expiry, row.expires_at)
             with self._lock:
                 partition.in_flight = 0
-                partition.version = max(partition.version, one.after)
+                if partition.version < one.after:
+                    partition.version = one.after
                 partition.ready = partition.resident and partition.applied >= partition.version
 
-    def saw(self, glances: Glances) -> None:
+    def settle(self, glances: Glances | None) -> None:
         """A commit of this process was applied, so that everything is known of it: if everything before it was marked,
-        the next search need not ask what was written."""
-        before, after, mark = glances
+        the next search need not ask what was written. None: others may have committed as well."""
         with self._lock:
-            if self._glance == before:
-                self._seen, self._glance = mark, after
+            if glances is not None:
+                before, after, mark = glances
+                if self._glance == before:
+                    self._seen, self._glance = mark, after
+            self._own = None  # only now: a search that finds none looks at the glance
 
     def drop(self, partition: Partition) -> None:
         """Take a partition out of the engine; the caller holds its lock. Searches that overlap run again."""

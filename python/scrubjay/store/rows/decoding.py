@@ -24,22 +24,6 @@ from scrubjay.store.rows.sealed import frame, is_sealed
 from scrubjay.store.rows.stored import RowId, StoredRow
 from scrubjay.store.rows.vectors import content_hash, decode, fits, n_bytes
 
-__all__ = [
-    "Checksum",
-    "Undecodable",
-    "integer",
-    "is_id",
-    "marked",
-    "name_of",
-    "optional_integer",
-    "row_reader",
-    "scope_of",
-    "shown",
-    "text_of",
-    "unmarked",
-    "vector_of",
-]
-
 _MAX_INTEGER = 1 << 62  # numbers of writes and times; what is added to one never leaves 64 bits
 _OF_PLACE = "its text, id or scope is not what was written"
 
@@ -145,15 +129,12 @@ class Checksum:
 
     def of(self, id: RowId, text: str, payload: bytes | None) -> bytes:
         """Return the checksum of a row."""
-        head = b"\x01" + self._head(id, text)
-        return head if payload is None else head + hashlib.blake2b(payload, digest_size=8).digest()
-
-    def _head(self, id: RowId, text: str) -> bytes:
         name = str(id)
         head = self._scope.copy()
         kind = "s" if id.__class__ is str else "i"
         head.update(f"{kind}{len(name)} {name}{text}".encode("utf-8", "surrogatepass"))
-        return head.digest()
+        digest = b"\x01" + head.digest()
+        return digest if payload is None else digest + hashlib.blake2b(payload, digest_size=8).digest()
 
     def damage(self, id: RowId, text: str, payload: bytes | None, stored: Any) -> tuple[str | None, bool]:
         """Return (what is wrong or None, whether scope, id and text are right)."""
@@ -162,7 +143,7 @@ class Checksum:
                 return None, True
             if len(stored) == 8 and content_hash(text, payload) == stored:  # of an earlier version
                 return None, True
-            if stored[:1] == b"\x01" and len(stored) in (9, 17) and self._head(id, text) == stored[1:9]:
+            if stored[:1] == b"\x01" and len(stored) in (9, 17) and self.of(id, text, None) == stored[:9]:
                 return "its metadata is not what was written", True
         return _OF_PLACE, False
 

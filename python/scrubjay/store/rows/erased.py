@@ -16,19 +16,6 @@ from numpy.typing import ArrayLike
 from scrubjay.records import as_text
 from scrubjay.store.rows.vectors import encode_many
 
-__all__ = [
-    "ErasureReport",
-    "KeyProof",
-    "Sought",
-    "byte_needles",
-    "first_hits",
-    "name_needles",
-    "search_files",
-    "sought_for",
-    "text_needles",
-    "vector_needles",
-]
-
 _PIECE_BYTES = 32
 _MIN_BASE64 = 4  # digits; fewer are found in any image
 _WINDOW_BYTES = 8 << 20

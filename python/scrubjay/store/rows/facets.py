@@ -7,8 +7,6 @@ from datetime import datetime
 
 from scrubjay import payload as payloads
 
-__all__ = ["Facet", "Value", "facet_of"]
-
 Value = str | int | float | bool | datetime
 """A value that can be counted; times are those of `created_at` and `expires_at`."""
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 
-__all__ = ["MAX_NOTES", "Feedback", "FeedbackLog"]
-
 MAX_NOTES = 100_000
 """How many notes of one tenant are kept, the newest (a file may hold a few more)."""
 

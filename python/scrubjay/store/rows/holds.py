@@ -15,8 +15,6 @@ from scrubjay.errors import HeldError
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 
-__all__ = ["OWNED", "TABLE", "Held", "check_held", "is_held"]
-
 TABLE = "memory_hold"
 """The table of holds, as the layer calls it; where there is none nothing is held."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
-__all__ = ["IDENTITY", "is_collection_name", "is_identity"]
-
 
 def is_collection_name(name: object) -> TypeGuard[str]:
     """Whether a collection may have this name."""

@@ -17,8 +17,6 @@ from scrubjay.errors import CorruptDataWarning
 from scrubjay.fusion import Query
 from scrubjay.store.rows.stored import StoredRow
 
-__all__ = ["Listing", "admitted", "checked_count", "listing_of", "share_of", "slices", "undamaged", "warn_of"]
-
 T = TypeVar("T")
 
 _SOMEBODY = Scope("-")

@@ -12,8 +12,6 @@ from scrubjay import payload as payloads
 from scrubjay.passage_vectors import DocumentVector
 from scrubjay.payload import CreatedAt
 
-__all__ = ["KEEP", "Keep", "Patch"]
-
 
 class Keep(enum.Enum):
     """The type of :data:`KEEP`."""

@@ -11,8 +11,6 @@ import secrets
 
 from scrubjay._native import Scope
 
-__all__ = ["ERASED", "Pseudonyms"]
-
 ERASED = "erased-"
 """What every pseudonym begins with."""
 

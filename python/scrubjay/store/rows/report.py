@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["CheckReport", "FreezeReport"]
-
 _MAX_PROBLEMS = 100
 
 

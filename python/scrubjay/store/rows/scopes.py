@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from scrubjay._native import Scope
 
-__all__ = ["Sight", "agreeing", "exactly", "names_of", "sight_of"]
-
 
 def names_of(scope: Scope) -> tuple[str, str, str]:
     """Return a scope as the tables have it: '' is "none"."""

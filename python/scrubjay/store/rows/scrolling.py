@@ -21,18 +21,6 @@ from scrubjay.errors import CursorError
 from scrubjay.records import Cursor
 from scrubjay.store.rows.listing import checked_count
 
-__all__ = [
-    "UNKNOWN",
-    "Position",
-    "Scroll",
-    "first_of",
-    "read_cursor",
-    "scroll_of",
-    "sort_key",
-    "sorted_keys",
-    "write_cursor",
-]
-
 T = TypeVar("T")
 
 _FORMAT = 1

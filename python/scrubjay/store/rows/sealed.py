@@ -4,19 +4,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "HEAD_BYTES",
-    "ID_BYTES",
-    "NONCE_BYTES",
-    "OVERHEAD_BYTES",
-    "SEALED",
-    "escaped",
-    "frame",
-    "is_sealed",
-    "sealed_by",
-    "unescaped",
-]
-
 SEALED, _ESCAPED = b"\xff\x01", b"\xff\x00"
 ID_BYTES, NONCE_BYTES, _TAG_BYTES = 8, 12, 16
 HEAD_BYTES = len(SEALED) + ID_BYTES

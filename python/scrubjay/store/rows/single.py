@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from scrubjay.store.rows.stored import NewRow, Written
 
-__all__ = ["Glances", "ScopeChange", "SingleWrite"]
+__all__ = ["Glances", "OwnCommit", "ScopeChange", "SingleWrite"]
 
 Glances = tuple[object, object, object]
 """What a store's `glance` was before a commit, what it was after it, with no other commit in between, and the store's
@@ -23,6 +23,28 @@ class ScopeChange(NamedTuple):
     """The same rows in the same order from the native engine, so that they are not analysed in the writer's turn."""
 
 
+class OwnCommit:
+    """A commit of this process that is under way, by which searches tell it from those of others: what it writes will
+    be brought into the engine before it is acknowledged, so they need not read it from the rows.
+
+    Args:
+        before: what a glance is while nobody else can commit.
+        follows: whether exactly one transaction was committed between two glances.
+    """
+
+    __slots__ = ("_before", "_follows", "is_done")
+
+    def __init__(self, before: Any, follows: Callable[[Any, Any], bool]) -> None:
+        self._before = before
+        self._follows = follows
+        self.is_done: bool | None = None
+        """True: it was committed; False: it failed; None: not decided."""
+
+    def explains(self, known: object, seen: object) -> bool:
+        """Whether this alone, if it does not fail, lies between what is known and what a glance saw."""
+        return self.is_done is not False and known == self._before and self._follows(known, seen)
+
+
 class SingleWrite:
     """One document to be written, and what became of it. Its fields change in the writer's turn.
 
@@ -36,7 +58,7 @@ class SingleWrite:
 
     __slots__ = ("error", "generation", "is_done", "is_unusual", "model", "now", "prepared", "row", "version")
 
-    def __init__(self, row: NewRow, *, now: int, model: str | None, generation: int, prepared: Any) -> None:
+    def __init__(self, row: NewRow, now: int, model: str | None, generation: int, prepared: Any) -> None:
         self.row = row
         self.now = now
         self.model = model

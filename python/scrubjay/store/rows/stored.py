@@ -14,22 +14,6 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.passage_vectors import DocumentVector
 
-__all__ = [
-    "Changes",
-    "Entry",
-    "Event",
-    "Identity",
-    "Look",
-    "NewRow",
-    "Noticed",
-    "RowId",
-    "RowRefusedError",
-    "ScopeState",
-    "StoredDocument",
-    "StoredRow",
-    "Written",
-]
-
 RowId = str | int
 
 

@@ -21,18 +21,6 @@ from numpy.typing import NDArray
 
 from scrubjay.passage_vectors import DocumentVector, PassageVectors
 
-__all__ = [
-    "content_hash",
-    "decode",
-    "decode_many",
-    "dim_of",
-    "encode",
-    "encode_many",
-    "fits",
-    "has_passages",
-    "n_bytes",
-]
-
 _HEAD_BYTES = 2
 Floats = NDArray[np.float32]
 _PASSAGES = b"SJ\xc0\x7f"  # as float32 no number, as an exponent greater than any

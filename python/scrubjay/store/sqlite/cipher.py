@@ -21,14 +21,12 @@ import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.store.keys.digest import ScopeDigest
-from scrubjay.store.keys.encryption import COUNTED, WHOLE, Access, Box, KeyRing, Master, PlaintextError
+from scrubjay.store.keys.encryption import COUNTED, WHOLE, Access, Box, KeyRing, Master
 from scrubjay.store.keys.opening import (
     DataKey,
     Opening,
@@ -38,17 +36,12 @@ from scrubjay.store.keys.opening import (
     uncounted_error,
 )
 from scrubjay.store.keys.sealing import RowBox, sealed_image
-from scrubjay.store.keys.user_keys import make_user_key, proofs_of, whose
+from scrubjay.store.keys.user_keys import make_user_key, whose
 from scrubjay.store.rows.decoding import name_of
-from scrubjay.store.rows.erased import KeyProof
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
-from scrubjay.store.rows.stored import ScopeState, StoredRow
 from scrubjay.store.sqlite import registry, schema
 from scrubjay.store.sqlite.digests import Digests, table_problems
-from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.user_keys import FileUserKeys, add_key, bury, has_content
-
-__all__ = ["Cipher", "DataKey", "data_key", "has_plain_rows"]
 
 
 def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
@@ -70,7 +63,7 @@ def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
     return DataKey(*found)
 
 
-class Cipher:
+class Cipher(Opening):
     """What a store seals and opens with. Sealing belongs into a transaction of the store, opening is for any thread.
 
     Args:
@@ -79,12 +72,12 @@ class Cipher:
     """
 
     def __init__(self, ring: KeyRing | None, reader: Callable[[], sqlite3.Connection]) -> None:
-        self.ring = ring
-        self._reader = reader
-        self.user_keys = FileUserKeys(self._connection_here)
-        self._opening = Opening(
-            ring, lambda tenant: data_key(self._connection_here(), tenant), self.user_keys
+        super().__init__(
+            ring,
+            lambda tenant: data_key(self._connection_here(), tenant),
+            FileUserKeys(self._connection_here),
         )
+        self._reader = reader
         self._connection: sqlite3.Connection | None = None  # of the transaction
         self._thread = 0
         self._current: dict[str, Box | None] = {}  # what this transaction seals with
@@ -92,41 +85,6 @@ class Cipher:
         self._sealing: bool | None = None  # whether the file has data keys, as this transaction sees it
         self._encrypting: str | None = None  # the tenant whose plain rows this transaction accepts
         self.digests = Digests(self)
-
-    # ------------------------------------------------------------------ before anything is read or written
-
-    def readable(self, tenant: str, user: str | None = None) -> bool:
-        """Ask for the tenant's key, and for that of a user who has one; False: it was destroyed, and the tenant, or
-        the user, is as if erased.
-
-        Raises:
-            EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
-        """
-        return self._opening.readable(tenant, user)
-
-    def readable_of(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
-        """Return those of the scopes whose tenants' and users' keys were not destroyed."""
-        return self._opening.readable_of(scopes)
-
-    def is_erased(self, tenant: str, user: str) -> bool:
-        """Whether the user has a key of their own, and it was destroyed."""
-        return self._opening.is_erased(tenant, user)
-
-    def openable(self, tenant: str, user: str | None = None) -> bool:
-        """The same, when it may be that there is no provider though the tenant is encrypted: False."""
-        return self._opening.openable(tenant, user)
-
-    def require(self, tenants: Iterable[str]) -> None:
-        """Ask for keys before a transaction, so that no other writer waits for a provider.
-
-        Raises:
-            EncryptionError: a key is not available (KeyErasedError: ever again).
-        """
-        self._opening.require(tenants)
-
-    def master(self, tenant: str) -> Master | None:
-        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
-        return self._opening.master(tenant)
 
     # ------------------------------------------------------------------ within a transaction
 
@@ -145,14 +103,6 @@ class Cipher:
         self._encrypting = None
         self.digests.end(committed=committed)
 
-    def ring_or_error(self, tenant: str) -> KeyRing:
-        """Return the keys.
-
-        Raises:
-            EncryptionError: there are no keys, or the tenant's is not available (KeyErasedError: never again).
-        """
-        return self._opening.ring_or_error(tenant)
-
     def accept_plain_rows(self, tenant: str) -> None:
         """Let this transaction give a data key to a tenant that has plain rows: it is being encrypted."""
         self._encrypting = tenant
@@ -163,7 +113,6 @@ class Cipher:
         return self._sealing
 
     def is_encrypted(self, tenant: str) -> bool:
-        """Whether the tenant has a data key, as this transaction sees it."""
         if tenant in self._current:
             return self._current[tenant] is not None
         connection = self._connection
@@ -199,7 +148,7 @@ class Cipher:
 
         The digests of a tenant change when it becomes encrypted.
         """
-        box = self.current(tenant) if self._in_transaction() else self._opening.box(tenant, None)
+        box = self.current(tenant) if self._in_transaction() else self.box(tenant, None)
         return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
@@ -225,7 +174,7 @@ class Cipher:
             raise erased_error(tenant)
         stored = data_key(connection, tenant)
         if stored is not None:
-            box: Box | None = self._opening.unwrapped(tenant, access, stored)
+            box: Box | None = self.unwrapped(tenant, access, stored)
             if not stored.mark & COUNTED and access.master is not None:
                 box = self._adopt(connection, tenant, access, access.master, stored)
         elif access.master is None:
@@ -249,16 +198,14 @@ class Cipher:
         box = self.current(tenant, make=make)
         if box is None or not user:
             return box
-        return self._opening.sealing_of_user(
-            self._of_users, tenant, user, box, self._make_of_user if make else None
-        )
+        return self.sealing_of_user(self._of_users, tenant, user, box, self._make_of_user if make else None)
 
     def _make_of_user(self, tenant: str, user: str, box: Box) -> Box:
         assert self.ring is not None and self._connection is not None
         own, key = make_user_key(self.ring, box, tenant, user)
         whole = not has_content(self._connection, tenant, user)
         add_key(self._connection, tenant, key, whole=whole, now=time.time_ns() // 1000)
-        self._opening.know(tenant, own)
+        self.know(tenant, own)
         return own
 
     def undone(self) -> None:
@@ -287,18 +234,6 @@ class Cipher:
             del self._of_users[names]
         return bury(connection, tenant, None, None)
 
-    def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
-        """Return what became of the keys that a user has and had.
-
-        Raises:
-            EncryptionError: the key store, or the tenant's key, is not available.
-        """
-        if self.ring is None or self.ring.users is None:
-            return ()
-        box = self._opening.box(tenant, None)
-        dead = [] if box is None else self.user_keys.buried(tenant, whose(box, tenant, user))
-        return proofs_of(self.ring, dead + self.user_keys.living(tenant, user))
-
     def release(self, connection: sqlite3.Connection, tenant: str) -> bool:
         """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one. False: something
         is."""
@@ -318,7 +253,7 @@ class Cipher:
         schema.create_data_keys(connection)
         self._sealing = True
         plain = has_plain_rows(connection, tenant)
-        self._opening.allow(tenant, plain, encrypting=self._encrypting == tenant)
+        self.allow(tenant, plain, encrypting=self._encrypting == tenant)
         mark = COUNTED if plain is not None and plain.startswith("document") else COUNTED | WHOLE
         box, wrapped = master.make(tenant, mark=mark)
         connection.execute(
@@ -336,7 +271,7 @@ class Cipher:
         if self.ring is not None and self.ring.mode == "strict" and self._encrypting != tenant:
             raise uncounted_error(tenant)
         plain = has_plain_rows(connection, tenant)
-        self._opening.allow(tenant, plain, encrypting=self._encrypting == tenant)
+        self.allow(tenant, plain, encrypting=self._encrypting == tenant)
         mark = stored.mark | COUNTED
         wrapped = master.rewrap(tenant, stored.id, stored.wrapped, stored.mark, master, mark=mark)
         connection.execute(
@@ -364,49 +299,12 @@ class Cipher:
     def _in_transaction(self) -> bool:
         return self._connection is not None and self._thread == threading.get_ident()
 
-    # ------------------------------------------------------------------ opening
-
-    def open(self, tenant: str, place: str, data: bytes | str | None) -> bytes | None:
-        """Return what :meth:`seal` was given.
-
-        Raises:
-            EncryptionError: the tenant's key is not available (KeyErasedError: ever again).
-            CorruptIndexError: the bytes were changed, or belong to another place or tenant.
-        """
-        return self._opening.open(tenant, place, data)
-
-    def opening(self, tenant: str, id: bytes) -> Box:
-        """Return the data key with this id, which sealed bytes name."""
-        return self._opening.opening(tenant, id)
-
-    def is_sealed(self, tenant: str) -> bool:
-        """Whether the tenant has a data key."""
-        return self._opening.is_sealed(tenant)
-
-    def refuses_plain(self, tenant: str) -> bool:
-        """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
-        return self._opening.refuses_plain(tenant)
-
-    def plain(self, what: str, tenant: str) -> PlaintextError | CorruptIndexError:
-        """Return the error for something in the clear that :meth:`refuses_plain`."""
-        return self._opening.plain(what, tenant)
-
-    def scope_digest(self, t: Tables, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in the state that was read; None: its tenant has none.
-
-        Raises:
-            CorruptIndexError: it is not that of this state.
-        """
-        return self._opening.scope_digest(t.document, scope, state)
+    # ------------------------------------------------------------------ rows and images
 
     def table_problems(self, tenant: str) -> list[str]:
         """Return what is wrong with a tenant's rows in the tables beside the collections."""
-        box = self._opening.box(tenant, None)
+        box = self.box(tenant, None)
         return [] if box is None or not box.counted else table_problems(self._reader(), box, tenant)
-
-    def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
-        """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
-        return self._opening.row_opener(table, scope)
 
     def seal_image(self, table: str, scope: Scope, version: int, chunks: Sequence[bytes]) -> Sequence[bytes]:
         """Seal chunk images, if their tenant is encrypted; within a transaction."""
@@ -414,16 +312,6 @@ class Cipher:
         if box is None:
             return chunks
         return sealed_image(box, table, scope, version, chunks)
-
-    def open_image(
-        self, table: str, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
-    ) -> Sequence[bytes | memoryview]:
-        """Open chunk images.
-
-        Raises:
-            CorruptIndexError: they cannot be used, and the rows are to be read.
-        """
-        return self._opening.open_image(table, scope, version, chunks)
 
 
 def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:

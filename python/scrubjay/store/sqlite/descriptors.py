@@ -15,8 +15,6 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Looking", "follows", "looking_at"]
-
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
 _dropped: deque[Path] = deque()  # of indexes that are gone
@@ -31,6 +29,7 @@ _mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
 _COUNT = slice(8, 12)
+_ORDER = sys.byteorder
 _MAX_WAIT_SECONDS = 1.0
 
 
@@ -99,8 +98,8 @@ class Looking:
 
 def follows(before: bytes, after: bytes) -> bool:
     """Whether exactly one transaction was committed between two heads of a wal-index."""
-    n_before, n_after = (int.from_bytes(head[_COUNT], sys.byteorder) for head in (before, after))
-    return n_after - n_before == 1  # else after a recovery, which begins anew, or once in 2**32 commits
+    n_commits = int.from_bytes(after[_COUNT], _ORDER) - int.from_bytes(before[_COUNT], _ORDER)
+    return n_commits == 1  # else after a recovery, which begins anew, or once in 2**32 commits
 
 
 def _settle() -> None:

@@ -35,14 +35,6 @@ from scrubjay.store.rows.sealed import frame
 from scrubjay.store.sqlite import registry
 from scrubjay.store.sqlite.schema import Tables, all_tables
 
-__all__ = [
-    "Digests",
-    "blocks_of",
-    "scope_problems",
-    "table_problems",
-    "tombstone_blocks",
-]
-
 _TAG = -BLOCK_BYTES
 _FUNCTION = "scrubjay_row_changed"
 _MAX_KEPT = 1000  # digests that need not be opened to be changed

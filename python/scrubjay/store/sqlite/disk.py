@@ -10,8 +10,6 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Disk", "disk_of"]
-
 _MOUNTS = Path("/proc/self/mountinfo")
 
 _SHARED = frozenset(

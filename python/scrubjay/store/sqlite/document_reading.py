@@ -23,8 +23,6 @@ from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["DocumentReader"]
-
 _TAG = itemgetter(slice(-BLOCK_BYTES, None))
 _SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # of a row as it is read: text, payload, vector
 
@@ -50,7 +48,9 @@ class DocumentReader:
         Raises:
             CorruptIndexError: the state, or the digest, was put back or changed in the file.
         """
-        return None if self.cipher.ring is None else self.cipher.scope_digest(self.tables, scope, state)
+        return (
+            None if self.cipher.ring is None else self.cipher.scope_digest(self.tables.document, scope, state)
+        )
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
         """Yield the unexpired documents of exactly this scope in order of writing; read it in a snapshot.

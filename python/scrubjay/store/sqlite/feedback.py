@@ -4,7 +4,7 @@ In a file: a table for each collection that ever got feedback, made by the first
 and id, and the asker by another scope, which sees the first. It holds the text of a question, so it is deleted with the
 memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no version,
 so they make no cached result stale and no partition is read again for them. The SQL for erasing is called by
-:mod:`scrubjay.store.sqlite.transaction`. Where the store has a cipher, questions are sealed (the rules stand in
+:mod:`scrubjay.store.sqlite.transaction`. Questions of encrypted tenants are sealed (the rules stand in
 :mod:`scrubjay.store.sqlite.registry`).
 
 In memory: the same promises by :class:`FeedbackLog`.
@@ -25,20 +25,9 @@ from scrubjay.store.rows.listing import warn_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.stored import RowId
+from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
-
-__all__ = [
-    "NOTE",
-    "check_note",
-    "damaged_notes",
-    "feedback_tables",
-    "forget_ids",
-    "forget_scope",
-    "has_notes",
-    "read_notes",
-    "write_note",
-]
 
 NOTE = ("number", "query", "id", "used", "lexical_rank", "vector_rank", "score", "at")
 """The columns that :func:`check_note` looks at."""
@@ -61,43 +50,15 @@ _INDEXES = (
 )
 
 
-class Seals(Protocol):
-    """What a store's cipher does for a note."""
-
-    def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return the bytes as they are to be kept, within a transaction."""
-        ...
-
-    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
-        """Return what was sealed."""
-        ...
-
-    def readable(self, tenant: str, user: str | None = None) -> bool:
-        """Whether the tenant's key, and the user's, was not destroyed."""
-        ...
-
-    def refuses_plain(self, tenant: str) -> bool:
-        """Whether nothing of the tenant may be in the clear."""
-        ...
-
-    def plain(self, what: str, tenant: str) -> Exception:
-        """Return the error for something in the clear."""
-        ...
-
-
 class WritableStore(Protocol):
     """What a note is written to: the store, whose transactions call what is here."""
 
     tables: Tables
+    cipher: Cipher
 
     def writing(self, doing: str) -> AbstractContextManager[Any]:
         """Take the writer's turn; yield the transaction."""
         ...
-
-
-def _cipher(store: object) -> Seals | None:
-    cipher: Seals | None = getattr(store, "cipher", None)
-    return cipher
 
 
 def _place(tables: Tables, number: int) -> str:
@@ -106,12 +67,11 @@ def _place(tables: Tables, number: int) -> str:
 
 def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
     """Write a note, durably; False if the memory does not exist or is not visible to the asker (nothing is written)."""
-    t = store.tables
-    cipher = _cipher(store)
+    t, cipher = store.tables, store.cipher
     if note.document_scope not in note.scope.visible():
         return False
     # Before the transaction, so that no writer waits for it.
-    if cipher is not None and not cipher.readable(note.scope.tenant, note.scope.user):
+    if not cipher.readable(note.scope.tenant, note.scope.user):
         return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
@@ -129,8 +89,7 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
         names = names_of(note.scope)
         (number,) = execute(f"SELECT ifnull(max(number), 0) + 1 FROM feedback{t.suffix}").fetchone()
         query = None if note.query is None else note.query.encode()
-        if cipher is not None:
-            query = cipher.seal(note.scope.tenant, _place(t, number), query, user=note.scope.user or "")
+        query = cipher.seal(note.scope.tenant, _place(t, number), query, user=note.scope.user or "")
         execute(
             f"INSERT INTO feedback{t.suffix}(number, at, tenant, user, agent, id, used, query, lexical_rank, "
             "vector_rank, score, scope, bound) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
@@ -183,7 +142,7 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
             "AND (d.expires_at IS NULL OR d.expires_at > ?)) ORDER BY f.number",
             (*names, now),
         ).fetchall()
-    cipher = _cipher(store)
+    cipher = store.cipher
     readable: dict[tuple[str, str], bool] = {}
     notes: list[Feedback] = []
     damaged: list[str] = []
@@ -194,13 +153,13 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
             asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
             who = tenant, asker.user or ""
             if who not in readable:
-                readable[who] = cipher is None or cipher.readable(*who)
+                readable[who] = cipher.readable(*who)
             if not readable[who]:  # its key was destroyed: as if erased
                 continue
             refused = _refusal(cipher, tenant, _place(t, number), query)
             if refused is None:
                 check_note(row)
-                query = query if cipher is None else cipher.open(tenant, _place(t, number), query)
+                query = cipher.open(tenant, _place(t, number), query)
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
             continue
@@ -213,9 +172,9 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
     return notes
 
 
-def _refusal(cipher: Seals | None, tenant: str, place: str, query: Any) -> Exception | None:
+def _refusal(cipher: Cipher, tenant: str, place: str, query: Any) -> Exception | None:
     """Return the error for a question that is in the clear and must not be."""
-    if cipher is None or query is None or is_sealed(query) or not cipher.refuses_plain(tenant):
+    if query is None or is_sealed(query) or not cipher.refuses_plain(tenant):
         return None
     return cipher.plain(place, tenant)
 

@@ -14,8 +14,6 @@ from scrubjay.store.sqlite.place import FILE_ID
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.whole_files import beside, log_of
 
-__all__ = ["back_up"]
-
 _BACKUP_PAGES = 2048
 
 

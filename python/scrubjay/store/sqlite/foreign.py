@@ -13,8 +13,6 @@ from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.schema import APPLICATION_ID
 from scrubjay.whole_files import log_of, mode_of
 
-__all__ = ["check_place", "is_foreign", "recognised"]
-
 _SQLITE = b"SQLite format 3\0"
 _APPLICATION_ID_AT = 68  # in SQLite's header of 100 bytes
 _PAGE_BYTES = 8192  # of our files

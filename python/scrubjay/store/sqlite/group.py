@@ -32,9 +32,9 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import Glances, ScopeChange, SingleWrite
+from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.stored import Identity, NewRow, Written
-from scrubjay.store.rows.vectors import dim_of, has_passages, n_bytes
+from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
@@ -51,7 +51,7 @@ _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
 
-Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange]], None]
+Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None]
 """Calls what commits a group, and brings what was written into the native engine."""
 
 
@@ -112,16 +112,8 @@ class _ScopeRow:
 
     def change(self) -> ScopeChange:
         """Return what the transaction does to the scope."""
-        return ScopeChange(
-            Written(self.scope, self.before, self.after, self.documents), self.rows, self.prepared
-        )
-
-    def settle(self) -> None:
-        """The transaction was committed."""
-        self.documents += self.n_new
-        self.n_new = self.n_vectors = 0
-        self.before = self.after
-        self.rows, self.prepared = [], []
+        written = Written(self.scope, self.before, self.after, self.documents)
+        return ScopeChange(written, self.rows, self.prepared)
 
 
 class _Known:
@@ -179,14 +171,11 @@ class GroupCommit:
         changes = "version = ?, documents = documents + ?, vectors = vectors + ?"
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
 
-    def takes(self, row: NewRow) -> bool:
-        """Whether a row can be written here, as far as it says itself."""
-        payload = row.payload
-        return (
-            self._store.cipher.ring is None
-            and (payload is None or not (has_context(payload) or is_pending(payload)))
-            and (row.vector is None or not has_passages(row.vector))
-        )
+    def takes(self, payload: bytes | None) -> bool:
+        """Whether a row with this payload, and no vectors of passages, can be written here as far as it says itself."""
+        if self._store.cipher.ring is not None:
+            return False
+        return payload is None or not (has_context(payload) or is_pending(payload))
 
     def forget(self) -> None:
         """The file changes by another way. In the writer's turn."""
@@ -248,26 +237,23 @@ class GroupCommit:
         """Write what is in the queue; `own` is, unless a group failed that had it."""
         if self._connection.in_transaction:  # this thread itself: its turn may be taken again
             raise StoreError(f"{_DOING}: this thread is in the middle of another write: {self._store.path}")
-        group = _Group(self._taken(own))
+        queue, writes = self._queue, list[SingleWrite]()
+        while queue and len(writes) < _MOST:
+            try:
+                writes.append(queue.popleft())
+            except IndexError:  # another thread withdrew its write
+                break
+        if own not in writes:
+            with suppress(ValueError):
+                queue.remove(own)
+            writes.append(own)
+        group = _Group(writes)
         try:
             self._write(group, commit)
         except (sqlite3.Error, Error):
             if len(group.writes) == 1 or own.is_done or not group.is_begun:
                 raise
             self._write(_Group([own]), commit)  # what was wrong with the others is for them to find
-
-    def _taken(self, own: SingleWrite) -> list[SingleWrite]:
-        writes: list[SingleWrite] = []
-        for _ in range(min(len(self._queue), _MOST)):
-            try:
-                writes.append(self._queue.popleft())
-            except IndexError:  # another thread withdrew its write
-                break
-        if own not in writes:
-            with suppress(ValueError):
-                self._queue.remove(own)
-            writes.append(own)
-        return writes
 
     def _write(self, group: _Group, commit: Commit) -> None:
         """Write a group, commit it, and bring it into the native engine."""
@@ -277,7 +263,8 @@ class GroupCommit:
             known = self._connection.call(self._fill, group)
             self._known = None  # until it is committed
             if group.scopes:
-                commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes])
+                own = None if group.head is None else OwnCommit(group.head, follows)
+                commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes], own)
             else:
                 group.end()  # each was refused, or is unusual
         except BaseException:
@@ -295,8 +282,10 @@ class GroupCommit:
         execute = self._execute
         execute("BEGIN IMMEDIATE")
         group.is_begun = True
-        group.head = self._store.head()  # nobody else commits from here on
-        known = self._learnt(group.head)
+        group.head = head = self._store.head()  # nobody else commits from here on
+        known = self._known
+        if known is None or head is None or known.head != head:
+            known = self._learnt()
         for write in group.writes:
             write.error, write.is_unusual = None, False  # of a group that failed
             try:
@@ -322,7 +311,10 @@ class GroupCommit:
             group.is_ending = False
             raise
         for state in group.scopes:
-            state.settle()
+            state.documents += state.n_new
+            state.n_new = state.n_vectors = 0
+            state.before = state.after
+            state.rows, state.prepared = [], []
         if len(known.scopes) > _MOST_SCOPES:
             known.scopes.clear()
         self._known = known
@@ -334,10 +326,8 @@ class GroupCommit:
         known.head = head
         return group.head, head, known.last
 
-    def _learnt(self, head: bytes | None) -> _Known:
-        """Return what the file says of the collection, in the transaction; `head` is that of the wal-index."""
-        if self._known is not None and head is not None and self._known.head == head:
-            return self._known
+    def _learnt(self) -> _Known:
+        """Return what the file says of the collection, in the transaction."""
         (data_version,) = self._execute("PRAGMA data_version").fetchone()
         known = self._known
         if known is None or known.data_version != data_version:
@@ -414,7 +404,10 @@ class GroupCommit:
             execute(self._insert_vector, (version, bytearray(row.vector)))
             state.n_vectors += 1
         known.last = state.after = write.version = version
-        group.add(write, state)
+        if not state.rows:
+            group.scopes.append(state)
+        state.rows.append(row)
+        state.prepared.append(write.prepared)
         group.is_changing = False
 
     def _scope_row(self, scope: Scope, known: _Known) -> _ScopeRow | None:
@@ -466,21 +459,15 @@ class GroupCommit:
 class _Group:
     """Writes that are committed together, and the scopes that they change."""
 
+    holds: Holds | None = None  # which nobody can set meanwhile
+    head: bytes | None = None  # of the wal-index, before the commit
+    is_begun = False  # the transaction
+    is_changing = False  # a document is half written
+    is_ending = False  # the commit was begun, and no error said that it failed
+
     def __init__(self, writes: list[SingleWrite]) -> None:
         self.writes = writes
         self.scopes: list[_ScopeRow] = []
-        self.holds: Holds | None = None  # which nobody can set meanwhile
-        self.head: bytes | None = None  # of the wal-index, before the commit
-        self.is_begun = False  # the transaction
-        self.is_changing = False  # a document is half written
-        self.is_ending = False  # the commit was begun, and no error said that it failed
-
-    def add(self, write: SingleWrite, state: _ScopeRow) -> None:
-        """A document was written to the tables."""
-        if not state.rows:
-            self.scopes.append(state)
-        state.rows.append(write.row)
-        state.prepared.append(write.prepared)
 
     def end(self) -> None:
         """Tell those who wait that their writes are decided."""

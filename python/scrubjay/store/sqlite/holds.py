@@ -7,8 +7,6 @@ import sqlite3
 from scrubjay._native import Scope
 from scrubjay.store.rows.holds import TABLE, Held, check_held, is_held
 
-__all__ = ["HoldTable", "Holds"]
-
 
 class HoldTable:
     """Whether a file has the table of holds. One for all transactions of a store, in the writer's turn.

@@ -12,8 +12,6 @@ from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.images import Images
 from scrubjay.store.sqlite.reading import ScopeReader
 
-__all__ = ["ImageReader"]
-
 
 class ImageReader:
     """Reads the images of a collection, each in a snapshot of its own. Thread-safe.
@@ -39,9 +37,5 @@ class ImageReader:
     def image_views(
         self, scope: Scope, key: int
     ) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns for the duration of the block, if possible in memory that is used again.
-
-        `scope` is the one with this key.
-        """
         with self._snapshot(), translated(self._path, "reading"), self._images.viewed(key, scope) as image:
             yield image

@@ -14,8 +14,6 @@ from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["Images"]
-
 _PIECE_BYTES = 1 << 16
 _MAX_SCRATCH_BYTES = 16 << 20
 

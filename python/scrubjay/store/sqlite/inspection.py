@@ -23,8 +23,6 @@ from scrubjay.store.sqlite.registry import rules
 from scrubjay.store.sqlite.schema import Tables, all_tables, collection_names, has_data_keys
 from scrubjay.store.sqlite.versions import UNFOUND
 
-__all__ = ["inspect_file", "noting"]
-
 
 def _contradictions(t: Tables) -> dict[str, str]:
     return {

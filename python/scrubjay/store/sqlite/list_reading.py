@@ -16,8 +16,6 @@ from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
 
-__all__ = ["ListReader"]
-
 _MANY_IDS = 500  # in one statement; SQLite takes at least 999 parameters
 _PAGE = 100  # rows that a listing reads at a time
 

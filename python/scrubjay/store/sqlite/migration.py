@@ -23,8 +23,6 @@ from scrubjay.store.sqlite.schema import (
     version_of,
 )
 
-__all__ = ["migrate"]
-
 # What memory had in files of format 2, which said nothing of it; what it has now it says itself.
 _MEMORY_2: Mapping[str, Mapping[str, object]] = {
     "memory_policy": {"bound": ["id", "key", "version"], "sealed": ["text", "place"]},

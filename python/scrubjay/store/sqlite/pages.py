@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from scrubjay.errors import CorruptIndexError
 
-__all__ = ["Leaf", "Pages", "unallocated"]
-
 _HEADER_BYTES = 100
 _LOCK_BYTE = 1 << 30  # the page with this byte is not used
 _ENTRY_BYTES = 5  # of a pointer map: a kind, and the parent

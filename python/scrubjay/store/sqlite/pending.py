@@ -20,8 +20,6 @@ from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["count", "exists", "forget_stale", "not_pending", "note", "pages", "table_of"]
-
 _LIVE = "FROM {pending} p JOIN {document} d ON d.seq = p.seq WHERE (d.expires_at IS NULL OR d.expires_at > ?)"
 
 

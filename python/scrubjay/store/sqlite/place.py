@@ -18,8 +18,6 @@ from scrubjay.store.rows.decoding import shown
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["FILE_ID", "name_of", "place_of"]
-
 FILE_ID = "file_id"
 
 

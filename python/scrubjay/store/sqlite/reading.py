@@ -33,8 +33,6 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.versions import last_version, scopes_since
 
-__all__ = ["ScopeReader"]
-
 
 class ScopeReader:
     """Reads what is known of a file's collection and of its scopes. Thread-safe.
@@ -105,7 +103,6 @@ class ScopeReader:
         return since
 
     def generation(self) -> int:
-        """Return how often the model was changed."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()
@@ -124,23 +121,19 @@ class ScopeReader:
         return self.last_version()
 
     def noticed(self, mark: int) -> Noticed:
-        """Return the scopes that were written to since a mark, and the next mark."""
         since = self.scopes_since(mark)
         return Noticed(max([mark, *(version for _, version in since)]), since)
 
     def scope_state(self, scope: Scope) -> ScopeState | None:
-        """Return the state of exactly this scope; None if nothing was ever written to it."""
         t = self.tables
         with translated(self.path, "reading"):
             found = row_of(self._reader, t.scope, scope, _STATE)
             return None if found is None else _state(found)
 
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
-        """Return the states of exact scopes."""
         return [self.scope_state(scope) for scope in scopes]
 
     def look(self, scope: Scope, *, now: int) -> Look:
-        """Return the state of a scope, and what of it has expired or will; in a snapshot."""
         t = self.tables
         with translated(self.path, "reading"):
             # One question for most scopes, in which nothing has expired.
@@ -156,7 +149,6 @@ class ScopeReader:
         return Look(state, self.expired_ids(state.key, now=now), self.next_expiry(state.key, now=now))
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
-        """Return every scope that has documents."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(
@@ -220,7 +212,6 @@ class ScopeReader:
                 reader.rollback()  # nothing was written; harmless if the transaction is gone
 
     def encrypted_tenants(self) -> list[str]:
-        """Return the tenants that have a data key, in alphabetical order."""
         with translated(self.path, "reading"):
             reader = self._reader
             if not schema.has_data_keys(reader):
@@ -229,7 +220,6 @@ class ScopeReader:
             return [tenant for (tenant,) in found]
 
     def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
         away: set[str] = set()
         for tenant in self.encrypted_tenants():
             try:
@@ -239,7 +229,6 @@ class ScopeReader:
         return away
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
-        """Return how many unexpired documents the exact scopes have together; None: all scopes."""
         t = self.tables
         with translated(self.path, "reading"):
             if scopes is None:
@@ -263,7 +252,6 @@ class ScopeReader:
             return n
 
     def vector_count(self, *, now: int) -> int:
-        """Return how many unexpired documents have a vector, or vectors of their passages."""
         t = self.tables
         with translated(self.path, "reading"):
             (n,) = self._reader.execute(
@@ -292,7 +280,6 @@ class ScopeReader:
         return [id for (id,) in found if is_id(id)]
 
     def events(self) -> list[Event]:
-        """Return the deletion events, oldest first."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(
@@ -302,7 +289,6 @@ class ScopeReader:
             return [_event(row) for row in found]
 
     def stale_scopes(self) -> list[Scope]:
-        """Return scopes with documents whose images are missing or older than the last write."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(

@@ -22,8 +22,6 @@ from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction
 
-__all__ = ["reembed_rows"]
-
 Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
 
 

@@ -30,18 +30,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import name_of
 from scrubjay.store.rows.sealed import SEALED, unescaped
 
-__all__ = [
-    "Rules",
-    "has_content",
-    "has_plain_rows",
-    "has_rows",
-    "place",
-    "register",
-    "rules",
-    "seal_tables",
-    "unguarded",
-]
-
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 

@@ -30,8 +30,6 @@ from scrubjay.store.sqlite.schema import Tables, all_tables
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction
 
-__all__ = ["encrypt_tenant", "rotate_key"]
-
 _BATCH = 500  # rows a transaction
 
 

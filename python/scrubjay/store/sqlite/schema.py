@@ -19,40 +19,6 @@ from scrubjay.store.rows.sealed import OVERHEAD_BYTES
 from scrubjay.store.rows.stored import Identity
 from scrubjay.store.rows.vectors import fits
 
-__all__ = [
-    "APPLICATION_ID",
-    "COLLECTIONS",
-    "CONTEXTS",
-    "ENCRYPTED",
-    "FLAGS",
-    "FORMAT",
-    "PASSAGES",
-    "SEALED_TABLES",
-    "USER_KEYS",
-    "Tables",
-    "all_tables",
-    "collection_names",
-    "create",
-    "create_collection",
-    "create_data_keys",
-    "create_tables",
-    "create_user_keys",
-    "drop_collection",
-    "find_collection",
-    "has_data_keys",
-    "has_user_keys",
-    "hold_to_rows",
-    "is_current",
-    "missing_tables",
-    "note_contexts",
-    "note_passages",
-    "read_identity",
-    "recognise",
-    "run_script",
-    "set_meta",
-    "version_of",
-]
-
 APPLICATION_ID = 0x534A4159  # "SJAY"
 FORMAT = 5
 # Flags beside the format, of files that versions of Scrubjay without the feature must not open.

@@ -10,8 +10,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import first_row
 
-__all__ = ["row_of"]
-
 
 def row_of(connection: sqlite3.Connection, table: str, scope: Scope, columns: str) -> tuple[Any, ...] | None:
     """Return columns of the row of exactly this scope in a collection's table of scopes; None: there is none.

@@ -38,8 +38,6 @@ from scrubjay.store.sqlite.pages import Leaf, Pages
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.whole_files import log_of
 
-__all__ = ["Shrinkable", "forget_deleted", "shrink"]
-
 _DOING = "compacting"
 _STEP_SECONDS = 0.002
 _LOG_SECONDS = 0.1  # between two checkpoints

@@ -61,8 +61,6 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
 
-__all__ = ["SqliteStore", "check_identity"]
-
 _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
 _STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
 
@@ -415,7 +413,9 @@ class SqliteStore:
         """
         if self._closed:  # first: after a fork the lock may be held by a thread of the parent
             self.check_open()
-        taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
+        taken = self.write_lock.acquire(blocking=False)  # as most often; asking with a limit takes longer
+        if not taken and wait:
+            taken = self.write_lock.acquire(timeout=self._busy_seconds)
         while not taken and wait and self._in_background:
             taken = self.write_lock.acquire(timeout=1)
         if not taken:
@@ -433,7 +433,6 @@ class SqliteStore:
         self.write_lock.release()
 
     def is_writing_here(self) -> bool:
-        """Whether this thread has the writer's turn."""
         return is_mine(self.write_lock)
 
     def inspect(self, report: CheckReport) -> None:
@@ -445,7 +444,6 @@ class SqliteStore:
         return search_files(self.files(), self.looking, needles, names)
 
     def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them, in short steps."""
         with translated(self.path, "compacting"):
             shrinking.forget_deleted(self)
 
@@ -499,7 +497,6 @@ class SqliteStore:
         return write_note(self, note, now=now)
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
-        """Return the notes on documents that are there, oldest first."""
         return read_notes(self._scopes, scope, now=now)
 
     def rows_version(self) -> object | None:
@@ -540,7 +537,6 @@ class SqliteStore:
         return schema.all_tables(self._writer)
 
     def drop_collection(self, name: str, *, now: int) -> int:
-        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
         with self.writing("dropping a collection") as transaction:
             connection = transaction.connection
             tables = schema.find_collection(connection, name)
@@ -598,7 +594,6 @@ class SqliteStore:
             self.write_lock.release()
 
     def abandon(self) -> None:
-        """After a fork, in the child: the connections are the parent's, and are neither used nor closed here."""
         self._closed = True
         self._scopes.watch_wal(None)
         self._readers.abandon()

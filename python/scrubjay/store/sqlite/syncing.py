@@ -16,8 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["SharedSync"]
-
 _CLOSING_SECONDS = 30.0  # a thread that waits may itself close the index, in a finalizer
 
 

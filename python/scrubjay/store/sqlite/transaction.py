@@ -25,8 +25,6 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.versions import last_version
 
-__all__ = ["Transaction"]
-
 _AT_ONCE = 10_000  # rows that are deleted in one call of SQLite
 
 
@@ -98,7 +96,6 @@ class Transaction:
             self.digests.watch()
 
     def identity(self) -> Identity:
-        """Return what the index is made of."""
         return schema.read_identity(self.connection, self.tables)
 
     def meta(self, name: str) -> Any:
@@ -108,7 +105,6 @@ class Transaction:
         return None if found is None else found[0]
 
     def settle(self, **values: object) -> None:
-        """Write values of the identity."""
         schema.set_meta(self.connection, self.tables, **values)
 
     def is_newer(self, generation: int) -> bool:
@@ -116,7 +112,6 @@ class Transaction:
         return False
 
     def has_vectors(self) -> bool:
-        """Whether any vector is stored."""
         t = self.tables
         return self.connection.execute(f"SELECT 1 FROM {t.vector} LIMIT 1").fetchone() is not None
 
@@ -457,7 +452,6 @@ class Transaction:
         )
 
     def forget_stale_pending(self) -> None:
-        """Drop entries of documents that are no longer pending."""
         pending.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:

@@ -14,8 +14,6 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.sqlite import registry, schema
 
-__all__ = ["ALIVE", "DESTROYED", "DYING", "FileUserKeys", "add_key", "bury", "dying", "has_content", "settle"]
-
 ALIVE, DYING, DESTROYED = 0, 1, 2
 """What `user_key.dead` says: the other half is in the key store; it is to be destroyed; it was."""
 
@@ -31,15 +29,12 @@ class FileUserKeys:
         self._reader = reader
 
     def of(self, tenant: str, user: str) -> StoredUserKey | None:
-        """Return the key of a user."""
         return self._one("tenant = ? AND user = ? AND dead = 0", (tenant, user))
 
     def by_id(self, tenant: str, id: bytes) -> StoredUserKey | None:
-        """Return the key with this id."""
         return self._one("tenant = ? AND id = ? AND dead = 0", (tenant, id))
 
     def any(self, tenant: str) -> bool:
-        """Whether any user of a tenant has or had a key."""
         connection = self._reader()
         return schema.has_user_keys(connection) and bool(
             connection.execute("SELECT 1 FROM user_key WHERE tenant = ? LIMIT 1", (tenant,)).fetchone()
@@ -64,11 +59,9 @@ class FileUserKeys:
         return StoredUserKey(*found)
 
     def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
-        """Return (id, when it was made, whole) of the dead keys of a user."""
         return self._told("tenant = ? AND whose = ? AND dead > 0", (tenant, whose))
 
     def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
-        """Return the same of the key that a user has."""
         return self._told("tenant = ? AND user = ? AND dead = 0", (tenant, user))
 
     def _told(self, condition: str, values: tuple[Any, ...]) -> list[tuple[bytes, int, bool]]:

@@ -16,8 +16,6 @@ from scrubjay.store.rows.decoding import integer
 from scrubjay.store.sqlite.connections import first_row, rows_of
 from scrubjay.store.sqlite.schema import Tables
 
-__all__ = ["UNFOUND", "last_version", "scopes_since"]
-
 UNFOUND = (
     "version > max(horizon, "
     "ifnull((SELECT max(d.seq) FROM document{s} d WHERE d.scope = scope{s}.key), 0), "
