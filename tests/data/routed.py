@@ -7,10 +7,12 @@ no home (the schema, the collections) all three have.
 
 from __future__ import annotations
 
+import re
 import secrets
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ import pytest
 from scrubjay.store.postgres.server import Server
 from tests.data.postgres import cluster, new_url
 
-__all__ = ["N_DATABASES", "route", "server_of"]
+__all__ = ["N_DATABASES", "route", "server_of", "use_routed"]
 
 N_DATABASES = 3
 _EVERYWHERE = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SET ")
@@ -147,6 +149,10 @@ class RoutedConnection:
 
 
 def _new_database() -> str:
+    return new_url(_new_base())
+
+
+def _new_base() -> str:
     import psycopg
 
     server = cluster()
@@ -155,24 +161,54 @@ def _new_database() -> str:
     name = f"d{secrets.token_hex(6)}"
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    return new_url(server.url.replace("/postgres?", f"/{name}?"))
+    return server.url.replace("/postgres?", f"/{name}?")
 
 
 def route(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Have every index that is opened from now on keep its rows in three databases; return their addresses, the first
     one to be opened."""
+    urls = [_new_database() for _ in range(N_DATABASES)]
+    monkeypatch.setattr(Server, "_connect", lambda server: _connected(server, urls))
+    return urls
+
+
+def use_routed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each path that stands for a database (:func:`tests.data.stores.use_postgres`) stand for one in three from now
+    on."""
+    several: dict[str, list[str]] = {}
+    connect = Server._connect
+
+    def new() -> str:
+        urls = [new_url(base) for base in _bases()]
+        several[_schema(urls[0])] = urls
+        return urls[0]
+
+    def connected(server: Server) -> Any:
+        urls = several.get(_schema(server._url))
+        return connect(server) if urls is None else _connected(server, urls)
+
+    monkeypatch.setattr("tests.data.stores.new_url", new)
+    monkeypatch.setattr(Server, "_connect", connected)
+
+
+def _connected(server: Server, urls: Sequence[str]) -> RoutedConnection:
     import psycopg
 
-    urls = [_new_database() for _ in range(N_DATABASES)]
+    connections = [psycopg.connect(url, autocommit=True, client_encoding="UTF8") for url in urls]
+    for one in connections:
+        server._prepare(one)
+    routed = RoutedConnection(connections)
+    with server._lock:
+        server._all.add(routed)
+    return routed
 
-    def connect(server: Server) -> RoutedConnection:
-        connections = [psycopg.connect(url, autocommit=True, client_encoding="UTF8") for url in urls]
-        for one in connections:
-            server._prepare(one)
-        routed = RoutedConnection(connections)
-        with server._lock:
-            server._all.add(routed)
-        return routed
 
-    monkeypatch.setattr(Server, "_connect", connect)
-    return urls
+def _schema(url: str) -> str:
+    found = re.search(r"search_path(?:=|%3D)(\w+)", url)
+    return found[1] if found else ""
+
+
+@cache
+def _bases() -> tuple[str, ...]:
+    """Three databases of this run's server, for schemas in each of them."""
+    return tuple(_new_base() for _ in range(N_DATABASES))

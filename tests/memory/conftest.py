@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from tests.data.routed import use_routed
 from tests.data.stores import use_buckets, use_postgres
 
 FILE_ONLY = {
@@ -30,6 +31,9 @@ FILE_ONLY = {
 """Modules of which nothing is about a database, and why."""
 OVER_BUCKETS = {"test_holds", "test_forgetting", "test_names_erased"}
 """Modules that run over homes of users as well: about more than one home at a time."""
+OVER_SERVERS = {"test_forgetting", "test_overview"}
+"""Modules that run over homes of users in three databases as well, where a statement that is not about one home finds
+too little; with SCRUBJAY_TEST_SERVERS=1 all do."""
 ABOUT_FILES = {
     "test_no_content_is_in_any_byte_after_any_write": "reads the bytes of a file; test_postgres_keys reads every row",
     "test_equal_contents_have_hashes_that_cannot_be_guessed": "reads the file",
@@ -73,6 +77,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         stores = ["file"] if is_about_files else ["file", "postgres"]
         if not is_about_files and module in OVER_BUCKETS:
             stores.append("buckets")
+        over_servers = module in OVER_SERVERS or os.environ.get("SCRUBJAY_TEST_SERVERS") == "1"
+        if not is_about_files and over_servers:
+            stores.append("servers")
         keyed = os.environ.get(
             "SCRUBJAY_TEST_KEYS"
         )  # tenants are encrypted: in files (1), or in databases (postgres)
@@ -93,6 +100,8 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     # A database of other homes, or whose images are elsewhere, is made anew.
     emptied_ones = kind == "postgres" and not any(map(os.environ.get, OTHER_DATABASES))
     use_postgres(monkeypatch, emptied_ones=emptied_ones)
-    if kind == "buckets":
+    if kind in ("buckets", "servers"):
         use_buckets(monkeypatch)
+    if kind == "servers":
+        use_routed(monkeypatch)
     return "postgres"

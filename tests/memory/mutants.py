@@ -610,7 +610,7 @@ MUTANTS: dict[str, Mutant] = {
     "versions_go": Mutant(
         "a fact's versions are deleted with it",
         _M + "ledger.versions:delete_versions",
-        "for version in list(versions_of(change.connection, row.id)):",
+        "for version in list(versions_of(change.connection, row)):",
         "for version in ():",
         f"{EDITS}::test_erasure_takes_every_version",
     ),

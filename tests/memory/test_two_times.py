@@ -407,15 +407,15 @@ def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encry
 def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> None:
     """The moment of a search stays the same until something is written or begins, so that caches stay of use."""
     lives(memory, "Oslo")
-    first = memory._parts.recall._present.moment("acme")
+    first = memory._parts.recall._present.moment(JANE)
     clock.now += 1000
-    assert memory._parts.recall._present.moment("acme") == first
+    assert memory._parts.recall._present.moment(JANE) == first
     say(memory, "Jane works at Oakline", "works at", valid_from=(clock.now + 5_000_000) / 1e6)
-    second = memory._parts.recall._present.moment("acme")
+    second = memory._parts.recall._present.moment(JANE)
     clock.now += 4_000_000
-    assert memory._parts.recall._present.moment("acme") == second > first
+    assert memory._parts.recall._present.moment(JANE) == second > first
     clock.now += 2_000_000
-    assert memory._parts.recall._present.moment("acme") > second
+    assert memory._parts.recall._present.moment(JANE) > second
     assert holding(3) == {"$not": {"$or": [{"valid_from": {"$gt": 3}}, {"valid_until": {"$lte": 3}}]}}
     assert DAY == 86_400_000_000
 

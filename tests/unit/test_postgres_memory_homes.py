@@ -15,10 +15,16 @@ from typing import Any
 
 import pytest
 
-from scrubjay import FactCandidate, Scope, StoreBusyError, StoreError
+from scrubjay import FactCandidate, Index, Scope, StoreBusyError, StoreError, StoreFormatError
+from scrubjay.cli import main
 from scrubjay.memory import Memory, Outcome
+from scrubjay.memory.ledger import postgres
+from scrubjay.store.postgres import placing
+from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
+from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.turns import Turns
+from scrubjay.store.postgres.walls import EVERY_HOME
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 from tests.data.routed import route
@@ -268,14 +274,14 @@ class TestFeed:
         with memory._parts.context.changing("holding a user", of=[JANE]) as change:
             change.connection.execute(
                 "INSERT INTO memory_rejection(at, tenant, user, agent, kind, reason, content, source_run) "
-                "VALUES (1, 'acme', ?, '', 'fact', 'none', 'none', 'r')",
-                (JANE.user,),
+                "VALUES (1, ?, ?, '', 'fact', 'none', 'none', 'r')",
+                ("acme", JANE.user),
             )  # has its number
             (fact,) = (fact for fact in self.rows(memory) if fact[1] == JANE.user)
             change.connection.execute(
                 "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (1, ?, 'updated', NULL, "
-                "'acme', ?, '')",
-                fact,
+                "?, ?, '')",
+                (fact[0], "acme", fact[1]),
             )
             with opened(url) as other:
                 later = other.propose("Joe lives in Oslo", scope=JOE, source="r")
@@ -345,7 +351,256 @@ def test_a_memory_of_homes_in_three_databases_keeps_what_a_file_keeps(
     locked = [homes_of(url, "sj_home") - {"acme", ""} for url in urls]
     assert sum(map(len, locked)) == len({HOMES_16.of_user("acme", user) for user in USERS[:6]})
     assert len(list(filter(None, locked))) > 1
-    assert [homes_of(url, "sj_memory_fact") for url in urls].count({"acme"}) == 1
+    facts = [homes_of(url, "sj_memory_fact") for url in urls]
+    assert sorted(home for some in facts for home in some) == sorted(
+        {"acme", *(HOMES_16.of_user("acme", user) for user in USERS[:6] if user != USERS[1])}
+    )
+
+
+OF_USERS = ("preference", "fact", "episode", "log", "rejection", "stamp", "run")
+OF_RUNS = ("event", "distilled")
+OF_TENANTS = ("policy", "observation", "deletion", "hold")
+
+
+def likes_tea(transcript: Any) -> list[FactCandidate]:
+    return [FactCandidate("The user likes tea", "the user", "likes")]
+
+
+def fill(memory: Memory) -> None:
+    """Write rows of every table, of users in several homes, of their agents, and of the tenant."""
+    memory.policy("refunds", "up to 100", tenant="acme", by="ann")
+    memory.prefer("tone", "polite", scope=ACME)
+    for user in USERS[:6]:
+        scope = Scope("acme", user=user)
+        first = memory.propose(f"{user} lives in Oslo", scope=scope, source="r1")
+        memory.propose(f"{user} lives in Rome", scope=scope, source="r2")
+        memory.update(first.id, scope=scope, content=f"{user} lives in Bergen") if user == USERS[4] else None
+        memory.propose(
+            {"summary": f"Fixed {user}", "outcome": "success"},
+            scope=Scope("acme", user=user, agent="bot"),
+            source="r",
+        )
+        memory.prefer("tone", f"as {user} likes", scope=scope)
+        memory.propose("", scope=scope, source="r")  # refused
+        memory.propose(about("Acme ships to Norway"), scope=scope, source=f"run of {user}")
+        session = memory.session(scope, "run")
+        session.user(f"I am {user} and I like tea.")
+        memory.distil("run", likes_tea, scope)
+    memory.admin.hold(Scope("acme", user=USERS[2]), reason="a case", by="ann")
+    memory.forget(Scope("acme", user=USERS[5]))
+
+
+def said(memory: Memory) -> list[Any]:
+    """What a memory answers to everybody, without ids and numbers."""
+    found: list[Any] = []
+    for scope in (ACME, *(Scope("acme", user=user) for user in USERS[:6])):
+        found.append(sorted((str(one.scope), one.kind, one.text) for one in memory.list(scope, hidden=True)))
+        found.append(sorted(memory.recall("Who lives in Rome and likes tea?", scope, k=20).texts))
+        found.append([(one.key, one.text) for one in memory.known(scope)])
+        found.append([(event.what, str(event.scope)) for event in memory.feed.changes(scope=scope)])
+        found.append([event.content for event in memory.session(scope, "run").events()])
+        found.append([one.reason for one in memory.rejections(scope)])
+        for one in memory.list(scope):
+            why = memory.why(one.id, scope=scope)
+            assert why is not None
+            found.append((one.text, [event.what for event in why.events], len(why.supersedes)))
+    found.append(sorted(event.what for event in memory.feed.changes(scope=ACME, within=True)))
+    found.append([(str(one.scope), one.reason) for one in memory.admin.deletions("acme")])
+    found.append(len(list(memory.files.lines(ACME))))
+    return found
+
+
+def rows_in(url: str, table: str) -> set[tuple[str, str]]:
+    return set(asked(url, f"SELECT home, usr FROM sj_memory_{table} WHERE tenant = 'acme'"))
+
+
+def assert_placed(url: str) -> None:
+    """Every row is in the home of its user, or in the tenant's own."""
+    for table in OF_USERS:
+        found = rows_in(url, table)
+        assert found and all(home == HOMES.of_user("acme", user) for home, user in found), table
+        assert len({home for home, _ in found}) > 1, table
+    for table in OF_RUNS:
+        found = asked(
+            url, f"SELECT t.home, r.home FROM sj_memory_{table} t LEFT JOIN sj_memory_run r ON r.key = t.run"
+        )
+        assert found and all(home == other for home, other in found), table
+    for table in OF_TENANTS:
+        assert homes_of(url, f"sj_memory_{table}") == {"acme"}, table
+    named = asked(
+        url,
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj\\_memory%'",
+    )
+    every = {f"sj_memory_{table}" for table in (*OF_USERS, *OF_RUNS, *OF_TENANTS)}
+    assert {table for (table,) in named} - every == {"sj_memory_schema"}
+
+
+class TestPlaces:
+    def test_rows_of_a_user_are_in_the_home_of_the_user(self, url: str, tmp_path: Path) -> None:
+        with (
+            opened(url) as memory,
+            Memory.open(tmp_path / "m.scrubjay", durability="normal") as file,
+        ):
+            for one in (memory, file):
+                fill(one)
+            assert_placed(url)
+            assert said(memory) == said(file)
+            assert memory.admin.check() == []
+
+    def test_a_copy_puts_every_row_where_it_belongs(self, url: str, tmp_path: Path) -> None:
+        file, back = str(tmp_path / "m.scrubjay"), str(tmp_path / "back.scrubjay")
+        with Memory.open(file, durability="normal") as memory:
+            fill(memory)
+            before = said(memory)
+        assert main(["copy", file, url, "--user-homes", "4"]) == 0
+        with opened(url) as memory:
+            assert_placed(url)
+            assert said(memory) == before and memory.admin.check() == []
+        assert main(["copy", url, back]) == 0
+        with Memory.open(back, durability="normal") as memory:
+            assert said(memory) == before and memory.admin.check() == []
+
+    def test_forgetting_a_user_leaves_nothing_in_the_home(self, url: str) -> None:
+        with opened(url) as memory:
+            fill(memory)
+            gone = Scope("acme", user=USERS[0])
+            memory.forget(gone)
+            for table in OF_USERS:
+                left = asked(url, f"SELECT count(*) FROM sj_memory_{table} WHERE usr = %s", USERS[0])
+                assert left == [({"log": 1, "stamp": 1}.get(table, 0),)], table
+            assert memory.admin.verify_erased(gone).clean
+            memory.forget(Scope("acme", user=USERS[1]), names=True)
+            for table in (*OF_USERS, "observation", "deletion"):
+                assert asked(url, f"SELECT count(*) FROM sj_memory_{table} WHERE usr = %s", USERS[1]) == [
+                    (0,)
+                ]
+            assert memory.admin.check() == []
+
+    def test_a_row_that_is_elsewhere_is_found_by_the_check(self, url: str) -> None:
+        with opened(url) as memory:
+            fill(memory)
+            home = HOMES.of_user("acme", USERS[0])
+            asked(url, "UPDATE sj_memory_preference SET home = 'acme' WHERE usr = %s", USERS[0])
+            asked(url, "UPDATE sj_memory_run SET home = 'acme' WHERE usr = %s", USERS[0])
+            problems = memory.admin.check()
+            assert any(
+                f"sj_memory_preference of 'acme', {USERS[0]!r}: expected the home {home!r}" in one
+                for one in problems
+            )
+            assert any(one.startswith("sj_memory_event: 1 rows without") for one in problems)
+
+    def test_what_a_user_does_is_asked_of_two_homes_at_most(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of the user's and, for what all users share, the tenant's own."""
+        seen: dict[Any, set[str]] = {}
+        add, run, ask_each = Batch.add, Batch.run, Batch.ask_each
+
+        def adding(self: Batch, query: str, parameters: Any = (), *, home: Any = "") -> None:
+            seen.setdefault(home, set()).add(query)
+            add(self, query, parameters, home=home)
+
+        def running(self: Batch, query: str, parameters: Any, *, home: Any) -> Any:
+            seen.setdefault(home, set()).add(query)
+            return run(self, query, parameters, home=home)
+
+        def asking(self: Batch, statements: Any, **options: Any) -> Any:
+            for home, (query, _) in statements:
+                seen.setdefault(home, set()).add(query)
+            return ask_each(self, statements, **options)
+
+        mine, hers = HOMES.of_user("acme", JOE.user), HOMES.of_user("acme", JANE.user)
+        id = memory.propose("Joe lives in Oslo", scope=JOE, source="r").id
+        monkeypatch.setattr(Batch, "add", adding)
+        monkeypatch.setattr(Batch, "run", running)
+        monkeypatch.setattr(Batch, "ask_each", asking)
+        memory.propose("Joe lives in Rome", scope=JOE, source="r")
+        memory.prefer("tone", "brief", scope=JOE)
+        session = memory.session(JOE, "run")
+        session.user("I like tea.")
+        memory.distil("run", likes_tea, JOE)
+        assert "Joe lives in Rome" in memory.recall("Where does Joe live?", JOE).texts
+        assert memory.known(JOE)["tone"].text == "brief"
+        assert memory.get(id, JOE, hidden=True) is not None and memory.why(id, scope=JOE) is not None
+        memory.update(id, scope=JOE, content="Joe lived in Oslo")
+        memory.revoke(id, reason="moved", scope=JOE)
+        memory.list(JOE)
+        memory.recall("Where does Joe live?", JOE, as_of=1_700_000_000, known_at=2_000_000_000)
+        every = seen.pop(EVERY_HOME, set())
+        assert mine != hers and seen.keys() - {""} == {"acme", mine}
+        assert {query for query in every if "sj_memory" in query} == set()
+
+
+class TestMoving:
+    """Databases of before format 4 had the rows of users in their tenants' own homes."""
+
+    @staticmethod
+    def older(url: str, **options: Any) -> list[Any]:
+        """Make a database as it was then; return what it says."""
+        with pytest.MonkeyPatch.context() as patch:
+            lock = PostgresTransaction.lock
+
+            def with_tenant(self: PostgresTransaction, whose: Iterable[Any]) -> None:
+                whose = list(whose)
+                tenants = {one if isinstance(one, str) else one.tenant for one in whose}
+                lock(self, [*map(Scope, filter(None, tenants)), *whose])
+
+            patch.setattr(PostgresTransaction, "lock", with_tenant)
+            patch.setattr(postgres, "_SPREAD", frozenset())
+            patch.setattr(postgres, "_RUNS", {})
+            with opened(url, **options) as memory:
+                fill(memory)
+                found = said(memory)
+        asked(url, "UPDATE sj_memory_stamp SET home = 'acme' WHERE tenant = 'acme'")
+        asked(url, "UPDATE sj_memory_schema SET format = 3")
+        assert {home for table in OF_USERS for home in homes_of(url, f"sj_memory_{table}")} == {"acme"}
+        return found
+
+    @pytest.mark.parametrize("keys", [None, provider])
+    def test_rows_are_moved_when_it_is_opened(self, url: str, keys: Any) -> None:
+        before = self.older(url, keys=keys)
+        with opened(url, keys=keys) as memory:
+            assert_placed(url)
+            assert said(memory) == before
+            assert memory.admin.check() == [] and memory.index.admin.check().problems == []
+            memory.propose("moved to Rome", scope=JOE, source="r")
+            assert memory.admin.check() == []
+        assert asked(url, "SELECT format FROM sj_memory_schema") == [(4,)]
+
+    def test_a_process_that_dies_leaves_some_for_the_next_one(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = self.older(url)
+        monkeypatch.setattr(placing, "_USERS_AT_ONCE", 2)
+        move, moved = placing._move, []
+
+        def dying(*arguments: Any) -> None:
+            moved.append(arguments[-1])
+            if len(moved) == 4:
+                raise KeyboardInterrupt
+            move(*arguments)
+
+        monkeypatch.setattr(placing, "_move", dying)
+        with pytest.raises(KeyboardInterrupt):
+            Memory.open(url, durability="normal")
+        assert asked(url, "SELECT format FROM sj_memory_schema") == [(3,)]
+        users = {user for home, user in rows_in(url, "fact") if home != "acme"}
+        assert users == set(moved[:2])
+        monkeypatch.setattr(placing, "_move", move)
+        with opened(url) as memory:
+            assert_placed(url)
+            assert said(memory) == before and memory.admin.check() == []
+
+    def test_without_the_key_of_a_tenant_nothing_is_moved(self, url: str) -> None:
+        self.older(url, keys=provider)
+        with pytest.raises(StoreFormatError, match="needs the tenant's key"):
+            Memory.open(url)
+        assert homes_of(url, "sj_memory_fact") == {"acme"}
+
+    def test_who_only_reads_is_told_to_open_it_for_writing(self, url: str) -> None:
+        self.older(url)
+        with pytest.raises(StoreFormatError, match="open it once for writing"):
+            Memory(Index.open(url, read_only=True))
 
 
 def test_an_encrypted_tenant_has_one_turn_and_sound_digests(url: str) -> None:

@@ -50,6 +50,8 @@ _REFERENCES = {
     "memory_episode": ("policy_version", "memory_policy"),
 }
 
+_OF_RUNS = ("memory_event", "memory_distilled")
+
 _Row = tuple[Any, ...]
 _Numbers = Mapping[tuple[str, str, int], int]
 
@@ -190,9 +192,10 @@ def _write(target: MemoryContext, tenant: str, rows: Mapping[str, Sequence[_Row]
             return 0
         tables = list(_TABLES)
         with unguarded(connection, tables) if is_file(connection) else nullcontext():
+            user_of = _users(rows)
             for table, found in rows.items():
                 for row in found:
-                    connection.execute(*_insertion(table, row, tenant))
+                    connection.execute(*_insertion(table, row, tenant, user_of, is_file(connection)))
         if is_file(connection):  # whoever has it open asks anew
             connection.execute(
                 "INSERT INTO memory_stamp(tenant, user, version) VALUES ('', '', 1) "
@@ -201,16 +204,25 @@ def _write(target: MemoryContext, tenant: str, rows: Mapping[str, Sequence[_Row]
     return sum(map(len, rows.values()))
 
 
-def _insertion(table: str, row: _Row, tenant: str) -> tuple[str, _Row]:
+def _users(rows: Mapping[str, Sequence[_Row]]) -> dict[Any, str]:
+    """Return whose each run is, by its key."""
+    columns = list(_columns()["memory_run"])
+    key, user = columns.index("key"), columns.index("user")
+    return {row[key]: row[user] for row in rows.get("memory_run", ())}
+
+
+def _insertion(
+    table: str, row: _Row, tenant: str, user_of: Mapping[Any, str], to_file: bool
+) -> tuple[str, _Row]:
     columns = list(_columns()[table])
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-    if "tenant" in columns:
+    if "user" in columns or table not in _OF_RUNS or (to_file and "tenant" in columns):
         return f"INSERT INTO {table}({names}) VALUES ({marks})", row
     # Whose it is, its run says.
     run = row[columns.index("run")]
     return (
-        f"INSERT INTO {table}({names}) SELECT {marks} FROM memory_run WHERE tenant = ? AND key = ?",
-        (*row, tenant, run),
+        f"INSERT INTO {table}({names}) SELECT {marks} FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",
+        (*row, tenant, user_of.get(run, ""), run),
     )
 
 

@@ -198,7 +198,7 @@ class Facts:
         delete_versions(change, row, "expired")
         if has_documents(row):
             remove(change, row, "expired")
-            self._promotion.unshare(change, row.id)
+            self._promotion.unshare(change, row)
 
     def _restate(self, change: Change, held: FactRow, one: Proposal) -> Outcome:
         """What is said again holds at least as long and as surely, is not old, and gains what it lacked."""

@@ -89,12 +89,11 @@ class Promotion:
     def share(self, change: Change, row: FactRow, by: str | None) -> None:
         """Let a tenant's fact speak for the copies of it in the scopes that observed it."""
         connection = change.connection
-        observed = rows_where(
-            connection,
-            "fact",
-            "id IN (SELECT fact FROM memory_observation WHERE tenant = ? AND hash = ?) AND id <> ?",
+        ids = connection.execute(  # their rows may be in other homes than what says who observed
+            "SELECT DISTINCT fact FROM memory_observation WHERE tenant = ? AND hash = ? AND fact <> ?",
             (row.tenant, row.hash, row.id),
-        )
+        ).fetchall()
+        observed = [one for (id,) in ids for one in rows_where(connection, "fact", "id = ?", (id,))]
         places = dict.fromkeys((one.tenant, one.user, one.agent, one.hash, one.topic) for one in observed)
         for place in places:
             condition = (
@@ -113,9 +112,12 @@ class Promotion:
         if before.status == "active":
             log(change, copy.id, "superseded", by, id)
 
-    def unshare(self, change: Change, id: str) -> None:
+    def unshare(self, change: Change, gone: FactRow) -> None:
         """Let the copies of a tenant's fact that is gone speak for themselves again."""
-        for copy in list(rows_where(change.connection, "fact", "shared_as = ?", (id,))):
+        if gone.user or gone.agent:  # no other one is a copy of it
+            return
+        condition, values = "+tenant = ? AND shared_as = ?", (gone.tenant, gone.id)
+        for copy in list(rows_where(change.connection, "fact", condition, values)):
             fresh = copy._replace(shared_as=None, updated_at=change.now)
             update_fact(change, copy, fresh, ("shared_as", "updated_at"))
             self._slots.project_around(change, fresh, None, None)

@@ -46,12 +46,12 @@ class Standing:
         checked_scope(scope)
         by = named(by, "by")
         with self._context.reading() as connection:
-            seen = find_row(connection, id)
+            seen = find_row(connection, id, scope)
         embedded = self._context.embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
         # A fact that comes into force also changes its copies, which any user may have.
         of = [scope.tenant if isinstance(seen, FactRow) else scope]
         with self._context.changing("confirming", [scope.tenant], of=of) as change:
-            row = find_row(change.connection, id)
+            row = find_row(change.connection, id, scope)
             if row is None or not belongs_to(row, scope):
                 raise absent(id)
             if isinstance(row, PolicyRow) and row.status == "provisional":
@@ -91,7 +91,7 @@ class Standing:
 
     def revoke_in(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
         """Revoke a record within a change; False if `scope` has no such record of its own that is living."""
-        row = find_row(change.connection, id)
+        row = find_row(change.connection, id, scope)
         if row is None or not belongs_to(row, scope) or row.status == "revoked":
             return False
         if row.status == "superseded" and not isinstance(row, FactRow):

@@ -29,7 +29,7 @@ from scrubjay.memory.intake.extractors import (
 from scrubjay.memory.intake.stabilise import Transcript, stabilise
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.drafts import check_run_id
-from scrubjay.memory.ledger.rows import kind_of, rows_where
+from scrubjay.memory.ledger.rows import find_row, kind_of, rows_where
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import CONVERSATION, INSERT_DISTILLED, Run, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Provenance
@@ -42,6 +42,7 @@ from scrubjay.memory.model.named import Named, ended
 from scrubjay.memory.model.rows import FactRow, belongs_to
 from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import translated
 
 _log = logging.getLogger("scrubjay.memory")
@@ -99,10 +100,10 @@ def distil(
     if run is None:
         raise KeyError(f"run_id: this scope has no run {run_id!r}")
     with context.reading() as connection:
-        last = _last_distilled(connection, scope.tenant, run.key)
+        last = _last_distilled(connection, scope, run.key)
     events = traces.events(scope, run_id)
     if not any(event.seq > last and event.kind != "prompt" for event in events):
-        return _recorded(traces, scope.tenant, run)
+        return _recorded(traces, scope, run)
     through = events[-1].seq
     transcript = stabilise(run_id, events, after=last, languages=languages)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
@@ -126,9 +127,7 @@ def distil(
     def also(change: Any, results: Sequence[Any]) -> None:
         change.lock([scope, Scope(scope.tenant)])  # there is no turn yet if nothing is proposed
         connection: sqlite3.Connection = change.connection
-        if _last_distilled(connection, scope.tenant, run.key) != last or not _same_run(
-            connection, scope.tenant, run
-        ):
+        if _last_distilled(connection, scope, run.key) != last or not _same_run(connection, scope, run):
             raise _Raced
         outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
         outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
@@ -136,7 +135,7 @@ def distil(
             INSERT_DISTILLED,
             (
                 *(last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
-                *(scope.tenant, run.key),
+                *(*names_of(scope)[:2], run.key),
             ),
         )
 
@@ -145,7 +144,7 @@ def distil(
             proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
         )
     except _Raced:
-        return _recorded(traces, scope.tenant, run)
+        return _recorded(traces, scope, run)
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
@@ -215,7 +214,7 @@ def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retracti
         rows = [
             row
             for id in slots.facts_about(scope, gone.subject, gone.predicate)
-            for row in rows_where(connection, "fact", "id = ?", (id,))
+            if isinstance(row := find_row(connection, id, scope), FactRow)
         ]
     return [row for row in rows if row.relation != "ends"]
 
@@ -273,33 +272,34 @@ def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
     return replace(candidate, metadata=metadata)
 
 
-def _same_run(connection: sqlite3.Connection, tenant: str, run: Run) -> bool:
+def _same_run(connection: sqlite3.Connection, scope: Scope, run: Run) -> bool:
     """Whether the run was not erased meanwhile; its key and name may have been given again."""
     found = connection.execute(
-        "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND key = ?", (tenant, run.key)
+        "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",
+        (*names_of(scope)[:2], run.key),
     ).fetchone()
     if found is None or integer(found[2], "a run's events") < run.n_events:
         return False
     return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
 
 
-def _last_distilled(connection: sqlite3.Connection, tenant: str, key: int) -> int:
+def _last_distilled(connection: sqlite3.Connection, scope: Scope, key: int) -> int:
     (last,) = connection.execute(
         "SELECT ifnull(max(d.last_seq), 0) FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
-        "WHERE r.tenant = ? AND r.key = ?",
-        (tenant, key),
+        "WHERE r.tenant = ? AND r.user = ? AND r.key = ?",
+        (*names_of(scope)[:2], key),
     ).fetchone()
     return integer(last, "memory_distilled.last_seq")
 
 
-def _recorded(traces: Traces, tenant: str, run: Run) -> Distilled:
+def _recorded(traces: Traces, scope: Scope, run: Run) -> Distilled:
     with translated(traces.store.path, "reading what was distilled"):
         rows = (
             traces.store.reading_connection()
             .execute(
                 "SELECT d.last_seq, d.outcomes FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
-                "WHERE r.tenant = ? AND r.key = ? ORDER BY d.first_seq",
-                (tenant, run.key),
+                "WHERE r.tenant = ? AND r.user = ? AND r.key = ? ORDER BY d.first_seq",
+                (*names_of(scope)[:2], run.key),
             )
             .fetchall()
         )

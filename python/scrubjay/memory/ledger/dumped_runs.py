@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay.memory.ledger.sealing import EVENT, Sealer, place_of_event, settle
-from scrubjay.memory.ledger.trace import INSERT_DISTILLED
+from scrubjay.memory.ledger.trace import INSERT_DISTILLED, insertion_of_event
 
 _RUN = ("tenant", "user", "agent", "run", "started_at", "retention", "n_events", "n_turns")
 _EVENT = ("seq", "turn", "at", "expires_at", "kind")
+_EVENTS = ", ".join(f"e.{column}" for column in (*_EVENT, *EVENT))
 _DISTILLED = ("first_seq", "last_seq", "at", "extractor", "outcomes")
 
 
@@ -28,8 +29,9 @@ def read_runs(
             continue
         events = []
         for row in connection.execute(
-            f"SELECT {', '.join((*_EVENT, *EVENT))} FROM memory_event WHERE +tenant = ? AND run = ? ORDER BY seq",
-            (run["tenant"], key),
+            f"SELECT {_EVENTS} FROM memory_run r JOIN memory_event e ON e.run = r.key "
+            "WHERE r.tenant = ? AND r.user = ? AND r.key = ? ORDER BY e.seq",
+            (run["tenant"], run["user"], key),
         ).fetchall():
             event = dict(zip((*_EVENT, *EVENT), row, strict=True))
             for column in EVENT:
@@ -39,8 +41,8 @@ def read_runs(
         distilled = []
         for row in connection.execute(
             f"SELECT {', '.join(_DISTILLED)} FROM memory_run r JOIN memory_distilled d ON d.run = r.key "
-            "WHERE r.tenant = ? AND r.key = ? ORDER BY first_seq",
-            (run["tenant"], key),
+            "WHERE r.tenant = ? AND r.user = ? AND r.key = ? ORDER BY first_seq",
+            (run["tenant"], run["user"], key),
         ).fetchall():
             texts = [value.decode() if isinstance(value, bytes) else value for value in row]
             distilled.append(dict(zip(_DISTILLED, texts, strict=True)))
@@ -66,7 +68,8 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
     ).fetchone()
     for event in said["events"]:
         execute(
-            "UPDATE memory_run SET n_events = ? WHERE tenant = ? AND key = ?", (event["seq"] - 1, tenant, key)
+            "UPDATE memory_run SET n_events = ? WHERE tenant = ? AND user = ? AND key = ?",
+            (event["seq"] - 1, tenant, said["user"], key),
         )  # what retention deleted
         author, content, data = (
             sealer.seal(
@@ -80,18 +83,15 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
         if isinstance(data, str):
             json.loads(data)
             data = data.encode()
-        execute(
-            "INSERT INTO memory_event(run, seq, turn, at, expires_at, kind, author, content, data, tenant) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (key, *(event[name] for name in _EVENT), author, content, data, tenant),
-        )
+        values = (key, *(event[name] for name in _EVENT), author, content, data, tenant)
+        execute(*insertion_of_event(connection, values, said["user"]))
     execute(
-        "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND key = ?",
-        (said["n_events"], said["n_turns"], tenant, key),
+        "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND user = ? AND key = ?",
+        (said["n_events"], said["n_turns"], tenant, said["user"], key),
     )
     for one in said["distilled"]:
         execute(
             INSERT_DISTILLED,
-            (*(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode(), tenant, key),
+            (*(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode(), tenant, said["user"], key),
         )
     return True

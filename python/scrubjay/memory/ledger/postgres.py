@@ -8,7 +8,7 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError, UnsupportedError
 from scrubjay.memory.ledger.holds import NAME_OF_OLD
 
-__all__ = ["NUMBERED", "missing_tables", "prepare"]
+__all__ = ["NUMBERED", "misplaced_rows", "missing_tables", "prepare"]
 
 _WITHOUT = ("memory_meta", "memory_sealed")  # the format is elsewhere, nothing is erased or sealed by marks
 NUMBERED = {
@@ -19,7 +19,17 @@ NUMBERED = {
     "memory_run": "key",
 }
 """Table -> its column that is numbered: in a file for all tenants together, in a database for each."""
-_UPGRADES = {
+FORMAT = 4
+"""Of the tables in a database; those of a file have formats of their own."""
+_SPREAD = frozenset(
+    f"memory_{table}"
+    for table in (
+        "preference", "fact", "episode", "log", "rejection", "stamp", "run", "event", "distilled"
+    )
+)  # fmt: skip
+"""Tables whose rows are in the home of the user that they belong to."""
+_RUNS = {"memory_event": ("run", "memory_run", "key"), "memory_distilled": ("run", "memory_run", "key")}
+_UPGRADES: dict[int, tuple[str, ...]] = {
     3: (
         # Row-level security binds the owner as well, and this is about the rows of all tenants.
         "ALTER TABLE sj_memory_hold NO FORCE ROW LEVEL SECURITY",
@@ -29,6 +39,7 @@ _UPGRADES = {
         "DROP CONSTRAINT sj_memory_hold_pkey, ADD PRIMARY KEY (home, tenant, usr, agent, name)",
         "ALTER TABLE sj_memory_hold FORCE ROW LEVEL SECURITY",
     ),
+    4: (),  # rows of users are in their homes; scrubjay.store.postgres.placing moves them before
 }
 """Format -> the statements that lead to it from the one before; there was no database of format 1."""
 _RECORDS = {
@@ -39,13 +50,12 @@ _RECORDS = {
 }
 
 
-def prepare(store: Any, tables: Sequence[str], format: int) -> None:
+def prepare(store: Any, tables: Sequence[str]) -> None:
     """Make the tables if the database has none yet.
 
     Args:
         store: the collection of memory's documents.
         tables: the statements that make them in a file.
-        format: of these.
 
     Raises:
         UnsupportedError: the store takes no tables.
@@ -63,11 +73,12 @@ def prepare(store: Any, tables: Sequence[str], format: int) -> None:
             f"{store.place}"
         )
     stamped = frozenset(("memory_policy", "memory_preference"))
-    layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp", frozenset(("memory_hold",)))
-    found = store.make_layer(layer, made(tables, _WITHOUT), format, _UPGRADES)
-    if found != format:
+    whole = frozenset(("memory_hold",))
+    layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp", whole, _SPREAD, _RUNS)
+    found = store.make_layer(layer, made(tables, _WITHOUT), FORMAT, _UPGRADES)
+    if found != FORMAT:
         raise StoreFormatError(
-            f"path: expected memory of format {format}, got format {found} of another Scrubjay: {store.place}"
+            f"path: expected memory of format {FORMAT}, got format {found} of another Scrubjay: {store.place}"
         )
     if store.identity().id_kind == "int":
         raise CorruptIndexError(
@@ -78,3 +89,8 @@ def prepare(store: Any, tables: Sequence[str], format: int) -> None:
 def missing_tables(connection: Any) -> list[str]:
     """Return the names of tables and indexes of memory that are not in the database."""
     return list(connection.missing())
+
+
+def misplaced_rows(connection: Any) -> list[str]:
+    """Return what is wrong with the homes of memory's rows in a database."""
+    return list(connection.misplaced())

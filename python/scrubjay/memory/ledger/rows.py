@@ -18,6 +18,7 @@ from scrubjay.memory.ledger.sealing import (
     BYTES,
     SEALED,
     cipher_of,
+    is_file,
     keyed,
     opened_cell,
     place_in,
@@ -27,6 +28,7 @@ from scrubjay.memory.ledger.sealing import (
 from scrubjay.memory.model.content import digest, value_digest
 from scrubjay.memory.model.decoding import checked, decoded
 from scrubjay.memory.model.rows import ROWS, TYPES, FactRow, Row
+from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import fetched
@@ -46,6 +48,7 @@ __all__ = [
     "raw_rows_where",
     "rows_where",
     "sealed_columns",
+    "seen_by",
     "update_fact",
     "value_hash_in",
 ]
@@ -222,12 +225,31 @@ def as_row(kind: str, values: tuple[Any, ...]) -> Row:
     return row
 
 
-def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
-    """Return the row of an id, whatever its status, or None."""
+def find_row(connection: sqlite3.Connection, id: object, scope: Scope | None = None) -> Row | None:
+    """Return the row of an id, whatever its status, or None.
+
+    Args:
+        connection: to read by.
+        id: of the record.
+        scope: who asks, if only what that sees matters: a database then looks in the homes of that alone. Others may be
+            returned all the same.
+    """
     kind = kind_of(id)
     if kind is None or "\udc00" <= max(str(id)) <= "\udfff":
         return None
-    return next(rows_where(connection, kind, "id = ?", (id,)), None)
+    condition, values = ("", ()) if scope is None else seen_by(connection, kind, scope)
+    return next(rows_where(connection, kind, f"{condition}id = ?", (*values, id)), None)
+
+
+def seen_by(connection: sqlite3.Connection, kind: str, scope: Scope) -> tuple[str, tuple[str, ...]]:
+    """Return how a condition begins that is about the rows of a kind that a scope sees, and perhaps others of its
+    tenant and user, and its values. A file finds a row by its id alone."""
+    if is_file(connection):
+        return "", ()
+    tenant, user, _ = names_of(scope)
+    if kind == "policy":
+        return "tenant IN ('', ?) AND ", (tenant,)
+    return "tenant = ? AND user IN ('', ?) AND ", (tenant, user)
 
 
 def insert(connection: sqlite3.Connection, table: str, *rows: Row) -> None:

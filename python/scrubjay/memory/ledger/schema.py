@@ -234,7 +234,7 @@ def prepare(store: Any) -> bool:
         StoreFormatError: they are of a newer format, or the collection holds documents that are not of a memory.
     """
     if not isinstance(store, SqliteStore):
-        postgres.prepare(store, TABLES, FORMAT)
+        postgres.prepare(store, TABLES)
         return False
     with translated(store.path, "reading memory"):
         return _prepare(store, store.reading_connection())

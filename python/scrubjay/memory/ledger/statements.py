@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from scrubjay.memory.ledger.rows import rows_where
+from scrubjay.memory.ledger.rows import find_row, rows_where
 from scrubjay.memory.ledger.sealing import keyed
 from scrubjay.memory.model.cardinality import topics_of
 from scrubjay.memory.model.details import as_known
 from scrubjay.memory.model.projection import Held
-from scrubjay.memory.model.rows import FactRow
+from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import IsSingle, encoded_intervals, ids_of, projected_slot
 
 
@@ -76,7 +76,7 @@ def projected(
     if known_at is not None:
         for row in rows:
             if row.shared_as is not None and row.id in held:
-                shared_at = _begun(connection, row.shared_as)
+                shared_at = _begun(connection, row.tenant, row.shared_as)
                 if shared_at is not None and shared_at <= known_at:
                     held[row.id] = Held((), row.shared_as)
     return held
@@ -89,15 +89,18 @@ def rows_beside(connection: sqlite3.Connection, rows: Sequence[FactRow]) -> list
     for row in rows:
         for id in ids_of(row, "replaced_by"):
             if id not in own and id not in beside:
-                beside.update((one.id, one) for one in rows_where(connection, "fact", "id = ?", (id,)))
+                found = find_row(connection, id, scope_in(row))
+                if found is not None:
+                    beside[found.id] = found  # type: ignore[assignment]
     return list(beside.values())
 
 
-def _begun(connection: sqlite3.Connection, id: str) -> int | None:
+def _begun(connection: sqlite3.Connection, tenant: str, id: str) -> int | None:
     """When a tenant's fact came into force first, whatever it said then; None: it is gone."""
     (at,) = connection.execute(
-        "SELECT min(ifnull(recorded_at, created_at)) FROM memory_fact WHERE id = ? OR id > ? AND id < ?",
-        (id, f"{id}.", f"{id}/"),
+        "SELECT min(ifnull(recorded_at, created_at)) FROM memory_fact "
+        "WHERE +tenant = ? AND user = '' AND (id = ? OR id > ? AND id < ?)",
+        (tenant, id, f"{id}.", f"{id}/"),
     ).fetchone()
     return at if isinstance(at, int) else None
 

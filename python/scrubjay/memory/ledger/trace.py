@@ -43,6 +43,7 @@ __all__ = [
     "TraceEvent",
     "Traces",
     "erase_traces",
+    "insertion_of_event",
     "sweep_traces",
 ]
 
@@ -218,13 +219,15 @@ class Traces:
                         self._sealer.seal(scope.tenant, _place(column, key, seq), text, user=names[1])
                         for column, text in zip(_SEALED, texts, strict=True)
                     ]
-                ask(_INSERT_EVENT, (key, seq, turn, at, expires_at, draft.kind, *kept, scope.tenant))
+                event = (key, seq, turn, at, expires_at, draft.kind, *kept, scope.tenant)
+                ask(*insertion_of_event(transaction.connection, event, names[1]))
                 if number >= n_unseen:
                     events.append(_event((seq, turn, at, draft.kind), *texts))
             if seq > n_events and not is_file(transaction.connection):  # where a trigger did it
                 ask(
-                    "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND key = ? AND n_events <> ?",
-                    (seq, turn, scope.tenant, key, seq),
+                    "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND user = ? AND key = ? "
+                    "AND n_events <> ?",
+                    (seq, turn, *names[:2], key, seq),
                 )
         return events
 
@@ -395,11 +398,15 @@ _INSERT_EVENT = (
     "INSERT INTO memory_event(run, seq, turn, at, expires_at, kind, author, content, data, tenant) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_INSERT_EVENT_OF_RUN = (
+    "INSERT INTO memory_event(run, seq, turn, at, expires_at, kind, author, content, data, tenant) "
+    "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM memory_run WHERE tenant = ? AND user = ? AND key = ?"
+)
 INSERT_DISTILLED = (
     "INSERT INTO memory_distilled(run, first_seq, last_seq, at, extractor, outcomes) "
-    "SELECT key, ?, ?, ?, ?, ? FROM memory_run WHERE tenant = ? AND key = ?"
+    "SELECT key, ?, ?, ?, ?, ? FROM memory_run WHERE tenant = ? AND user = ? AND key = ?"
 )
-"""Notes what was distilled of a run, for (first, last, at, extractor, outcomes, tenant, key)."""
+"""Notes what was distilled of a run, for (first, last, at, extractor, outcomes, tenant, user, key)."""
 _COLUMNS = "e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data"
 _OF_RUN = (
     "FROM memory_run r JOIN memory_event e ON e.run = r.key "
@@ -408,6 +415,21 @@ _OF_RUN = (
 )
 _EVENTS = f"SELECT {_COLUMNS} {_OF_RUN}"
 _TAIL = f"SELECT {_COLUMNS}, e.expires_at {_OF_RUN}AND e.kind IN ({{marks}}) ORDER BY e.seq DESC LIMIT ?"
+
+
+def insertion_of_event(
+    connection: sqlite3.Connection, event: tuple[Any, ...], user: str
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that inserts an event, and its values. In a database its run says in which home.
+
+    Args:
+        connection: of the transaction.
+        event: the columns from `run` to `tenant`.
+        user: whose run it is.
+    """
+    if is_file(connection):
+        return _INSERT_EVENT, event
+    return _INSERT_EVENT_OF_RUN, (*event, event[-1], user, event[0])
 
 
 def sweep_traces(

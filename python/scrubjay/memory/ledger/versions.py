@@ -40,7 +40,7 @@ def keep_version(change: Change, before: FactRow, withdrawn_at: int) -> None:
         withdrawn_at: when the edit is recorded: from then on it is known to be wrong.
     """
     connection = change.connection
-    numbers = [int(one.id.rpartition(".")[2]) for one in versions_of(connection, before.id)]
+    numbers = [int(one.id.rpartition(".")[2]) for one in versions_of(connection, before)]
     (slot,) = new_ids("slot")
     is_tenants = not (before.user or before.agent)
     row = before._replace(
@@ -71,15 +71,16 @@ def keep_version(change: Change, before: FactRow, withdrawn_at: int) -> None:
                 update_fact(change, other, other._replace(replaced_by=replaced_by), ("replaced_by",))
 
 
-def versions_of(connection: sqlite3.Connection, id: str) -> Iterator[FactRow]:
+def versions_of(connection: sqlite3.Connection, row: FactRow) -> Iterator[FactRow]:
     """Yield what a fact said before it was edited, in no order."""
-    return rows_where(connection, "fact", "id > ? AND id < ?", (f"{id}.", f"{id}/"))
+    condition = "+tenant = ? AND user = ? AND id > ? AND id < ?"
+    return rows_where(connection, "fact", condition, (row.tenant, row.user, f"{row.id}.", f"{row.id}/"))
 
 
 def delete_versions(change: Change, row: FactRow, reason: str) -> None:
     """Delete them, with their documents; what is under a legal hold stays."""
     held = is_held(change.connection)
-    for version in list(versions_of(change.connection, row.id)):
+    for version in list(versions_of(change.connection, row)):
         if held(version):
             continue
         drop(change, version, "forgotten")

@@ -11,8 +11,10 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in
+from scrubjay.memory.ledger.postgres import misplaced_rows
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.schema import missing_rules
+from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.model.documents import documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import has_documents
@@ -48,8 +50,10 @@ class Consistency:
         with self._context.snapshot() as connection:
             found = self._compare(connection, self._context.clock(), admits_older=True)
             rules = missing_rules(connection)
+            misplaced = [] if is_file(connection) else misplaced_rows(connection)
         return [
             *(f"{name}: an index or rule of the tables is gone" for name in rules),
+            *misplaced,
             *(f"{row.id}: not in the index, or as it was before" for row in found.missing),
             *(
                 f"{id} of {scope!r}: in the index, and no record is in force that it is of"

@@ -116,7 +116,7 @@ class Editing:
         """
         checked_scope(scope)
         with self._context.reading() as connection:
-            seen = find_row(connection, id)
+            seen = find_row(connection, id, scope)
         if seen is None or not belongs_to(seen, scope) or not is_in_force(seen, self._context.clock()):
             raise absent(id)
         if isinstance(seen, PolicyRow):
@@ -139,7 +139,7 @@ class Editing:
         if isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text:
             embedded = self._context.embed_texts([_text(candidate)])[0]
         with self._context.changing("updating", [scope.tenant], of=[scope]) as change:
-            held = find_row(change.connection, id)
+            held = find_row(change.connection, id, scope)
             if held is None or _said(held) != _said(seen):
                 raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
             check_hold(change.connection, scope_in(held), within=False)

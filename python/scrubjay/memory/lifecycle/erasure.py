@@ -111,7 +111,7 @@ class Erasure:
         # Copies of a tenant's fact, which any user may have, speak for themselves again once it is gone.
         of = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
         with self._context.changing("deleting", of=of) as change:
-            row = find_row(change.connection, id)
+            row = find_row(change.connection, id, scope)
             if row is None or not belongs_to(row, scope):
                 return False
             if not is_global(row):
@@ -125,7 +125,7 @@ class Erasure:
             if isinstance(row, FactRow):
                 delete_versions(change, row, reason)
                 self._slots.project_slot_of(change, row, by)
-                self._promotion.unshare(change, row.id)
+                self._promotion.unshare(change, row)
             note_deletion(change, scope_in(row), reason, by, {row.kind: 1})
         self._rules.clear(scope.tenant)
         return True

@@ -127,7 +127,7 @@ class Sweeping:
         remove_documents(change, row, "expired")
         if row.kind == "fact":
             delete_versions(change, row, "expired")
-            self._promotion.unshare(change, row.id)
+            self._promotion.unshare(change, row)
         counts = expired.setdefault((row.tenant, row.user, row.agent), {})
         counts[row.kind] = counts.get(row.kind, 0) + 1
 
@@ -222,7 +222,7 @@ class Sweeping:
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__}")
         with self._context.changing("noting use", of=[scope, Scope(scope.tenant)]) as change:
-            row = find_row(change.connection, id)
+            row = find_row(change.connection, id, scope)
             if (
                 not isinstance(row, (FactRow, EpisodeRow))
                 or not is_visible(row, scope)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.rows import find_row, kind_of, rows_where
+from scrubjay.memory.ledger.rows import find_row, kind_of, rows_where, seen_by
 from scrubjay.memory.model.making import made_again, record_of
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.rows import Row
@@ -50,11 +51,13 @@ class KeptRecords:
         self._store = context.store
         self._state = _State(None, {}, {})
 
-    def row(self, id: str, beside: Callable[[], Iterable[str]]) -> Row | None:
-        """Return the row of a record as it is now, whatever its status; None if there is none.
+    def row(self, id: str, scope: Scope, beside: Callable[[], Iterable[str]]) -> Row | None:
+        """Return the row of a record as it is now, whatever its status; None if there is none. One that the scope does
+        not see may be returned as well.
 
         Args:
             id: of the record.
+            scope: who asks.
             beside: returns the ids that will be asked for next: if this one has to be read, they are read with it.
 
         Raises:
@@ -64,12 +67,12 @@ class KeptRecords:
         if state is not None:
             row = state.rows.get(id)
             if row is None and not self._store.is_writing_here():  # what is read there may be taken back
-                self._read(state, beside())
+                self._read(state, scope, beside())
                 row = state.rows.get(id)
             if row is not None:
                 return row
         with self._context.snapshot() as connection:
-            return find_row(connection, id)
+            return find_row(connection, id, scope)
 
     def record(self, row: Row) -> Record | None:
         """Return the record of a row that :meth:`row` returned just now; None if it is not in force now.
@@ -97,7 +100,7 @@ class KeptRecords:
             state = self._state = _State(version, {}, {})
         return state
 
-    def _read(self, state: _State, ids: Iterable[str]) -> None:
+    def _read(self, state: _State, scope: Scope, ids: Iterable[str]) -> None:
         """Read what can be read of these rows, one query a kind."""
         wanted: dict[str, list[str]] = {}
         for id in ids:
@@ -112,7 +115,7 @@ class KeptRecords:
         is_one = len(some) == 1  # query, which is its own snapshot
         with self._context.reading() if is_one else self._context.snapshot() as connection:
             for kind, each in some:
-                condition = f"id IN ({', '.join('?' * len(each))})"
-                state.rows.update(
-                    (row.id, row) for row in rows_where(connection, kind, condition, each, damaged=[])
-                )
+                seen, values = seen_by(connection, kind, scope)
+                condition = f"{seen}id IN ({', '.join('?' * len(each))})"
+                found = rows_where(connection, kind, condition, (*values, *each), damaged=[])
+                state.rows.update((row.id, row) for row in found)

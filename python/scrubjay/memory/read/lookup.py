@@ -63,14 +63,14 @@ class Lookup:
         checked_scope(scope)
         moment = moment_asked(self._context.clock, as_of, known_at)
         with self._context.snapshot() as connection:
-            row = find_row(connection, id)
+            row = find_row(connection, id, scope)
             if row is None or not is_visible(row, scope):
                 return None
             if moment is None:
                 now = self._context.clock()
                 return record_of(row, now) if hidden or is_in_force(row, now) else None
             past = Past(connection, moment, self._context.is_single)
-            versions = versions_of(connection, row.id) if isinstance(row, FactRow) else ()
+            versions = versions_of(connection, row) if isinstance(row, FactRow) else ()
             for one in (row, *(versions if moment.known_at is not None else ())):
                 if (then := past.in_force(one)) is not None:
                     return record_of(then, past.now)

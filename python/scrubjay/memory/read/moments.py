@@ -92,7 +92,7 @@ class Past:
         if isinstance(row, EpisodeRow) and begin_of_episode(row) > moment.as_of:
             return None
         is_dated = isinstance(row, PreferenceRow) and moment.known_at is not None
-        if is_dated and not _was_written(self._connection, row.id, known_at):
+        if is_dated and not _was_written(self._connection, row, known_at):
             return None
         at = known_at if isinstance(row, EpisodeRow) else min(moment.as_of, known_at)
         over = row.status in ("superseded", "revoked") and row.updated_at <= at
@@ -122,10 +122,11 @@ def would_be_in_force(
     return row.id in held and held[row.id].at(moment.as_of)
 
 
-def _was_written(connection: sqlite3.Connection, id: str, known_at: int) -> bool:
+def _was_written(connection: sqlite3.Connection, row: Row, known_at: int) -> bool:
     """Whether a record had been written by then, whenever it was said."""
     (at,) = connection.execute(
-        "SELECT min(at) FROM memory_log WHERE record = ? AND what = 'written'", (id,)
+        "SELECT min(at) FROM memory_log WHERE +tenant = ? AND user = ? AND record = ? AND what = 'written'",
+        (row.tenant, row.user, row.id),
     ).fetchone()
     return isinstance(at, int) and at <= known_at
 
@@ -138,8 +139,9 @@ def _policy_was(
         return None
     when = dict(
         connection.execute(
-            "SELECT what, max(at) FROM memory_log WHERE record = ? AND what IN ('confirmed', 'revoked') GROUP BY what",
-            (row.id,),
+            "SELECT what, max(at) FROM memory_log WHERE +tenant = ? AND user = '' AND record = ? "
+            "AND what IN ('confirmed', 'revoked') GROUP BY what",
+            (row.tenant, row.id),
         ).fetchall()
     )
     confirmed_at, revoked_at = when.get("confirmed"), when.get("revoked")

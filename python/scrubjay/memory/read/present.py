@@ -10,13 +10,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
+from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.store.sqlite.store import SqliteStore
 
 _MAX_TENANTS = 10_000
 _LASTS_US = 60_000_000  # what a clock that was set back has hidden is seen by then
 _EDGES = (
     "SELECT valid_from FROM memory_fact WHERE tenant = ? AND valid_from > ? "
     "UNION SELECT valid_until FROM memory_fact WHERE tenant = ? AND valid_until > ?"
+)
+_EDGES_OF_USER = (  # in a database, in which the users of a tenant may be in many homes
+    "SELECT valid_from FROM memory_fact WHERE tenant = ? AND user IN ('', ?) AND valid_from > ? "
+    "UNION SELECT valid_until FROM memory_fact WHERE tenant = ? AND user IN ('', ?) AND valid_until > ?"
 )
 
 
@@ -27,7 +33,7 @@ class _Known(NamedTuple):
 
 
 class Present:
-    """The present of each tenant in one file, in microseconds since 1970. Thread-safe.
+    """The present of each tenant in one file, or of each user in a database, in microseconds since 1970. Thread-safe.
 
     Args:
         context: of the memory.
@@ -35,12 +41,14 @@ class Present:
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
-        self._known: dict[str, _Known] = {}
+        self._known: dict[tuple[str, str], _Known] = {}
 
-    def moment(self, tenant: str) -> int:
-        """Return a time at which the same is in force as now."""
+    def moment(self, scope: Scope) -> int:
+        """Return a time at which the same is in force as now, of what a scope sees."""
+        is_one = isinstance(self._context.store, SqliteStore)
+        key = (scope.tenant, "" if is_one else scope.user or "")
         now, version = self._context.clock(), self._context.version()
-        known = self._known.get(tenant)
+        known = self._known.get(key)
         if (
             version is None
             or known is None
@@ -48,10 +56,11 @@ class Present:
             or not known.since <= now < known.since + _LASTS_US
         ):
             with self._context.reading() as connection:
-                found = connection.execute(_EDGES, (tenant, now) * 2).fetchall()
+                asked = (_EDGES, (scope.tenant, now) * 2) if is_one else (_EDGES_OF_USER, (*key, now) * 2)
+                found = connection.execute(*asked).fetchall()
             known = _Known(version, now, sorted(edge for (edge,) in found if type(edge) is int))
             if len(self._known) >= _MAX_TENANTS:
                 self._known = {}
-            self._known[tenant] = known
+            self._known[key] = known
         passed = bisect_right(known.edges, now)
         return known.edges[passed - 1] if passed else known.since

@@ -45,21 +45,22 @@ class ProvenanceReader:
         """
         checked_scope(scope)
         with self._context.snapshot() as connection:
-            row = find_row(connection, id)
+            row = find_row(connection, id, scope)
             if row is None or not is_visible(row, scope):
                 return None
             found = connection.execute(
-                "SELECT number, at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number",
-                (id,),
+                "SELECT number, at, record, what, by, detail FROM memory_log "
+                "WHERE +tenant = ? AND user = ? AND record = ? ORDER BY number",
+                (row.tenant, row.user, id),
             ).fetchall()
             superseded: list[Any] = []
             observed: list[Any] = []
             if row.kind in ("fact", "preference"):
                 agent = "agent" if row.kind == "fact" else "''"
                 superseded = connection.execute(
-                    f"SELECT id, tenant, user, {agent} FROM {KINDS[row.kind]} WHERE superseded_by = ? "
-                    "ORDER BY created_at, id",
-                    (id,),
+                    f"SELECT id, tenant, user, {agent}, created_at FROM {KINDS[row.kind]} "
+                    "WHERE tenant = ? AND user IN ('', ?) AND superseded_by = ? ORDER BY created_at, id",
+                    (scope.tenant, scope.user or "", id),
                 ).fetchall()
             if isinstance(row, FactRow):
                 observed = connection.execute(
@@ -84,7 +85,7 @@ class ProvenanceReader:
                 Event(as_moment(at), record, what, by, self._detail(row.tenant, number, detail))
                 for number, at, record, what, by, detail in found
             ),
-            tuple(old for old, *names in superseded if scope_of(*names) in visible),
+            tuple(old for old, *names, _ in superseded if scope_of(*names) in visible),
             getattr(row, "superseded_by", None),
             tuple(run for (run,) in observed) or (row.source_run,),
         )

@@ -109,7 +109,7 @@ class Recall:
         compiled: FilterLike | None = None
         n_asked = k
         if moment is None:
-            now = self._present.moment(scope.tenant)
+            now = self._present.moment(scope)
             compiled = None if conditions else _holding(now)
             conditions.append(holding(now))
         elif moment.known_at is None:

@@ -229,7 +229,7 @@ class FoundRows:
         Raises:
             CorruptIndexError, EncryptionError: this row cannot be read.
         """
-        row = self._kept.row(id, self._ids)
+        row = self._kept.row(id, self._scope, self._ids)
         if row is None:
             return None
         if self._seen is None:

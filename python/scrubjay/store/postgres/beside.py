@@ -1,6 +1,7 @@
 """What a layer above reads and writes its rows by: the surface of a connection to a file, over the database.
 
-A statement runs on this thread's transaction or snapshot, or on a connection of its own. The transaction numbers rows,
+A statement runs on this thread's transaction or snapshot, or on a connection of its own, in each home that it is about
+(:mod:`scrubjay.store.postgres.placing`). The transaction numbers rows,
 notes which scopes changed, and counts the changes of what is looked up whole (the layer's stamps): what triggers do in
 a file. A layer that writes has to have the turns of the homes that it writes to (`Transaction.lock`).
 """
@@ -19,12 +20,17 @@ from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.dialect import Layer, Statement, translated
 from scrubjay.store.postgres.errors import translated as errors_translated
+from scrubjay.store.postgres.merging import merged
+from scrubjay.store.postgres.placing import homes_of, misplaced
 from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, SealedText
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import EVERY_HOME, Home
+from scrubjay.store.postgres.walls import EVERY_HOME
 
 __all__ = ["Beside", "Rows", "as_kept"]
 
+_READS_RECORDS = ("SELECT id, ", "SELECT id FROM ")
+_NEW_RECORDS = tuple(f"INSERT INTO sj_memory_{kind}(home, id, " for kind in ("fact", "preference", "episode"))
+_HOLDS = "SELECT usr, agent FROM sj_memory_hold WHERE home = %s"
 _SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
 
 _ESCAPE = "\U0010ffff"
@@ -94,7 +100,7 @@ class Beside:
         return transaction.number()
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Rows:
-        """Run a statement of the layer.
+        """Run a statement of the layer: in each home that it is about, one after the other.
 
         Raises:
             RowRefusedError: a constraint of the tables forbids the row.
@@ -105,48 +111,161 @@ class Beside:
         transaction = self._collection.sessions.transaction
         own = self._collection.homes.own
         values.update((f"h{name[1:]}", own(values[name])) for name in made.tenants)
-        home: Home | None = own(values[made.home]) if made.home else "" if made.home == "" else None
+        given = {f"p{i}": value for i, value in enumerate(parameters)}
+        homes = homes_of(made, given, self._collection.homes)
+        if transaction is None and made.writes:
+            raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
         if transaction is None:
-            if made.writes:
-                raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
-            return Rows(
-                _read(self._collection.ask(made.query, values, home=EVERY_HOME if home is None else home)), -1
-            )
+            return Rows(_read(self._asked(None, made, values, homes)), -1)
         if made.number is not None and values.get(made.number) is None:
             values[made.number] = transaction.number()
         with errors_translated(self._collection.place, "writing" if made.writes else "reading"):
             if statement.startswith(_SAVEPOINTS):
                 transaction.batch.savepoint(statement)
                 return Rows([], -1)
-            rows, n = self._run(transaction, made, values, home)
+            if not made.writes:
+                return Rows(_read(self._asked(transaction, made, values, homes)), -1)
+            rows, n = self._run(transaction, made, values, homes)
         if made.changes is not None:
             self._note(transaction, made, rows)
             rows = []
         return Rows(_read(rows), n)
 
+    # ------------------------------------------------------------------ reading
+
+    def _asked(
+        self,
+        transaction: PostgresTransaction | None,
+        made: Statement,
+        values: dict[str, Any],
+        homes: Sequence[str] | None,
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a question, which is asked of each of its homes in one round trip."""
+        if homes is None and transaction is not None and made.is_spread and made.id is not None:
+            # A record is looked up by its id alone: mostly one that the transaction has the turn of.
+            rows = self._asked_each(transaction, made, values, transaction.homes_of_record(values[made.id]))
+            if rows:
+                return rows
+        if homes is None and transaction is not None and made.is_held:
+            homes = transaction.homes  # whose holds are another tenant's in each
+        if homes is None:
+            return self._collection.ask(made.query, values, home=EVERY_HOME)
+        if transaction is not None and len(homes) > 1:  # in a home that was never written to nothing is
+            locked = set(transaction.homes)
+            homes = [one for one in homes if one in locked or not transaction.has_turn_of(one)]
+        if len(homes) == 1:
+            return self._asked_each(transaction, made, values, homes)
+        return merged(made.query, values, self._asked_each(transaction, made, values, homes))
+
+    def _asked_each(
+        self,
+        transaction: PostgresTransaction | None,
+        made: Statement,
+        values: dict[str, Any],
+        homes: Sequence[str],
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of all homes, in their order."""
+        if not homes:
+            return []
+
+        def question(home: str) -> Asking:
+            return made.query, self._values_in(made, values, home)
+
+        if transaction is None or not made.is_spread or not made.query.startswith(_READS_RECORDS):
+            return self._collection.ask_each(homes, question)
+        answers = transaction.batch.ask_each([(home, question(home)) for home in homes])
+        for home, rows in zip(homes, answers, strict=True):
+            transaction.home_of_record.update((row[0], home) for row in rows)
+        return [row for rows in answers for row in rows]
+
+    def _values_in(self, made: Statement, values: dict[str, Any], home: str) -> dict[str, Any]:
+        """Return the parameters of a statement as one home is asked."""
+        tenant = self._collection.homes.tenant(home)
+        of_tenant: dict[str, Any] = {f"h{name[1:]}": home for name in made.tenants if values[name] == tenant}
+        if made.is_held:
+            own = self._collection.homes.own(tenant)
+            held = self._collection.ask(_HOLDS, (own,), home=own)
+            of_tenant["held_users"] = [user for user, _ in held]
+            of_tenant["held_agents"] = [agent for _, agent in held]
+        return {**values, **of_tenant}
+
+    # ------------------------------------------------------------------ writing
+
     def _run(
-        self, transaction: PostgresTransaction, made: Statement, values: dict[str, Any], home: Home | None
+        self,
+        transaction: PostgresTransaction,
+        made: Statement,
+        values: dict[str, Any],
+        homes: Sequence[str] | None,
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement about a home; one that writes and does not say which, in each that has its turn."""
-        if not made.writes:
-            return transaction.batch.run(made.query, values, home=EVERY_HOME if home is None else home)
-        if not transaction.homes or (home is not None and home not in transaction.homes):
-            raise StoreError(
-                f"writing: expected the turn of the home that is written to: {self._collection.place}"
-            )
+        """Run a statement that writes in its home; one that names several or none, in each of those that has its
+        turn."""
         rows: list[tuple[Any, ...]] = []
         n = 0
         counted = counting(made.query)
         tenant = self._collection.homes.tenant
-        for one in transaction.homes if home is None else [home]:
+        for one in self._written(transaction, made, values, homes):
             if made.is_whole and one:
                 transaction.lock_tenant(tenant(one))
+            here = self._values_in(made, values, one)
             if counted is None or not one or not transaction.sealer.is_encrypted(tenant(one)):
-                more, n_more = transaction.batch.run(made.query, values, home=one)
+                more, n_more = transaction.batch.run(made.query, here, home=one)
             else:
-                more, n_more = self._run_counted(transaction, counted, values, one)
+                more, n_more = self._run_counted(transaction, counted, here, one)
             rows, n = rows + more, n + n_more
+            if n and made.id is not None:  # there is no other one
+                transaction.home_of_record[values[made.id]] = one
+                break
+        if not n and made.changes is not None and made.id is not None:
+            self._hold_to_turns(made, values)
         return rows, n
+
+    def _hold_to_turns(self, made: Statement, values: dict[str, Any]) -> None:
+        """Refuse a change of a record that is in a home whose turn the transaction does not have.
+
+        Raises:
+            StoreError: there is such a record.
+        """
+        question = f"SELECT 1 FROM sj_{made.changes} WHERE id = %(id)s LIMIT 1"
+        if self._collection.ask(question, {"id": values[made.id or ""]}, home=EVERY_HOME):
+            raise StoreError(
+                f"writing: expected the turn of the user whose {made.changes} is written: {self._collection.place}"
+            )
+
+    def _written(
+        self,
+        transaction: PostgresTransaction,
+        made: Statement,
+        values: dict[str, Any],
+        homes: Sequence[str] | None,
+    ) -> Sequence[str]:
+        """Return in which homes a statement writes.
+
+        Raises:
+            StoreError: the transaction has the turn of none of them.
+        """
+        locked, homes_of_all = transaction.homes, self._collection.homes
+        if homes is not None and len(homes) == 1:
+            (home,) = homes
+            if home not in locked and transaction.has_turn_of(home):  # nobody had written there before
+                transaction.lock_homes([home])
+                locked = transaction.homes
+            found = [home] if home in locked else []
+            if made.query.startswith(_NEW_RECORDS):
+                transaction.home_of_record[values["p0"]] = home
+        elif homes is not None:
+            found = [home for home in homes if home in locked]
+        elif not made.is_spread:
+            found = [home for home in locked if homes_of_all.is_own(home)]
+        elif (record := made.id or made.record) is not None:
+            found = list(transaction.homes_of_record(values[record]))
+        else:
+            found = list(locked)
+        if not found:
+            raise StoreError(
+                f"writing: expected the turn of the home that is written to: {self._collection.place}"
+            )
+        return found
 
     def _run_counted(
         self, transaction: PostgresTransaction, counted: Counted, values: dict[str, Any], home: str
@@ -183,6 +302,10 @@ class Beside:
             if self._collection.ask("SELECT to_regclass(%s)::text", (name,))[0][0] is None
         ]
 
+    def misplaced(self) -> list[str]:
+        """Return what is wrong with the homes of the layer's rows; in a snapshot."""
+        return misplaced(self._collection, self._layer)
+
     def _note(self, transaction: PostgresTransaction, made: Statement, rows: Sequence[Any]) -> None:
         stamps = self._layer.stamps
         for names in dict.fromkeys(rows):
@@ -191,7 +314,7 @@ class Beside:
                     f"writing: expected the turn of the user whose {made.changes} is written: {self._collection.place}"
                 )
             transaction.touch(*names)
-            home = self._collection.homes.own(names[0])
+            home = self._collection.homes.of_user(names[0], _as_given(names[1]))
             if made.changes in self._layer.stamped:
                 transaction.batch.add(
                     f"INSERT INTO {stamps} AS s VALUES (%s, %s, %s, 1) "

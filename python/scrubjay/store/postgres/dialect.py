@@ -2,16 +2,16 @@
 
 A layer (memory) has one set of statements and one set of tables. What differs here: tables are called `sj_...`, the
 column `user` is `usr` (unquoted, `user` is the login here, without an error), parameters have names, and every row
-has its `home`, which begins every key: a condition on the tenant names the home as well, so a statement about one
-tenant is one about one home. Triggers are left out; what they do for a file the layer and
-:mod:`scrubjay.store.postgres.beside` do in the same transaction.
+has its `home`, which begins every key: a condition on the tenant names the home as well, and a statement is sent once
+for each home that it is about (:mod:`scrubjay.store.postgres.placing`). Triggers are left out; what they do for a file
+the layer and :mod:`scrubjay.store.postgres.beside` do in the same transaction.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,6 +28,10 @@ class Layer:
         stamped: those of them whose changes are counted for each tenant and user, in the table `stamps`.
         stamps: of (tenant, user, version).
         whole: tables whose changes need the turns of all homes of a tenant.
+        spread: tables whose rows are in the home of the user that they belong to; those of all others are in the
+            tenant's own, whosever they are.
+        runs: those of them that have no column of users -> the column that names another row, and that row's table
+            and its column: they are where it is.
     """
 
     name: str
@@ -36,13 +40,16 @@ class Layer:
     stamped: frozenset[str]
     stamps: str
     whole: frozenset[str] = frozenset()
+    spread: frozenset[str] = frozenset()
+    runs: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return id(self)
 
 
 class Statement(NamedTuple):
-    """A statement as it is sent; its parameters are called p0, p1, ..., and `number`; h0 is the home of tenant p0."""
+    """A statement as it is sent; its parameters are called p0, p1, ..., and `number`; h0 is the home of tenant p0, and
+    `held_users` and `held_agents` are the names of the tenant's legal holds."""
 
     query: str
     writes: bool
@@ -56,6 +63,18 @@ class Statement(NamedTuple):
     """The parameters that are tenants whose homes it names."""
     is_whole: bool = False
     """Whether it needs the turns of all homes of the tenant."""
+    is_spread: bool = False
+    """Whether it is about a table whose rows are in the homes of users."""
+    user: str | None = None
+    """The parameter that is the user whose rows it is about; "": of no user; None: it does not say."""
+    with_shared: bool = False
+    """Whether it is about the rows of no user as well."""
+    id: str | None = None
+    """The parameter that is the id of the only row that it is about."""
+    record: str | None = None
+    """The parameter that is the id of a row in whose home all are that it is about."""
+    is_held: bool = False
+    """Whether it asks what is under a legal hold."""
 
 
 _LITERAL = re.compile(r"('(?:[^']|'')*')")
@@ -95,9 +114,26 @@ def translated(statement: str, layer: Layer) -> Statement:
     else:
         statement = _numbered_parameters(statement)
     home = _home_in(statement)
-    query = _words(_TENANT.sub(_naming_home, statement))
+    user, with_shared = _user_in(statement)
+    by_id, by_record = _ID.search(statement), _RECORD.search(statement)
+    held = _HELD.sub(_HOLDS, statement)
+    query = _words(_TENANT.sub(_naming_home, held))
     tenants = tuple(sorted({f"p{found}" for found in _HOME.findall(query)}))
-    made = Statement(query, table is not None, number, home, None, tenants, table in layer.whole)
+    made = Statement(
+        query,
+        table is not None,
+        number,
+        home,
+        None,
+        tenants,
+        table in layer.whole,
+        _is_spread(statement, table, layer),
+        user,
+        with_shared,
+        by_id and by_id[1],
+        by_record and by_record[1],
+        held != statement,
+    )
     if table is None or table not in layer.records:
         return made
     user, agent = (_words(column) for column in layer.records[table])
@@ -135,6 +171,56 @@ def _home_in(statement: str) -> str | None:
         if parameter := _PARAMETER.search(place):
             return f"p{parameter[1]}"
     return "" if "''" in places else None
+
+
+_USER = re.compile(r"(?<![\w.])(?:r\.)?user (?:= (%\(p\d+\)s|'')|IN \('', (%\(p\d+\)s)\))")
+_USER_OF_NEW = re.compile(
+    r"INSERT INTO \w+\((?P<columns>[^)]*)\) VALUES \((?P<values>.*?)\)(?: ON CONFLICT .*)?$", re.DOTALL
+)
+_ID = re.compile(r"(?: WHERE| AND) id = %\((p\d+)\)s$")
+_RECORD = re.compile(r" WHERE record = %\((p\d+)\)s$")
+_HELD = re.compile(r"memory_hold h WHERE h\.tenant = \w+\.tenant AND ")
+# The holds of a tenant are in its own home, the rows in those of users.
+_HOLDS = (
+    'unnest(%(held_users)s::text[] COLLATE "C", %(held_agents)s::text[] COLLATE "C") AS h(user, agent) WHERE '
+)
+_TABLES = re.compile(r"\bmemory_\w+")
+
+
+def _user_in(statement: str) -> tuple[str | None, bool]:
+    """Return which parameter is the user of the rows ("": they have none; None: that is not said), and whether those of
+    no user are meant as well.
+
+    >>> _user_in("SELECT 1 FROM memory_fact WHERE tenant = %(p0)s AND user IN ('', %(p1)s)")
+    ('p1', True)
+    """
+    if new := _USER_OF_NEW.match(statement):
+        columns = [name.strip() for name in new["columns"].split(",")]
+        if "user" not in columns:
+            return ("", False) if "tenant" in columns else (None, False)
+        value = _listed(new["values"])[columns.index("user")]
+        return ("" if value == "''" else value[2:-2]), False
+    found = _USER.search(statement)
+    if found is None:
+        return None, False
+    name = found[1] or found[2]
+    return ("" if name == "''" else name[2:-2]), found[2] is not None
+
+
+def _is_spread(statement: str, table: str | None, layer: Layer) -> bool:
+    """Whether the rows that are read or written are in the homes of users.
+
+    Raises:
+        AssertionError: it is not said whose row is inserted.
+    """
+    names = set(_TABLES.findall(statement))
+    if statement.startswith("INSERT") and table in layer.runs and " VALUES (" in statement:
+        raise AssertionError(
+            f"expected INSERT ... SELECT from the row that says whose it is, got {statement!r}"
+        )
+    if table is not None:
+        return table in layer.spread
+    return bool(names & layer.spread)
 
 
 def _naming_home(found: re.Match[str]) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "find_collection",
     "find_or_create",
     "identity_of",
+    "layer_format",
     "make_layer",
     "prepare",
     "read_identity",
@@ -286,7 +287,7 @@ def make_layer(
         StoreFormatError: there are none, or older ones, and the index is opened for reading only, or its user may not
             change tables.
     """
-    found = _layer_format(connection, name)
+    found = layer_format(connection, name)
     if found is not None and found >= format:
         return found
     if read_only:
@@ -312,7 +313,7 @@ def _make_layer(
 ) -> int:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        found = _layer_format(connection, name)  # another process may have been first
+        found = layer_format(connection, name)  # another process may have been first
         if found is not None:
             for step in range(found + 1, format + 1):
                 for statement in upgrades[step]:
@@ -330,7 +331,8 @@ def _make_layer(
         return format
 
 
-def _layer_format(connection: Any, name: str) -> int | None:
+def layer_format(connection: Any, name: str) -> int | None:
+    """Return the format of the tables of a layer above; None: there are none."""
     (table,) = connection.execute("SELECT to_regclass(%s)::text", (f"sj_{name}_schema",)).fetchone()
     if table is None:
         return None

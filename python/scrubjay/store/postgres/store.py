@@ -30,6 +30,7 @@ from scrubjay.store.postgres.keys import Homes, can_hold
 from scrubjay.store.postgres.list_reading import ListReader
 from scrubjay.store.postgres.note_reading import read_notes
 from scrubjay.store.postgres.pending import PendingReader
+from scrubjay.store.postgres.placing import MOVED, move_rows
 from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
@@ -209,18 +210,26 @@ class PostgresStore:
         Returns:
             The format of the tables in the database.
         """
-        with self._sessions.connection("opening") as connection:
-            found = schema.make_layer(
-                connection,
-                layer.name,
-                statements,
-                format,
-                upgrades,
-                read_only=self.server.read_only,
-                place=self.place,
-            )
         self._writer.beside = Beside(self._collection, layer, statements)
-        return found
+
+        def make(to: int) -> int:
+            with self._sessions.connection("opening") as connection:
+                return schema.make_layer(
+                    connection,
+                    layer.name,
+                    statements,
+                    to,
+                    upgrades,
+                    read_only=self.server.read_only,
+                    place=self.place,
+                )
+
+        with self._sessions.connection("opening") as connection:
+            found = schema.layer_format(connection, layer.name)
+        if found is not None and found < MOVED and not self.server.read_only:
+            make(MOVED - 1)
+            move_rows(self, layer)
+        return make(format)
 
     def reading_connection(self) -> Beside:
         """Return what the layer above reads its rows by.

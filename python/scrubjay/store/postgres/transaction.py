@@ -101,6 +101,8 @@ class PostgresTransaction:
         """The last number of a row of a layer above."""
         self.beside: Any = None
         """What a layer above writes its rows by."""
+        self.home_of_record: dict[Any, str] = {}
+        """Of records of a layer above that were read or written."""
 
     @property
     def objects(self) -> ObjectStore | None:
@@ -167,9 +169,9 @@ class PostgresTransaction:
         """Take the turns of rows of a layer above: of all that a tenant has ("": of what belongs to all tenants), or of
         what the user of a scope has, whichever agent (without a user: of what the tenant has without one).
 
-        These rows are in the tenant's own home, whosever they are; the turn of what a user has is that of the user's
-        home. So users of different homes do not wait for each other, and whoever has a tenant waits for all of them. An
-        encrypted tenant has one digest of each table, so there a user's turn is the tenant's own as well.
+        Rows of a user are in the user's home, and that is the turn that they need. So users of different homes do not
+        wait for each other, and whoever has a tenant waits for all of them. Who may make the data key of a tenant needs
+        the turns of all homes, the tenant's own first, so with keys a user's turn is that one as well.
 
         Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
 
@@ -208,8 +210,18 @@ class PostgresTransaction:
 
     @property
     def homes(self) -> list[str]:
-        """The own homes of tenants of whom the transaction has a turn, which is where layers above have their rows."""
-        return sorted({self._homes.own(self._homes.tenant(home)) for home in self._turns.locked})
+        """The homes of which the transaction has the turn, in alphabetical order."""
+        return self._turns.locked
+
+    def homes_of_record(self, id: Any) -> Sequence[str]:
+        """Return the home of a record of a layer above, if it was read or written before; else all whose turns the
+        transaction has."""
+        known = self.home_of_record.get(id)
+        return self._turns.locked if known is None else [known]
+
+    def has_turn_of(self, home: str) -> bool:
+        """Whether no other transaction writes to a home."""
+        return self._turns.is_locked(self._homes.tenant(home), home)
 
     def has_turn(self, tenant: str, user: str) -> bool:
         """Whether no other transaction writes rows of a layer above that belong to a user of a tenant ('': to none)."""
