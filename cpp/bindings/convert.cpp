@@ -95,14 +95,24 @@ namespace {
 
 // Without a branch for each word: texts are short, and most of them are ASCII to their end.
 bool is_ascii(std::string_view text) noexcept {
-  const char* at = text.data();
-  uint64_t bits = 0, word;
-  size_t left = text.size();
-  for (; left >= sizeof word; left -= sizeof word, at += sizeof word) {
-    std::memcpy(&word, at, sizeof word);
-    bits |= word;
+  constexpr size_t kWord = sizeof(uint64_t);
+  const char* const at = text.data();
+  const auto word = [&](size_t i) {
+    uint64_t eight;
+    std::memcpy(&eight, at + i, kWord);
+    return eight;
+  };
+  const size_t n = text.size();
+  uint64_t bits = 0;
+  size_t i = 0;
+  for (; i + 4 * kWord <= n; i += 4 * kWord)
+    bits |= (word(i) | word(i + kWord)) | (word(i + 2 * kWord) | word(i + 3 * kWord));
+  for (; i + kWord <= n; i += kWord) bits |= word(i);
+  if (n >= kWord) {
+    bits |= word(n - kWord);  // the rest, and some once more
+  } else {
+    for (; i < n; ++i) bits |= static_cast<unsigned char>(at[i]);
   }
-  for (; left != 0; --left, ++at) bits |= static_cast<unsigned char>(*at);
   return (bits & 0x8080808080808080u) == 0;
 }
 
