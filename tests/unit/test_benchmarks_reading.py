@@ -29,15 +29,15 @@ def documents(n: int) -> reading.Documents:
 
 def test_what_peers_admit_is_what_the_oracle_admits() -> None:
     some = documents(300)
-    columns = {field: some.column(field) for field in ("n", "session", "room")}
+    columns = reading.Columns(some)
     for name in {name for name, _, _ in reading.ASKED} - {"none"}:
         filter = filters.FILTERS[name]
         held = [oracle.attributes_of(payload.encode(one, None)) for one in some.metadata]
-        mask = reading.admitted(columns, filter)
+        mask = columns.admitted(filter)
         assert mask is not None
         assert mask.tolist() == [oracle.admits(filter, attributes) for attributes in held]
         assert 0 < mask.sum() < 300
-    assert reading.admitted(columns, None) is None
+    assert columns.admitted(None) is None
 
 
 def test_hits_columns_and_nothing_are_read_of_the_same_answer() -> None:
