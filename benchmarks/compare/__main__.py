@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import one_thread  # noqa: F401 - before anything that imports NumPy
-from benchmarks.compare import hybrid, lexical, vector
+from benchmarks.compare import hybrid, lexical, reading, vector
 
 COMPARISONS: dict[str, Callable[[Sequence[str]], int]] = {
     "lexical": lexical.main,
+    "reading": reading.main,
     "hybrid": hybrid.main,
     "vector": vector.main,
 }

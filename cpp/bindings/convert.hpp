@@ -34,6 +34,10 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 [[nodiscard]] std::string_view to_text(pybind11::handle value, const std::string& name,
                                        pybind11::object& keep);
 [[nodiscard]] pybind11::str from_text(std::string_view text);
+// The same as a new reference; null with a Python error.
+[[nodiscard]] PyObject* new_text(std::string_view text) noexcept;
+// The id as a new reference; null with a Python error.
+[[nodiscard]] PyObject* new_id(const engine::Id& id) noexcept;
 
 // A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied. TypeError,
 // ValueError.

@@ -74,6 +74,8 @@ class PythonValue final : public filter::Value {
   [[nodiscard]] Kind kind() const override {
     PyObject* value = value_.ptr();
     if (PyUnicode_Check(value)) return Kind::text;
+    if (PyLong_CheckExact(value)) return Kind::integer;  // of the usual ones it is known at once
+    if (PyFloat_CheckExact(value)) return Kind::real;
     if (PyDict_Check(value)) return Kind::object;
     if (is_bool(value_)) return Kind::boolean;
     if (PyDate_Check(value)) return Kind::time;  // a datetime is a date, too
@@ -83,7 +85,9 @@ class PythonValue final : public filter::Value {
   }
   [[nodiscard]] bool boolean() const override { return PyObject_IsTrue(value_.ptr()) == 1; }
   [[nodiscard]] std::optional<int64_t> integer() const override {
-    const auto integer = py::reinterpret_steal<py::object>(PyNumber_Index(value_.ptr()));
+    const auto integer = PyLong_CheckExact(value_.ptr())
+                             ? py::reinterpret_borrow<py::object>(value_)
+                             : py::reinterpret_steal<py::object>(PyNumber_Index(value_.ptr()));
     if (!integer) throw py::error_already_set();
     int overflow = 0;
     const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);

@@ -1,10 +1,13 @@
 // HitView: what a caller reads of a hit, without a Python frame or pybind11's dispatcher between.
 //
 // Reading ten hits through properties of Python took as long as the search that found them. A view is a place in a
-// Result; id, score and text are made when they are read. `scrubjay.Hit` derives from it and adds the rest.
+// Result. Its id and score are made with it and stand in slots, which the interpreter reads without a call; where its
+// text lies is known, too, and the text is made when it is read, as it may be long. The views of a whole result are made
+// in one pass. `scrubjay.Hit` derives from HitView and adds the rest.
 #include <structmember.h>
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "base/epoch.hpp"
@@ -24,6 +27,10 @@ struct HitView {
   PyObject_HEAD PyObject* hits;  // what it is one of: a scrubjay.Hits
   PyObject* result;              // a Result; null until __init__ has run
   PyObject* payload;             // decoded by Python, or null
+  PyObject* id;                  // null as long as result is
+  PyObject* score;               // likewise
+  const char* text;              // of a native result, whose chunks keep it
+  size_t text_size;
   Py_ssize_t position;
 };
 
@@ -36,38 +43,12 @@ PyObject* raise_uninitialised(PyObject* self) {
                       Py_TYPE(self)->tp_name);
 }
 
-// Calls read(result, hit) for the hit behind a view. A result that was pickled is an object of Python: it has the
-// methods of the same names.
-template <class Read>
-PyObject* read_hit(PyObject* self, const char* method, Read&& read) {
+// A result that was pickled is an object of Python: it has methods of the same names.
+PyObject* get_text(PyObject* self, void*) {
   const HitView* view = as_view(self);
   if (!view->result) return raise_uninitialised(self);
-  const Result* result = Instances<Result>::behind(view->result);
-  if (!result) return PyObject_CallMethod(view->result, method, "n", view->position);
-  try {
-    const base::EpochGuard guard;
-    return read(*result, result->found.hits[static_cast<size_t>(view->position)]).release().ptr();
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (...) {
-    py::detail::try_translate_exceptions();
-  }
-  return nullptr;
-}
-
-PyObject* get_id(PyObject* self, void*) {
-  return read_hit(self, "id", [](const Result& result, const Hit& hit) {
-    return from_id(result.found.chunk_of(hit).id(hit.offset));
-  });
-}
-PyObject* get_score(PyObject* self, void*) {
-  return read_hit(self, "score",
-                  [](const Result&, const Hit& hit) { return py::object(py::float_(hit.score)); });
-}
-PyObject* get_text(PyObject* self, void*) {
-  return read_hit(self, "text", [](const Result& result, const Hit& hit) {
-    return py::object(from_text(result.found.chunk_of(hit).text(hit.offset)));
-  });
+  if (!view->text) return PyObject_CallMethod(view->result, "text", "n", view->position);
+  return new_text({view->text, view->text_size});
 }
 PyObject* get_hits(PyObject* self, void*) {
   if (!as_view(self)->hits) return raise_uninitialised(self);
@@ -81,22 +62,46 @@ PyObject* get_position(PyObject* self, void*) {
   if (!as_view(self)->result) return raise_uninitialised(self);
   return PyLong_FromSsize_t(as_view(self)->position);
 }
-PyGetSetDef accessors[] = {
-    {"id", get_id, nullptr, "The caller's id.", nullptr},
-    {"score", get_score, nullptr, "The score that ordered it; see Hits.scores for what it means.", nullptr},
-    {"text", get_text, nullptr, "The text as it was written.", nullptr},
-    {"_hits", get_hits, nullptr, nullptr, nullptr},
-    {"_result", get_result, nullptr, nullptr, nullptr},
-    {"_position", get_position, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef accessors[] = {{"text", get_text, nullptr, "The text as it was written.", nullptr},
+                           {"_hits", get_hits, nullptr, nullptr, nullptr},
+                           {"_result", get_result, nullptr, nullptr, nullptr},
+                           {"_position", get_position, nullptr, nullptr, nullptr},
+                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, nullptr},
+                         {"id", T_OBJECT_EX, offsetof(HitView, id), READONLY, "The caller's id."},
+                         {"score", T_OBJECT_EX, offsetof(HitView, score), READONLY,
+                          "The score that ordered it; see Hits.scores for what it means."},
                          {nullptr, 0, 0, 0, nullptr}};
 
-void place(HitView* view, PyObject* hits, PyObject* result, Py_ssize_t position) noexcept {
+// Lets a view be that of hit `position`, which there is. `found` is what stands behind `result`: call under an epoch
+// guard, unless it is null, as of a pickled result. False with an error: the view is as it was.
+bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found, Py_ssize_t position) {
+  PyObject *id = nullptr, *score = nullptr;
+  std::string_view text;
+  if (found) {
+    const Hit& hit = found->found.hits[static_cast<size_t>(position)];
+    const engine::Chunk& chunk = found->found.chunk_of(hit);
+    id = new_id(chunk.id(hit.offset));
+    score = PyFloat_FromDouble(hit.score);
+    text = chunk.text(hit.offset);
+  } else {
+    id = PyObject_CallMethod(result, "id", "n", position);
+    score = id ? PyObject_CallMethod(result, "score", "n", position) : nullptr;
+  }
+  if (!id || !score) {
+    Py_XDECREF(id);
+    Py_XDECREF(score);
+    return false;
+  }
+  view->position = position;
+  view->text = text.data();
+  view->text_size = text.size();
+  Py_XSETREF(view->id, id);
+  Py_XSETREF(view->score, score);
   Py_XSETREF(view->hits, Py_NewRef(hits));
   Py_XSETREF(view->result, Py_NewRef(result));
-  view->position = position;
+  return true;
 }
 
 // How many hits a Result or a pickled one has; -1 with an error.
@@ -122,8 +127,10 @@ int init(PyObject* self, PyObject* arguments, PyObject* keywords) {
     PyErr_Format(PyExc_IndexError, "position: expected 0 to %zd, got %zd", n_hits - 1, position);
     return -1;
   }
-  place(as_view(self), hits, result, position);
-  return 0;
+  const Result* found = Instances<Result>::behind(result);
+  std::optional<base::EpochGuard> guard;
+  if (found) guard.emplace();
+  return place(as_view(self), hits, result, found, position) ? 0 : -1;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -137,6 +144,9 @@ int clear(PyObject* self) {
   Py_CLEAR(as_view(self)->hits);
   Py_CLEAR(as_view(self)->result);
   Py_CLEAR(as_view(self)->payload);
+  Py_CLEAR(as_view(self)->id);
+  Py_CLEAR(as_view(self)->score);
+  as_view(self)->text = nullptr;  // it lay in the result
   return 0;
 }
 void dispose(PyObject* self) {
@@ -147,7 +157,22 @@ void dispose(PyObject* self) {
   Py_DECREF(type);
 }
 
-// The hits of a result from `start` in steps: a list of new objects of `type`, a class that derives from HitView.
+// Documents lie anywhere in memory: asks for what the hits behind hit `i` will be made of. Call under an epoch guard.
+void announce(const engine::SearchResult& found, size_t i) noexcept {
+  constexpr size_t kRecords = 16, kBytes = 8;  // so many hits ahead
+  if (i + kRecords < found.hits.size()) {
+    const Hit& hit = found.hits[i + kRecords];
+    found.chunk_of(hit).prefetch(hit.offset);
+  }
+  if (i + kBytes < found.hits.size()) {
+    const Hit& hit = found.hits[i + kBytes];
+    const char* text = found.chunk_of(hit).text(hit.offset).data();
+    __builtin_prefetch(text);  // an id stands in front of it, mostly on the same line
+    __builtin_prefetch(text + 64);
+  }
+}
+
+// The hits of a result: a list of new objects of `type`, a class that derives from HitView.
 PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (n != 3) return PyErr_Format(PyExc_TypeError, "hits_of: expected type, hits, result, got %zd", n);
   PyObject *type = arguments[0], *hits = arguments[1], *result = arguments[2];
@@ -157,14 +182,18 @@ PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   const Py_ssize_t n_hits = size_of(result);
   if (n_hits < 0) return nullptr;
   PyObject* list = PyList_New(n_hits);
-  for (Py_ssize_t i = 0; list && i < n_hits; ++i) {
+  if (!list) return nullptr;
+  const Result* found = Instances<Result>::behind(result);
+  std::optional<base::EpochGuard> guard;
+  if (found) guard.emplace();
+  for (Py_ssize_t i = 0; i < n_hits; ++i) {
+    if (found) announce(found->found, static_cast<size_t>(i));
     PyObject* view = made->tp_alloc(made, 0);
-    if (!view) {
-      Py_CLEAR(list);
-      break;
+    if (view) PyList_SET_ITEM(list, i, view);
+    if (!view || !place(as_view(view), hits, result, found, i)) {
+      Py_DECREF(list);
+      return nullptr;
     }
-    place(as_view(view), hits, result, i);
-    PyList_SET_ITEM(list, i, view);
   }
   return list;
 }

@@ -76,6 +76,17 @@ py::array ids(const Result& result) {
   return array;
 }
 
+py::list texts(const Result& result) {
+  py::list list(result.found.hits.size());
+  const base::EpochGuard guard;
+  for (size_t i = 0; i < result.found.hits.size(); ++i) {
+    const Hit& hit = result.found.hits[i];
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i),
+                    from_text(result.found.chunk_of(hit).text(hit.offset)).release().ptr());
+  }
+  return list;
+}
+
 py::array_t<double> scores(const Result& result) {
   return to_array<double>(result, [](const Hit& hit) { return hit.score; });
 }
@@ -150,6 +161,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
       .def_property_readonly(
           "scores", [](const Result& r) { return scores(r); },
           "float64 (n,): fused scores, BM25 or similarities, by mode.")
+      .def_property_readonly(
+          "texts", [](const Result& r) -> py::typing::List<py::str> { return texts(r); },
+          "The texts, n of them.")
       .def_property_readonly(
           "mode", [](const Result& r) { return mode_name(r.found.mode); },
           "What really ran: 'hybrid', 'lexical', 'vector' or 'none'.")

@@ -76,6 +76,52 @@ TEST(digests_admit_exactly_the_values_of_a_range) {
   }
 }
 
+TEST(digests_admit_exactly_the_values_of_a_set) {
+  std::mt19937_64 random(6);
+  std::vector<uint32_t> digest_set(Digests::kDigestSetWords, 0);
+  size_t n_found = 0;
+  for (int round = 0; round < 150; ++round) {
+    const auto n = static_cast<uint32_t>(random() % 5000);
+    std::vector<int64_t> values(n);
+    for (uint32_t i = 0; i < n; ++i)
+      values[i] = drawn(round % 7 == 6 ? static_cast<int>(i / 1500) : round % 7, i, random);
+    const base::EpochGuard guard;
+    Digests digests;
+    digests.reserve(n);
+    digests.follow(values.data(), n);
+    for (int asked = 0; asked < 10; ++asked) {
+      std::vector<Range> wanted;
+      std::vector<int64_t> sorted;
+      for (auto left = static_cast<uint32_t>(random() % (asked % 2 ? 600 : 20)) + 1; left != 0; --left) {
+        const int64_t near = n == 0 ? 0 : values[random() % n];
+        // Values that are there, their neighbours, which mostly have the same digest, and some from anywhere.
+        int64_t value = random() % 8 == 0 ? static_cast<int64_t>(random()) : near;
+        if (value > kLeast && value < kMost) value += static_cast<int64_t>(random() % 3) - 1;
+        value = std::max(value, kLeast);
+        wanted.push_back({value, value});
+        sorted.push_back(value);
+      }
+      std::sort(sorted.begin(), sorted.end());
+      ValueSet set;
+      CHECK(set.assign(wanted));
+      const uint32_t seen = random() % 3 == 0 ? static_cast<uint32_t>(random() % (n + 1)) : n;
+      std::vector<uint64_t> bits(n / 64 + 1, 0), expected;
+      bits[0] = 1;  // what is set stays
+      expected = bits;
+      const uint32_t n_matched = digests.match_set(values.data(), seen, set, digest_set.data(), bits.data());
+      CHECK_EQ(n_matched, seen / Digests::kBlock * Digests::kBlock);
+      for (uint32_t i = 0; i < n_matched; ++i) {
+        const bool held = std::binary_search(sorted.begin(), sorted.end(), values[i]);
+        n_found += held ? 1 : 0;
+        expected[i / 64] |= uint64_t{held} << (i % 64);
+      }
+      CHECK_EQ(bits, expected);
+      CHECK_EQ(digest_set, std::vector<uint32_t>(Digests::kDigestSetWords, 0));
+    }
+  }
+  CHECK(n_found > 10'000);
+}
+
 TEST(digests_follow_a_track) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 40; ++round) {

@@ -291,6 +291,11 @@ class Result:
         Whether the similarities are cosines to a vector that the search's embedder made.
         """
     @property
+    def texts(self) -> list[str]:
+        """
+        The texts, n of them.
+        """
+    @property
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
         int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.

@@ -335,3 +335,46 @@ def test_in_of_many_values_is_what_the_oracle_says(n: int, sparse: bool) -> None
                 expected = [id for id, attributes in enumerate(held) if oracle.admits(filter, attributes)]
                 ids = index.search("key", scope=ACME, k=600, filter=filter, query=Query(mode="lexical")).ids
                 assert sorted(ids) == expected
+
+
+@pytest.mark.parametrize("step", [1, 61_000_000, 0.25, 1e-3])
+def test_in_of_many_numbers_over_blocks_of_digests(step: float) -> None:
+    """Numbers that digests tell apart (a step of 1), and such that share one; some documents are in no full block."""
+    drawn, engine, n = random.Random(7), Engine(), 2_700
+    held = [drawn.randrange(1_000) * step for _ in range(n)]
+    engine.upsert_many(
+        list(range(n)), ["key"] * n, scope=ACME, payloads=[payload.encode({"v": v}, None) for v in held]
+    )
+    near = [value + type(value)(step) for value in held[:200]]
+    for values in (
+        [9 * step] * 20,
+        sorted(set(held))[::2],
+        near,
+        [float(v) for v in near],
+        [v + 1 for v in held],
+    ):
+        expected = [id for id, value in enumerate(held) if value in set(values)]
+        ids = engine.search("key", scope=ACME, k=n, filter={"v": {"$in": values}}).ids.tolist()
+        assert sorted(ids) == expected
+        assert engine.count(ACME, filter={"v": {"$nin": values}}) == n - len(expected)
+
+
+def test_in_of_texts_in_a_row_and_out_of_order() -> None:
+    """Codes come in the order of writing: values in a row of codes, backwards, with gaps, few and many."""
+    engine, n = Engine(), 1_500
+    held = [f"s{id % 300}" for id in range(n)]
+    engine.upsert_many(
+        list(range(n)), ["key"] * n, scope=ACME, payloads=[payload.encode({"v": v}, None) for v in held]
+    )
+    for numbers in (
+        range(20, 40),
+        range(40, 20, -1),
+        range(250),
+        range(249, -1, -1),
+        range(0, 300, 2),
+        range(0, 40, 3),
+    ):
+        values = [f"s{number}" for number in numbers]
+        expected = [id for id, value in enumerate(held) if value in set(values)]
+        ids = engine.search("key", scope=ACME, k=n, filter={"v": {"$in": values}}).ids.tolist()
+        assert sorted(ids) == expected

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrubjay import Hit, Index, Scope
+from scrubjay import Engine, Hit, Index, Scope
 from scrubjay._native import HitView, hits_of, named_in, names_in
 from scrubjay.backend import Backend
 
@@ -141,3 +141,57 @@ def test_a_hit_is_itself() -> None:
     assert hits[0] != hits[1] and hits[0] != again[0] and hits[0] != "0"
     with pytest.raises(TypeError, match="position: expected an int or a slice, got str"):
         hits["a"]  # type: ignore[call-overload]
+
+
+TEXTS = [
+    "pump",
+    "pump ü",
+    "pump ñandú" * 40,
+    "pump 日本語 🙂",
+    "pump \x00 end",
+    "pump " + "x" * 5_000,
+    "pump \x7f\x80",
+    "pump é",
+]
+
+
+@pytest.mark.parametrize("as_str", [False, True])
+def test_many_hits_are_read_as_one_by_one(as_str: bool) -> None:
+    """In one pass, singly, by slices, as lists, and from a copy: texts of all kinds and of every length up to 70."""
+    index, acme = Index(), Scope("acme")
+    texts = [*TEXTS, *("pump" + "s" * n for n in range(70)), *("pump" + "ß" * n for n in range(70))]
+    written = {f"é{place}" if as_str else place - 9: text for place, text in enumerate(texts)}
+    for id, text in written.items():
+        index.upsert(id, text, scope=acme)
+    hits = index.search("pump", scope=acme, k=500)
+    for found in (hits, pickle.loads(pickle.dumps(hits))):
+        together = [(hit.id, hit.score, hit.text) for hit in found]
+        singly = [(hit.id, hit.score, hit.text) for hit in (found[place] for place in range(len(found)))]
+        assert together == singly == [(hit.id, hit.score, hit.text) for hit in found[:]]
+        assert together == list(zip(found.ids.tolist(), found.scores.tolist(), found.texts, strict=True))
+        assert len(together) >= len(TEXTS) and all(written[id] == text for id, _, text in together)
+        assert {type(score) for _, score, _ in together} == {float}
+
+
+def test_a_hit_of_a_part_of_a_character() -> None:
+    """Engines take bytes that are no UTF-8: they are read with marks in their place, as ever."""
+    engine, acme = Engine(), Scope("acme")
+    engine.upsert(1, b"pump \xff\xc3", scope=acme)
+    assert engine.search("pump", scope=acme).texts == ["pump \ufffd\ufffd"]
+
+
+def test_a_hit_that_was_never_made_has_nothing() -> None:
+    for make in (HitView, Hit):
+        for name in ("id", "score"):
+            with pytest.raises(AttributeError, match=name):
+                getattr(make.__new__(make), name)
+
+
+def test_a_hit_can_be_made_again() -> None:
+    hits = filled([1, 2]).search("sails", vector=[1.0, 0.0], scope=JANE)
+    hit = hits[0]
+    with pytest.raises(IndexError):
+        hit.__init__(hits, 2)  # type: ignore[misc]
+    assert (hit.id, hit.text) == (hits[0].id, hits[0].text)
+    hit.__init__(hits, 1)  # type: ignore[misc]
+    assert hit == hits[1] and (hit.id, hit.score, hit.text) == (hits[1].id, hits[1].score, hits[1].text)

@@ -63,6 +63,40 @@ uint32_t Digests::match(const int64_t* values, uint32_t n, int64_t least, int64_
   return n_blocks * kBlock;
 }
 
+uint32_t Digests::match_set(const int64_t* values, uint32_t n, const ValueSet& set, uint32_t* digest_set,
+                            uint64_t* bits) const {
+  const uint32_t n_blocks = std::min(n_blocks_.load(std::memory_order_acquire), n / kBlock);
+  const Block* blocks = blocks_.read();
+  const uint16_t* digests = digests_.read();
+  const simd::Kernels& kernels = simd::kernels();
+  for (uint32_t b = 0; b < n_blocks; ++b) {
+    const Block& block = blocks[b];
+    if (block.least > block.greatest) continue;
+    const uint64_t span = distance(block.least, block.greatest);
+    bool any = false;
+    for (const int64_t value : set.values()) {
+      const uint64_t above = distance(block.least, value);
+      if (above > span) continue;
+      digest_set[(above >> block.shift) / 32] |= 1u << ((above >> block.shift) % 32);
+      any = true;
+    }
+    if (!any) continue;
+    uint64_t found[kWords] = {};
+    kernels.match_code_set(digests + b * kBlock, kBlock, digest_set, found);
+    std::fill_n(digest_set, (span >> block.shift) / 32 + 1, 0u);
+    for (uint32_t w = 0; w < kWords; ++w) {
+      if (block.shift != 0) {  // a digest stands for several values
+        for (uint64_t unsure = found[w]; unsure != 0; unsure &= unsure - 1) {
+          const auto i = static_cast<uint32_t>(std::countr_zero(unsure));
+          if (!set.holds(values[b * kBlock + 64 * w + i])) found[w] ^= uint64_t{1} << i;
+        }
+      }
+      bits[b * kWords + w] |= found[w];
+    }
+  }
+  return n_blocks * kBlock;
+}
+
 void Digests::match_block(const Block& block, const int64_t* values, const uint16_t* digests, int64_t least,
                           int64_t greatest, uint64_t* bits) {
   const bool from_start = least <= block.least, to_end = greatest >= block.greatest;

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/growing.hpp"
+#include "filter/value_set.hpp"
 
 namespace scrubjay::filter {
 
@@ -38,6 +39,10 @@ class Digests {
   // digests; returns of how many values.
   [[nodiscard]] uint32_t match(const int64_t* values, uint32_t n, int64_t least, int64_t greatest,
                                uint64_t* bits) const;
+  // The same for the values that are in a set. `digest_set` has room for a bit of each digest, all zero, and is so again.
+  [[nodiscard]] uint32_t match_set(const int64_t* values, uint32_t n, const ValueSet& set,
+                                   uint32_t* digest_set, uint64_t* bits) const;
+  static constexpr size_t kDigestSetWords = 65536 / 32;
 
  private:
   struct Block {

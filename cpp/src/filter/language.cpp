@@ -44,11 +44,16 @@ constexpr const char* kOperators = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $
   refuse_type(where + ": expected " + expected + ", got " + described(value) + hint);
 }
 
+[[nodiscard]] bool is_time_field(const std::string& field) noexcept {
+  return field == "created_at" || field == "expires_at";
+}
+
 // Where an operand stands; spelt out for messages only.
 struct Clause {
   const std::string& field;
   std::string_view op;
   size_t item = SIZE_MAX;
+  bool of_times = is_time_field(field);  // asked once for all the values of an $in
   [[nodiscard]] std::string text() const {
     return field + "." + std::string(op) + (item == SIZE_MAX ? "" : "[" + std::to_string(item) + "]");
   }
@@ -93,7 +98,7 @@ void add_value(Comparison comparison, const Clause& where, const Value& operand,
     (operand.boolean() ? test.yes : test.no) = true;
   } else if (kind == Kind::time) {
     add_times(comparison, operand.time(), test);
-  } else if (where.field == "created_at" || where.field == "expires_at") {
+  } else if (where.of_times) {
     add_times(comparison, time_of(where, operand, kind), test);
   } else if (kind == Kind::text) {
     add_strings(comparison, operand.text(), test);
@@ -240,8 +245,10 @@ class Compiler {
 
   [[nodiscard]] Node membership(const std::string& op, const std::string& field, const Value& operand) {
     Test test = test_of(field);
+    Clause where{field, op};
     const auto add = [&](size_t i, const Value& value) {
-      add_value(Comparison::equal, {field, op, i}, value, test);
+      where.item = i;
+      add_value(Comparison::equal, where, value, test);
     };
     if (!operand.each_element(std::ref(add)))
       refuse_type(Clause{field, op}.text(), "a list of values", operand);

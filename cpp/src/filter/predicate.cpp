@@ -105,6 +105,19 @@ void add_place(Comparison comparison, const Place& place, std::vector<Range>& ra
 
 }  // namespace
 
+namespace {
+
+// As if add_place(equal, ...) of both kinds, without the neighbours: an $in may have hundreds of values.
+void add_equal(int64_t operand, Test& test) {
+  if (operand >= kLeast) test.integers.push_back({operand, operand});
+  const auto nearest = static_cast<double>(operand);
+  if (nearest >= 0x1p63 || static_cast<int64_t>(nearest) != operand) return;
+  const int64_t real = sortable_real(nearest);
+  test.reals.push_back({real, real});
+}
+
+}  // namespace
+
 bool StringRange::holds(std::string_view text) const noexcept {
   if (has_least) {
     const int order = text.compare(least);
@@ -118,6 +131,7 @@ bool StringRange::holds(std::string_view text) const noexcept {
 }
 
 void add_numbers(Comparison comparison, int64_t operand, Test& test) {
+  if (comparison == Comparison::equal) return add_equal(operand, test);
   add_place(comparison, among_integers(operand), test.integers);
   add_place(comparison, among_reals(operand), test.reals);
 }

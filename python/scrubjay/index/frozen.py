@@ -93,7 +93,7 @@ def freeze(result: Result | FrozenResult, explained: bool) -> FrozenResult:
         return result
     state: dict[str, Any] = {name: getattr(result, name) for name in (*_COLUMNS, *_FACTS)}
     rows = range(len(result))
-    state["texts"] = [result.text(i) for i in rows]
+    state["texts"] = result.texts
     state["scopes"] = [result.scope(i) for i in rows]
     state["payloads"] = [result.payload(i) for i in rows]
     state["passages"] = [result.passage(i) for i in rows]

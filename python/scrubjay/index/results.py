@@ -176,7 +176,7 @@ class Hits:
     @property
     def texts(self) -> list[str]:
         """The texts, best first."""
-        return [self._result.text(position) for position in range(len(self._result))]
+        return list(self._result.texts)
 
     def to_pandas(self) -> Any:
         """Return the hits as a pandas.DataFrame, one row a hit, best first (extra "tables").
@@ -286,7 +286,7 @@ class Hit(HitView):
     """One hit: a view of its place in a result. Text and metadata are those of the document when it was found.
 
     `id` is the caller's id, `score` what ordered it (see :attr:`Hits.scores` for what it means), `text` the text as it
-    was written. They are read natively, and made anew at each access.
+    was written. All are read natively; the text is made anew at each access.
     """
 
     __slots__ = ()
