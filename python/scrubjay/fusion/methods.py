@@ -11,19 +11,6 @@ from typing import Any, ClassVar, Literal
 
 from scrubjay._native import CompiledRanking
 
-__all__ = [
-    "RRF",
-    "Auto",
-    "Boost",
-    "Fusion",
-    "Production",
-    "Weighted",
-    "compile_ranking",
-    "number",
-    "numbers",
-    "weight",
-]
-
 
 class Fusion:
     """A way to make one score of several rankings: :class:`Auto`, :class:`RRF`, :class:`Weighted`, :class:`Boost` or

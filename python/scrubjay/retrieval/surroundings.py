@@ -15,8 +15,6 @@ from scrubjay.index.residue import has_functions
 from scrubjay.payload import microseconds, to_utc
 from scrubjay.turns import FIELDS, as_turn
 
-__all__ = ["MOST_CHARACTERS", "days_of", "said_before"]
-
 MOST_CHARACTERS = 200
 """The last ones of the turn before: rerankers cut the end of a long text, and the hit's own text is behind it."""
 

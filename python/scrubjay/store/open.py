@@ -20,8 +20,6 @@ from scrubjay.store.sqlite.store import SqliteStore, check_identity
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
 
-__all__ = ["check_engine_options", "checked_budget", "open_engine"]
-
 
 def open_engine(
     place: Path | Database,

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from scrubjay.store.postgres.address import is_address
 
-__all__ = ["checked_place"]
-
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _IN_MEMORY = (":memory:", "file::memory:")
 

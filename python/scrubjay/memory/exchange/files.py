@@ -11,12 +11,10 @@ from scrubjay.memory.exchange.dump import Imported, read_lines, write_lines
 from scrubjay.memory.exchange.importing import TakenOver, take_over
 from scrubjay.memory.exchange.markdown import Edited, Verbs, as_markdown, take_edits
 from scrubjay.memory.gate.gate import Gate
-from scrubjay.memory.ledger.context import MemoryContext
+from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
 from scrubjay.whole_files import in_utf8, whole_file
-
-__all__ = ["Files"]
 
 
 class Files:
@@ -66,7 +64,7 @@ class Files:
             EncryptionError: the tenant's key is not available.
         """
         self._context.store.check_open()
-        return write_lines(self._context, _checked(scope))
+        return write_lines(self._context, checked_scope(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write :meth:`lines` to a new file, readable by its owner only; return how many.
@@ -103,7 +101,7 @@ class Files:
             EmbedderError, StoreError: nothing was written.
         """
         with in_utf8(path) as file:
-            done = read_lines(self._context, self._slots, file, _checked(scope))
+            done = read_lines(self._context, self._slots, file, checked_scope(scope))
         self._rules.clear(scope.tenant)
         return done
 
@@ -118,7 +116,7 @@ class Files:
         Raises:
             FileExistsError: there is a file of this name, and not `replace`.
         """
-        text, n = as_markdown(self._verbs, _checked(scope))
+        text, n = as_markdown(self._verbs, checked_scope(scope))
         with whole_file(path, replace=replace) as file:
             file.write(text)
         return n
@@ -143,7 +141,7 @@ class Files:
         """
         with in_utf8(path) as file:
             text = file.read()
-        return take_edits(self._verbs, text, _checked(scope), by, dry_run=dry_run)
+        return take_edits(self._verbs, text, checked_scope(scope), by, dry_run=dry_run)
 
     def import_from(
         self,
@@ -176,13 +174,7 @@ class Files:
             self._context.index,
             Path(path),
             kind,
-            _checked(scope),
+            checked_scope(scope),
             as_notes=as_notes,
             dry_run=dry_run,
         )
-
-
-def _checked(scope: Scope) -> Scope:
-    if not isinstance(scope, Scope):
-        raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-    return scope

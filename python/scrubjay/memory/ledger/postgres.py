@@ -8,8 +8,6 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError, UnsupportedError
 from scrubjay.memory.ledger.holds import NAME_OF_OLD
 
-__all__ = ["NUMBERED", "misplaced_rows", "missing_tables", "prepare"]
-
 _WITHOUT = ("memory_meta", "memory_sealed")  # the format is elsewhere, nothing is erased or sealed by marks
 NUMBERED = {
     "memory_policy": "number",

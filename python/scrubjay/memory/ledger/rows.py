@@ -34,26 +34,6 @@ from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import fetched
 from scrubjay.store.together import Change
 
-__all__ = [
-    "IN_SCOPE",
-    "as_row",
-    "find_row",
-    "hash_in",
-    "insert",
-    "kind_of",
-    "new_id",
-    "new_ids",
-    "opened_rows",
-    "opener",
-    "raw_rows_where",
-    "rows_where",
-    "sealed_columns",
-    "seen_by",
-    "update_fact",
-    "value_hash_in",
-]
-
-
 _MISSING = {
     "policy": {"user": "''", "agent": "''", "begins_at": "effective_from", "expires_at": "effective_until"},
     "preference": {"agent": "''", "begins_at": "NULL"},

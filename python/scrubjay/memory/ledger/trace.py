@@ -32,21 +32,6 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import fetched, rows_of, translated
 
-__all__ = [
-    "CONVERSATION",
-    "DAY_US",
-    "INSERT_DISTILLED",
-    "RETENTION_DAYS",
-    "TABLES",
-    "Run",
-    "State",
-    "TraceEvent",
-    "Traces",
-    "erase_traces",
-    "insertion_of_event",
-    "sweep_traces",
-]
-
 RETENTION_DAYS: Mapping[Retention, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
 """Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
 

@@ -26,8 +26,6 @@ from scrubjay.store.postgres.sealing import LAYER_TABLES, SEALED_TEXT, Keys, Sea
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.walls import EVERY_HOME
 
-__all__ = ["Beside", "Rows", "as_kept"]
-
 _READS_RECORDS = ("SELECT id, ", "SELECT id FROM ")
 _NEW_RECORDS = tuple(f"INSERT INTO sj_memory_{kind}(home, id, " for kind in ("fact", "preference", "episode"))
 _HOLDS = "SELECT usr, agent FROM sj_memory_hold WHERE home = %s"

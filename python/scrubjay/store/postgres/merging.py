@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = ["merged"]
-
 Rows = list[tuple[Any, ...]]
 
 _LIMIT = re.compile(r" LIMIT (?:%\((\w+)\)s|(\d+))$")

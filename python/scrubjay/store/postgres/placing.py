@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from scrubjay.store.postgres.collection import Collection
     from scrubjay.store.postgres.transaction import PostgresTransaction
 
-__all__ = ["MOVED", "homes_of", "misplaced", "move_rows"]
-
 MOVED = 4
 """The format of a memory's tables from which on the rows of users are in their homes."""
 _USERS_AT_ONCE = 100

@@ -20,22 +20,6 @@ from scrubjay.store.postgres.walls import protect, show_to_everybody
 from scrubjay.store.rows.identity import is_collection_name, is_identity
 from scrubjay.store.rows.stored import Identity
 
-__all__ = [
-    "IDENTITY",
-    "IDENTITY_COLUMNS",
-    "TABLES",
-    "VERSION",
-    "WINDOW_SECONDS",
-    "collection_names",
-    "find_collection",
-    "find_or_create",
-    "identity_of",
-    "layer_format",
-    "make_layer",
-    "prepare",
-    "read_identity",
-]
-
 VERSION = 7
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""

@@ -24,8 +24,6 @@ from scrubjay.store.rows.stored import NewRow, RowId, ScopeState, StoredRow
 from scrubjay.store.rows.vectors import decode, decode_many, has_passages
 from scrubjay.store.seam import Store
 
-__all__ = ["FEW", "UNFINISHED", "Filling", "decoded", "graph_lost", "readable"]
-
 Digest = tuple[Box, ScopeDigest] | None  # of a scope of an encrypted tenant, just read
 
 _SLICE = 2000  # rows given to the engine at a time
@@ -34,7 +32,7 @@ _ASK_AGAIN_US = 200_000
 UNFINISHED = ("coming", "growing")  # graphs at which the engine is at work
 
 
-class Arriving(Protocol):
+class _Arriving(Protocol):
     """What the engine needs of a row."""
 
     @property
@@ -203,7 +201,7 @@ class Filling:
             if self.partition(scope).resident
         }
 
-    def _prepared(self, scope: Scope, rows: Sequence[Arriving], vectors: Any) -> PreparedDocuments:
+    def _prepared(self, scope: Scope, rows: Sequence[_Arriving], vectors: Any) -> PreparedDocuments:
         return self.engine.prepare(
             [row.id for row in rows],
             [row.text for row in rows],
@@ -213,7 +211,7 @@ class Filling:
         )
 
     def _put(
-        self, partition: Partition, rows: Sequence[Arriving], prepared: Sequence[PreparedDocuments] = ()
+        self, partition: Partition, rows: Sequence[_Arriving], prepared: Sequence[PreparedDocuments] = ()
     ) -> int | None:
         """Give rows to the engine, as they were prepared, if all were and it is still the same engine; return the bytes
         that the partition has then, None: nobody looked.
@@ -242,12 +240,12 @@ class Filling:
                     self._give_one_by_one(partition, part, vectors)
         return None
 
-    def _give(self, partition: Partition, rows: Sequence[Arriving], vectors: Any) -> None:
+    def _give(self, partition: Partition, rows: Sequence[_Arriving], vectors: Any) -> None:
         """Give rows to the engine."""
         self.engine.apply(self._prepared(partition.scope, rows, vectors))
 
     def _give_one_by_one(
-        self, partition: Partition, rows: Sequence[Arriving], vectors: Sequence[Any]
+        self, partition: Partition, rows: Sequence[_Arriving], vectors: Sequence[Any]
     ) -> None:
         """Give rows one by one after the engine refused one; a refused row is damaged (an id of the other kind)."""
         for row, vector in zip(rows, vectors, strict=True):

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from scrubjay.store.rows.stored import NewRow, Written
 
-__all__ = ["Glances", "OwnCommit", "ScopeChange", "SingleWrite"]
-
 Glances = tuple[object, object, object]
 """What a store's `glance` was before a commit, what it was after it, with no other commit in between, and the store's
 `mark` then."""

@@ -45,8 +45,6 @@ from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.versions import last_version
 
-__all__ = ["GroupCommit"]
-
 _DOING = "writing"
 _MOST = 64  # writes of a group: a thread does not work for others for long
 _MOST_SCOPES = 10_000  # that are kept
