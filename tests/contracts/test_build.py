@@ -248,7 +248,9 @@ def source_distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (sdist,) = (folder / "made").glob("scrubjay-*.tar.gz")
     with tarfile.open(sdist) as tar:
-        tar.extractall(folder / "unpacked", filter="data")
+        if hasattr(tarfile, "data_filter"):  # since Python 3.10.12 and 3.11.4
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(folder / "unpacked")
     (source,) = (folder / "unpacked").iterdir()
     return source
 

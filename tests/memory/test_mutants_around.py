@@ -268,7 +268,7 @@ MUTANTS = [
     Mutant(
         "a run is distilled once",
         "intake.distil",
-        "last = _last_distilled(connection, scope.tenant, run.key)\n    events",
+        "last = _last_distilled(connection, scope, run.key)\n    events",
         "last = 0\n    events",
         "test_distil.py::test_it_is_done_once",
     ),

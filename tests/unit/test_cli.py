@@ -152,7 +152,7 @@ def test_nothing_found_is_1(capsys: pytest.CaptureFixture[str], file: str) -> No
         (["search", "x", "FILE", "-k", "0"], "expected a positive int, got '0'"),
         (["search", "x", "FILE", "--embedder", "magic"], "embedder: expected default, none"),
         (["search", "x", "FILE", "--tenant", ""], "tenant"),
-        (["search", "x", "FILE", "--rrf-k", "-1"], "rrf_k"),
+        (["search", "x", "FILE", "--rrf-k", "-1"], "--rrf-k: expected a finite number >= 0"),
         (["index", "FILE", "--out", "no/such/folder/out.jsonl"], "No such file"),
     ],
 )

@@ -243,7 +243,10 @@ def _query(arguments: argparse.Namespace) -> Query:
         raise InputError("--rrf-k: expected no --fusion beside it")
     query = Query() if arguments.fusion is None else as_query(arguments.fusion)
     if arguments.rrf_k is not None:
-        query = Query(RRF(arguments.rrf_k), identifier_tier=False)
+        try:
+            query = Query(RRF(arguments.rrf_k), identifier_tier=False)
+        except ValueError as error:  # "k: expected ..."
+            raise InputError(f"--rrf-{error}") from None
     given = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
     return query.replace(**{name: value for name, value in given.items() if value is not None})
 

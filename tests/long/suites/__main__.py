@@ -161,7 +161,9 @@ def _unpacked(distribution: str, folder: Path) -> Path:
     # fmt: on
     archive = next(folder.glob("*.tar.gz"))
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # since Python 3.10.12 and 3.11.4
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(folder)
     unpacked = folder / archive.name.removesuffix(".tar.gz")
     (unpacked / "langgraph").rename(unpacked / "not-imported")
     return unpacked
