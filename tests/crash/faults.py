@@ -264,5 +264,5 @@ if __name__ == "__main__":
     parser.add_argument("kind", choices=["size", "pages", "space"])
     parser.add_argument("names", nargs="*", metavar="OPERATION")
     parser.add_argument("--every", type=int, default=1)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     main(given.kind, given.names, given.every)

@@ -613,6 +613,9 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "ScopeView.delete_many": lambda _, view: view.delete_many(["m9", "m1"]),
     "Engine.delete_many": lambda _, engine: engine.delete_many(["m9", "m1"], scope=[JANE, Scope("acme")]),
     "Engine.search": lambda _, engine: engine.search("trains", scope=JANE),
+    "Engine.apply_all": lambda world, engine: engine.apply_all(
+        [VALUES["prepared"](world, engine)], scope=JANE, n_documents=1
+    ),
     "Engine.build_graphs": lambda _, engine: engine.build_graphs(2),
     "Session.position": lambda _, session: session.position(session.user("A turn.")),
     "Session.retract": lambda _, session: session.retract(session.user("Not true.").seq),
