@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.store.sqlite.store import SqliteStore
 
 _MAX_TENANTS = 10_000
 _LASTS_US = 60_000_000  # what a clock that was set back has hidden is seen by then
@@ -45,7 +44,7 @@ class Present:
 
     def moment(self, scope: Scope) -> int:
         """Return a time at which the same is in force as now, of what a scope sees."""
-        is_one = isinstance(self._context.store, SqliteStore)
+        is_one = self._context.store.path is not None  # all users in one file
         key = (scope.tenant, "" if is_one else scope.user or "")
         now, version = self._context.clock(), self._context.version()
         known = self._known.get(key)
