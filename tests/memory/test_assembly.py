@@ -243,6 +243,12 @@ def test_reserved_slots_over_the_budget_are_an_error_that_says_what_would_do() -
         ({"budget_tokens": 10, "item_tokens": -1}, ValueError, "item_tokens: expected 1 or more"),
         ({"budget_tokens": 10, "turn_tokens": 1.5}, TypeError, "turn_tokens: expected an int"),
         ({"budget_tokens": 10, "count": 3}, TypeError, "count: expected a function"),
+        (
+            {"budget_tokens": 10, "count": str.upper},
+            TypeError,
+            "count: .* an int, 0 or more, got 'A' for 'a'",
+        ),
+        ({"budget_tokens": 10, "count": lambda _: -1}, TypeError, "count: .* an int, 0 or more, got -1"),
     ],
 )
 def test_bad_limits_are_named(arguments: dict, error: type[Exception], said: str) -> None:

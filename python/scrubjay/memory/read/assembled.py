@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 from scrubjay.memory.read.pieces import RESERVED, Block, Piece, Reserved
@@ -29,7 +30,8 @@ class Limits:
             whole prompts, so it need not be additive.
 
     Raises:
-        TypeError, ValueError: a limit is not an int, or below 1 (0 turn_tokens: no recent turns).
+        TypeError, ValueError: a limit is not an int, or below 1 (0 turn_tokens: no recent turns); `count` gives
+            no int of 0 or more for a word.
     """
 
     budget_tokens: int
@@ -55,6 +57,12 @@ class Limits:
             raise TypeError(f"edges: expected a bool, got {type(self.edges).__name__}")
         if not callable(self.count):
             raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
+        if self.count is not count_roughly:
+            n = self.count("a")
+            if isinstance(n, bool) or not isinstance(n, (int, Integral)) or n < 0:  # NumPy's are Integral
+                raise TypeError(
+                    f"count: expected a function that returns an int, 0 or more, got {n!r} for 'a'"
+                )
 
 
 @dataclass(frozen=True)
