@@ -101,6 +101,7 @@ def test_trials_are_made_of_judged_sets(
         assert trial.queries and all(query.relevant <= kept for query in trial.queries)
         documents, queries = trial.document_vectors(model), trial.query_vectors(model)
         assert len(documents) == len(judged.memories) and documents.shape[1] == queries.shape[1]
+        # Kept as float16, of 11 bits: 2**-11 of each number.
         assert np.allclose(np.linalg.norm(documents, axis=1), 1, atol=1e-3)
         assert np.array_equal(documents, trial.document_vectors(model))  # the same in every run
     out = tmp_path / "trials.json"

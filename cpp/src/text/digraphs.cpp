@@ -29,7 +29,7 @@ bool is_scandinavian(const Analyzer& analyzer) noexcept {
   return language == "danish" || language == "norwegian" || language == "swedish";
 }
 
-// Of the letter at `at`, 0 if there is none of these.
+// How many bytes the Latin letter at `at` takes; 0: there is none.
 size_t bytes_of_letter(std::string_view text, size_t at) noexcept {
   if ((byte_class(text[at]) & (kLower | kUpper)) != 0) return 1;
   if (text[at] != kLatin1 || at + 1 == text.size()) return 0;

@@ -1,8 +1,8 @@
 // The words of foreign_forms.hpp.
 //
-// Groups between semicolons, words between spaces. Those of a group are forms of one another; behind a plus stand
-// prefixes, with each of which the words before it make a group of their own (rufen, rief + an: anrufen, anrief), in
-// German also the first word behind "zu" (anzurufen). Verbs whose stem changes, comparisons, plurals and feminines that
+// Semicolons separate groups, spaces their words, which are forms of one another. After a plus come prefixes: each of
+// them before all words of the group makes another group (rufen, rief + an: anrufen, anrief), in German with "zu"
+// before the first word as well (anzurufen). Verbs whose stem changes, comparisons, plurals and feminines that
 // the stemmers of Snowball leave apart; no auxiliaries, which say nothing.
 #pragma once
 

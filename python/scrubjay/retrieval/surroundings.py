@@ -64,13 +64,13 @@ def _time_of(hit: Hit) -> datetime | None:
 def said_before(
     index: Index, hits: Sequence[Hit], scope: Scope, filter: FilterLike | None, query: Query
 ) -> list[str | None]:
-    """Return for each hit what another speaker said just before it; None: it is no turn, or nobody did.
+    """Return for each hit what another speaker said just before it; None where there is no such turn.
 
     Args:
         index: where the hits are from.
         hits: of one search.
-        scope, filter, query: of that search. What its filter does not admit is not shown; where it names ids, or the
-            filter holds a function, nothing is.
+        scope, filter, query: of that search. Turns that its filter does not admit are left out; all are, where it names
+            ids or the filter holds a function.
 
     The turn before is in the same exact scope and `run`, its `position` one less (:class:`scrubjay.Neighbours`). Of
     several the one that was written first.

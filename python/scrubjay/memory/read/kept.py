@@ -52,8 +52,9 @@ class KeptRecords:
         self._state = _State(None, {}, {})
 
     def row(self, id: str, scope: Scope, beside: Callable[[], Iterable[str]]) -> Row | None:
-        """Return the row of a record as it is now, whatever its status; None if there is none. One that the scope does
-        not see may be returned as well.
+        """Return the row of a record as it is now, whatever its status; None if there is none.
+
+        The caller checks whether the scope sees it: a file finds rows by their ids alone.
 
         Args:
             id: of the record.

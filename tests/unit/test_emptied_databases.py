@@ -1,0 +1,66 @@
+"""Does a database that tests use again show nothing of the test before?"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from scrubjay import Scope
+from scrubjay.memory import Memory
+from tests.data import emptied
+from tests.data.stores import asked
+
+JANE = Scope("acme", user="jane")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emptied, "_left", [])
+
+
+def written() -> str:
+    url = emptied.take()
+    with Memory.open(url, None) as memory:
+        memory.prefer("tone", "short", scope=JANE)
+    return url
+
+
+def taken_again(url: str) -> str:
+    """Give a database back and take one, once the server has ended the connections to it."""
+    emptied.give_back(url)
+    while emptied._has_visitors(url):
+        time.sleep(0.01)
+    return emptied.take()
+
+
+def test_a_database_is_used_again_and_empty() -> None:
+    url = written()
+    (before,) = asked(url, "SELECT name FROM sj_schema")
+    assert taken_again(url) == url
+    with Memory.open(url, None) as memory:
+        assert len(memory.known(JANE)) == 0 and len(memory.index) == 0
+        assert memory.admin.check() == []
+    assert asked(url, "SELECT name FROM sj_schema") != [before]
+
+
+def test_one_that_somebody_is_connected_to_is_not() -> None:
+    url = emptied.take()
+    with Memory.open(url, None):
+        emptied.give_back(url)
+        assert emptied.take() != url
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE sj_memory_fact ADD COLUMN more text",
+        "ALTER TABLE sj_memory_fact NO FORCE ROW LEVEL SECURITY",
+        "DROP INDEX sj_memory_fact_once",
+        "GRANT SELECT ON sj_document TO PUBLIC",
+    ],
+)
+def test_one_whose_tables_were_changed_is_not(change: str) -> None:
+    url = written()
+    asked(url, change)
+    assert taken_again(url) != url
