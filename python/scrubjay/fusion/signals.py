@@ -25,7 +25,7 @@ class Relevance:
             is the fraction of the query's terms that the document holds, weighted by their idf, unknown terms included.
             Similarities of different models are not comparable: choose thresholds for yours.
 
-        A document of the identifier tier has high relevance.
+    A document of the identifier tier has high relevance.
 
     >>> Relevance("standard").high
     (0.7, 0.7)
@@ -166,8 +166,8 @@ class Entities:
         field: the metadata field that lists a memory's entities.
         names: the entities of the question; None: every name in its text that visible memories carry.
 
-        The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): an entity that every memory
-        names does not distinguish any of them.
+    The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): an entity that every memory
+    names does not distinguish any of them.
 
     >>> Entities(names=["Graphiti"]).names
     ('graphiti',)
