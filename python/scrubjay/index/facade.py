@@ -112,7 +112,7 @@ class Index:
         encryption: Literal["sealed", "mixed", "strict"] = "sealed", shared_feed: bool = True,
         on_embedder_error: OnError = "pending", objects: str | Objects | None = None, user_homes: int | None = None,
     ) -> Self:  # fmt: skip
-        """Open the index in a file or a database, or create it; what is written survives."""
+        """Open the durable index in a file or a database, or create it."""
         given = given_embedder(embedder)
         asked = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
@@ -219,7 +219,7 @@ class Index:
     def feedback(
         self, hit: Hit | str | int, used: bool = True, query: str | None = None, *, scope: Scope | None = None
     ) -> bool:
-        """Note that a hit was of use (or was not)."""
+        """Record that a hit was useful (or was not)."""
         return self._feedback.note(hit, used, query, scope)
 
     # ------------------------------------------------------------------ reading
@@ -330,7 +330,7 @@ class Index:
 
     @documented(OpenCollection.close)
     def close(self) -> None:
-        """Close the index: its file, or what it has in memory. Other calls raise ClosedError then."""
+        """Close the index and its file, or discard its memory. Later calls raise ClosedError."""
         self._collection.close()
 
     def __enter__(self: Self) -> Self:
