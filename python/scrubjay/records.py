@@ -403,9 +403,7 @@ def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorR
             raise type(error)(f"records[{position}]: {error}") from error
         if rule.dim is None and row.vector is not None:
             numbers = row.vector.rows if isinstance(row.vector, PassageVectors) else row.vector
-            rule = rule._replace(
-                dim=numbers.shape[-1]
-            )  # the first vector determines it, as in the engine
+            rule = rule._replace(dim=numbers.shape[-1])  # the first vector determines it, as in the engine
         rows.append(row)
     return rows
 

@@ -114,7 +114,7 @@ def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # the caller's name, not the temporary one
+        raise OSError(error.errno, error.strerror, str(path)) from None  # not the temporary name
     fresh = Path(name)
     try:
         os.close(descriptor)

@@ -20,9 +20,9 @@ class Truncated:
     """The first `dims` elements of another embedder's vectors, normalised again.
 
     For models trained so that a prefix of the vector is a vector (Matryoshka representation learning, Kusupati et al.
-    2022): WordLlama (64, 128, 256), text-embedding-3, nomic-embed v1.5 and others; with other models quality falls
     2022): WordLlama (64, 128, 256), text-embedding-3, nomic-embed v1.5 and others; with other models quality drops
-sharply. The truncation is part of the model's name. A zero vector stays zero.
+    sharply. The truncation is part of the model's name. A zero vector stays zero.
+
     Args:
         embedder: the embedder whose vectors are truncated.
         dims: the number of elements to keep, 1 to ``embedder.dim``.
