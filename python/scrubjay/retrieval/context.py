@@ -17,7 +17,7 @@ SomeHit = TypeVar("SomeHit", bound=Hit)
 
 
 def place_at_edges(best_first: Sequence[One]) -> list[One]:
-    """Place the best first, the second best last, and so on inwards; the weakest are in the middle.
+    """Place the first of `best_first` first, the second last, and so on inwards; the weakest are in the middle.
 
     >>> place_at_edges([1, 2, 3, 4, 5])
     [1, 3, 5, 4, 2]
