@@ -1,4 +1,4 @@
-"""What the command line reads of other programs: tables, chats, mail, papers, archives; and what it passes over."""
+"""Imports from other programs on the command line: tables, chats, mail, papers, archives; and what is skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL = Scope("local", user="me")
 
 
 def read(path: Path, content: Any = None, **columns: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The records of a file, and what was said of it with the folder left out."""
+    """Return the records of a file, and the messages about it without the folder."""
     if isinstance(content, bytes):
         path.write_bytes(content)
     elif content is not None:
@@ -45,7 +45,7 @@ def test_a_csv_file_has_a_record_a_row(tmp_path: Path) -> None:
         (f"{tmp_path.as_posix()}/x.csv:2", "birch"),
     ]
     assert [one["metadata"] for one in records] == [
-        {"price": 12, "zip": "01234"},  # a column of which one cell is no number is text
+        {"price": 12, "zip": "01234"},  # a column with a cell that is not a number is text
         {"price": 7.5, "zip": "99"},
     ]
     assert [one["scope"] for one in records] == [Scope("local", user="ann"), LOCAL]
@@ -144,7 +144,7 @@ def test_an_export_of_slack(tmp_path: Path) -> None:
         },
         {"channel": "general", "author": "ci", **as_turn(day, 2, "ci")},
     ]
-    assert {one["scope"] for one in records} == {LOCAL}  # its `user` is no scope
+    assert {one["scope"] for one in records} == {LOCAL}  # its `user` is not a scope
     assert records[0]["created_at"] == 1710000000.0001
     assert [line.split(": ", 1)[1] for line in said] == [
         "Slack's list of channels, which holds no messages",
@@ -238,7 +238,7 @@ def test_mail(tmp_path: Path) -> None:
 
 
 def a_pdf(*pages: str) -> bytes:
-    """A PDF with a line of text on each page, made by hand."""
+    """A handmade PDF with a line of text on each page."""
     n = len(pages)
     kids = " ".join(f"{3 + 2 * i} 0 R" for i in range(n))
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {n} >>"]
@@ -296,7 +296,7 @@ def test_without_the_extra_it_is_named(
     with pytest.raises(MissingExtraError, match=r'pip install "scrubjay\[readers\]"'):
         read(tmp_path / name, b"x")
     (tmp_path / "a.md").write_text("oak")
-    records, said = read(tmp_path)  # found in a folder: said, and passed over
+    records, said = read(tmp_path)  # found in a folder: reported, and skipped
     assert [one["text"] for one in records] == ["oak"]
     assert (
         len(said) == 1 and said[0].startswith(f"{tmp_path.name}/{name}: ") and "scrubjay[readers]" in said[0]
