@@ -157,7 +157,7 @@ class KeyFolder:
             _write(fresh, key, os.O_CREAT | os.O_EXCL)
             os.link(fresh, file)
         except FileExistsError:
-            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id") from None
+            raise FileExistsError(f"key {id.hex()}: a key with this id exists or existed") from None
         finally:
             fresh.unlink(missing_ok=True)
         _sync(file.parent)
@@ -299,7 +299,7 @@ class KeyDatabase:
                 "INSERT INTO scrubjay_user_key(id, key) VALUES (%s, %s) ON CONFLICT DO NOTHING", (id, key)
             )
         if done.rowcount != 1:
-            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id")
+            raise FileExistsError(f"key {id.hex()}: a key with this id exists or existed")
 
     def get(self, id: bytes) -> bytes | None:
         """Return a key, or None if it was never stored.

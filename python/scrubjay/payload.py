@@ -271,7 +271,7 @@ def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
         moment = fields.get("created_at")
         metadata = fields.get("metadata", {})
         if metadata.__class__ is not dict:
-            raise TypeError("metadata that are no JSON object")
+            raise TypeError("metadata that is not a JSON object")
         return metadata, None if moment is None else _moment(moment)
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _damaged(payload, error) from None

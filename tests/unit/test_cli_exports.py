@@ -148,7 +148,7 @@ def test_an_export_of_slack(tmp_path: Path) -> None:
     assert records[0]["created_at"] == 1710000000.0001
     assert [line.split(": ", 1)[1] for line in said] == [
         "Slack's list of channels, which holds no messages",
-        "an event that nobody said: channel_join",
+        "an event without an author: channel_join",
         "a message without text",
         "Slack's list of users, which holds no messages",
     ]
@@ -187,7 +187,7 @@ def test_a_chat_of_whatsapp(tmp_path: Path, lines: tuple[str, str], times: tuple
         ("3", "See you at 10:30", {"author": "Bo", "chat": "Ann", **as_turn(run, 3, "Bo")}),
     ]
     assert [one["created_at"].isoformat()[:19] for one in records] == list(times)
-    assert said == [f"{name}: a line that nobody said, of WhatsApp itself", f"{name}: media without text"]
+    assert said == [f"{name}: a system message of WhatsApp", f"{name}: media without text"]
 
 
 def test_a_text_with_times_is_no_chat(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_held_out_questions_have_no_say() -> None:
         ({"metric": "bleu"}, "metric: expected one of ndcg@10, recall@5, recall@10, mrr@10, got 'bleu'"),
         ({"folds": 1}, "folds: expected an int of 2 or more, got 1"),
         ({"queries": []}, "queries: expected two or more"),
-        ({"queries": [JudgedQuery("a", ACME, frozenset())] * 2}, "got 2 of which 2 have none"),
+        ({"queries": [JudgedQuery("a", ACME, frozenset())] * 2}, "got 2, 2 of them without any"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], message: str) -> None:
@@ -450,7 +450,7 @@ def test_the_command_learns_from_feedback(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "expected a folder or an index file, there is neither"),
+        (["nowhere"], "expected a folder or an index file, found neither"),
         (["SET", "--tenant", "acme"], "expected an index file as SOURCE"),
         (["SET", "--out", "/nonexistent/x.json"], "/nonexistent/x.json: No such file"),
         (["SET", "--vectors", "m"], "m.docs.npy"),

@@ -31,7 +31,7 @@ def joined(parts: Sequence[str]) -> str:
         if not isinstance(part, str) or not part:
             raise ValueError(f"parts: expected texts that are not empty, got {part!r}")
     if not parts:
-        raise ValueError("parts: expected one text at least, got none")
+        raise ValueError("parts: expected at least one text, got none")
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 

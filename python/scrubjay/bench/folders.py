@@ -92,13 +92,13 @@ class JudgedFolder:
         ids: set[str] = set().union(*(lines.ids for lines in visible))
         if len(ids) < sum(len(lines) for lines in visible):
             raise DatasetError(
-                f"{scope!r} sees two documents of one id; expected another one for each",
+                f"{scope!r} sees two documents with one id; expected distinct ids",
                 self.path / "corpus.jsonl",
             )
         for question in questions:
             if unknown := sorted(question.relevant.keys() - ids):
                 raise DatasetError(
-                    f"{unknown[0]!r} is relevant for {question.id!r}, but is no document of corpus.jsonl that it sees",
+                    f"{unknown[0]!r} is relevant for {question.id!r}, but is not a visible document of corpus.jsonl",
                     self._qrels,
                 )
 

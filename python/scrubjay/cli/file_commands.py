@@ -129,8 +129,8 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
         embedder = embedder_of_model(model, dim)
         if embedder is None:
             raise InputError(
-                f"{name}: its vectors are of {model!r}, which cannot be had here; with --embedder none they are "
-                "kept as vectors of your own, and words are searched"
+                f"{name}: its vectors are of {model!r}, which is not available here; with --embedder none they "
+                "are stored as your own vectors, and searches use keywords"
             )
         return embedder
     return AUTO

@@ -165,7 +165,7 @@ def _forget(arguments: argparse.Namespace) -> int:
         raise InputError("--agent: forget erases a user with all agents, or a tenant; leave it out")
     whose = f"tenant {scope.tenant!r}" + (f", user {scope.user!r}" if scope.user else " with all its users")
     if not arguments.yes:
-        raise InputError(f"this would erase everything of {whose} for good; say --yes to do it")
+        raise InputError(f"this would erase everything of {whose} permanently; confirm with --yes")
     with _open(arguments) as memory:
         forgotten = memory.forget(scope, reason=arguments.reason, by="command line")
         memory.admin.compact()
@@ -185,7 +185,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         try:
             replay = memory.replay(arguments.run, scope_of(arguments))
         except KeyError:
-            raise InputError(f"{arguments.run}: this scope has no such run") from None
+            raise InputError(f"{arguments.run}: no such run in this scope") from None
     prompts = {one.seq: one for one in replay.prompts()} if arguments.prompts else {}
     if arguments.json:
         made = [
@@ -272,7 +272,7 @@ def _export(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     scope = scope_of(arguments)
     if arguments.as_notes and arguments.origin is None:
-        raise InputError("--as-notes: goes with --from")
+        raise InputError("--as-notes: expected together with --from")
     from_markdown = arguments.origin is None and _is_markdown(arguments, arguments.source)
     if arguments.dry_run and not from_markdown and arguments.origin is None:
         raise InputError("--dry-run: only edits of Markdown can be tried, got lines of JSON")
@@ -320,7 +320,7 @@ def _is_markdown(arguments: argparse.Namespace, name: str) -> bool:
         return bool(arguments.format == "markdown")
     ending = Path(name).suffix.lower()
     if ending not in (".md", ".markdown", ".jsonl"):
-        raise InputError(f"--format: expected jsonl or markdown, since the name of {name} does not say it")
+        raise InputError(f"--format: expected jsonl or markdown, because the suffix of {name} is neither")
     return ending != ".jsonl"
 
 

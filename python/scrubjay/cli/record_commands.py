@@ -79,7 +79,7 @@ def run_rm(arguments: argparse.Namespace) -> int:
     if not arguments.ids and not arguments.yes:
         with open_index(arguments.index, collection=arguments.collection) as index:
             n = len(index.list(scope, filter=filter, exact=True))
-        raise InputError(f"this would delete {n:,} memories of {scope!r}; say --yes to do it")
+        raise InputError(f"this would delete {n:,} memories of {scope!r}; confirm with --yes")
     with open_index(arguments.index, collection=arguments.collection, writes=True) as index:
         if arguments.ids:
             ids = [

@@ -101,7 +101,7 @@ def _read(arguments: argparse.Namespace, bar: bool | None) -> tuple[Index, list[
         index.upsert_many(judged.records, progress=bar)
         return index, judged.queries
     if not source.exists():
-        raise InputError(f"{source}: expected a folder or an index file, there is neither")
+        raise InputError(f"{source}: expected a folder or an index file, found neither")
     if arguments.vectors is not None:
         raise InputError("--vectors: expected a folder as SOURCE")
     index = open_index(arguments.source, arguments.embedder, collection=arguments.collection)
@@ -148,9 +148,7 @@ def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> Non
     print(f"settings: {describe_setting(setting)}{written}")
     if setting.bm25 is not None:
         k1, b = setting.bm25
-        print(
-            dim(f"k1 and b are given when an index is made or opened: Index.open(path, k1={k1:g}, b={b:g})")
-        )
+        print(dim(f"pass k1 and b when creating or opening an index: Index.open(path, k1={k1:g}, b={b:g})"))
     if setting.rerank:
         print(
             dim(

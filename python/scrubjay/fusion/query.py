@@ -154,9 +154,7 @@ class Query:
         """
         for name in _OF_ONE_SEARCH:
             if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}: expected none in settings that are kept, it belongs to one question"
-                )
+                raise ValueError(f"{name}: expected None in stored settings, it belongs to one question")
         assert isinstance(self.fusion, Fusion)
         settings: dict[str, Any] = {"fusion": {"method": self.fusion._method, **asdict(self.fusion)}}  # type: ignore[call-overload]
         for name in _SETTINGS:

@@ -104,8 +104,9 @@ class Semantics:
             checked_embedder(embedder)
             if self._written_by is not None and embedder.name != self._written_by:
                 raise EmbedderMismatchError(
-                    f"embedder: the index holds vectors of {self._written_by!r}, which {embedder.name!r} cannot be "
-                    "compared with; use that embedder again, or upsert the texts into a new Index made with this one"
+                    f"embedder: the index holds vectors of {self._written_by!r}, which are not "
+                    f"comparable with those of {embedder.name!r}; use the former again, or upsert the texts into "
+                    "a new Index made with the latter"
                 )
             if dim is not None and embedder.dim != dim:
                 raise EmbedderMismatchError(
@@ -272,7 +273,7 @@ class Semantics:
         """Return the reason; it is logged as a warning once per outage, then at debug level."""
         reason = _failed(embedder, error)
         _log.log(
-            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; words alone are searched", reason
+            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; searching by keywords only", reason
         )
         self._queries_fail = True
         return reason

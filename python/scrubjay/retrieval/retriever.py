@@ -368,7 +368,7 @@ class Retriever:
             return [], "none"
         if not len(found):
             return [], "lexical" if not reasons else "none"
-        reasons.append("no_match: no word of the query was found, its text was looked for as it stands")
+        reasons.append("no_match: no word of the query was found, its text was searched for as a substring")
         return merge([found]), "substring"
 
     def _reranked(

@@ -205,6 +205,6 @@ class OpenAIRewriter:
         answer = post_json(self._endpoint, body, self._timeout_s)
         found = json_of_answer(answer["choices"][0]["message"]["content"])
         if not isinstance(found, dict):
-            raise ValueError("the model's answer is no JSON object")
+            raise ValueError("the model's answer is not a JSON object")
         rewritten = as_rewritten(lambda _: found, query)
         return Rewritten(rewritten.keywords, rewritten.semantic, rewritten.expansions[: self._n])

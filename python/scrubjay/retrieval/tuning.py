@@ -160,8 +160,8 @@ def tune(
         raise ValueError(f"folds: expected an int of 2 or more, got {folds!r}")
     if len(queries) < 2 or not all(query.relevant for query in queries):
         raise ValueError(
-            f"queries: expected two or more, each with a relevant memory, got {len(queries)} of which "
-            f"{sum(not query.relevant for query in queries)} have none"
+            f"queries: expected two or more, each with a relevant memory, got {len(queries)}, "
+            f"{sum(not query.relevant for query in queries)} of them without any"
         )
     if not isinstance(depths, Sequence) or not all(type(depth) is int and depth >= 1 for depth in depths):
         raise ValueError(f"depths: expected ints of 1 or more, got {depths!r}")

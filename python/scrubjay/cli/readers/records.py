@@ -43,7 +43,9 @@ def read_object(
         raise InputError(f"{where}: expected a text under one of {', '.join(TEXT_FIELDS)}, or a conversation")
     vector = value.get("vector")
     if value.get(_EMBEDDING) is not None:
-        reading.skips.note(file, "a field embedding: vectors are made anew, a field vector would be kept")
+        reading.skips.note(
+            file, "a field embedding: ignored, vectors are computed again; a field vector would be kept"
+        )
     if not text.strip() and vector is None:
         reading.skips.add(file, "an empty text", at=place_of(where, file))
         return

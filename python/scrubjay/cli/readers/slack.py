@@ -60,7 +60,7 @@ def read(messages: list[Mapping[str, Any]], source: Source, reading: Reading) ->
     for message in messages:
         if message.get("type") != "message" or message.get("subtype") not in _SAID:
             kind = message.get("subtype") or message.get("type") or "no type"
-            reading.skips.add(source.name, f"an event that nobody said: {kind}")
+            reading.skips.add(source.name, f"an event without an author: {kind}")
             continue
         text = _plain(message.get("text") or "", names)
         if not text.strip():

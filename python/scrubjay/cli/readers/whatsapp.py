@@ -52,7 +52,7 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
     number = 0
     for message in messages:
         if message.author is None:
-            reading.skips.add(name, "a line that nobody said, of WhatsApp itself")
+            reading.skips.add(name, "a system message of WhatsApp")
             continue
         number += 1  # media count, too, so that later ids do not depend on whether media are exported
         if _MEDIA.match(message.text.strip()):
@@ -61,7 +61,7 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
         try:
             created_at = _time(message.when, order)
         except ValueError:
-            reading.skips.add(name, f"a time that is none: {message.when[0][:20]}")
+            reading.skips.add(name, f"an invalid time: {message.when[0][:20]}")
             continue
         yield {
             "id": f"{name}#{number}",
