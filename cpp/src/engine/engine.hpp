@@ -146,7 +146,7 @@ struct SearchRequest {
   bool spread = false;          // fill SearchResult::spread if there is a vector; explain does, too
   bool static_cosines = false;  // unless the vectors are static embeddings, whose range of similarities is
                                 // known
-  double recall = 0.99;  // of the vector arm, in (0, 1]; 1: exact, by scanning all originals
+  double recall = 0.99;         // of the vector arm, in (0, 1]; 1: exact, by scanning all originals
 
   [[nodiscard]] std::span<const Scope::Visible> visible() const noexcept {
     return together.empty() ? std::span(scope->visible_begin(), scope->visible_end()) : together;
@@ -256,8 +256,7 @@ class Engine {
   [[nodiscard]] std::vector<ScopeRef> scopes(const Scope* within) const;
   // Returns the most specific document with this id that is visible from the scope.
   [[nodiscard]] std::optional<StoredDocument> get(const Id& id, const Scope& scope) const;
-  [[nodiscard]] size_t count(
-      const Scope* scope) const;  // visible from the scope; null: all documents
+  [[nodiscard]] size_t count(const Scope* scope) const;  // visible from the scope; null: all documents
   [[nodiscard]] size_t count(const Scope& scope, const DocumentFilter& filter) const;
   [[nodiscard]] EngineStats stats(const Scope* scope) const;
 

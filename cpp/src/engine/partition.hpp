@@ -40,9 +40,9 @@ struct ChunkList {
 struct PartitionGraph {
   std::vector<ChunkRef> chunks;                // in the order of the partition
   std::shared_ptr<const vector::Graph> graph;  // shared with the thread that extends it
-  uint64_t n_left_out = 0;    // documents it covers that were deleted when it was built
-  uint32_t n_extensions = 0;  // since it was built
-  ExpansionScales scales;     // calibrated ef (graph_trial.hpp)
+  uint64_t n_left_out = 0;                     // documents it covers that were deleted when it was built
+  uint32_t n_extensions = 0;                   // since it was built
+  ExpansionScales scales;                      // calibrated ef (graph_trial.hpp)
 };
 
 class Partition {

@@ -20,8 +20,8 @@ struct ChunkPostings {
   uint32_t n_docs;            // of the snapshot
   const base::Bitmap* dead;   // null: no document is deleted
   const TermPostings* terms;  // one per query term
-  bool filtered = false;  // `dead` also holds the documents that a filter hides, possibly most of them
-  bool gathered = false;  // only the documents `among` are scored; they ascend and are not deleted
+  bool filtered = false;      // `dead` also holds the documents that a filter hides, possibly most of them
+  bool gathered = false;      // only the documents `among` are scored; they ascend and are not deleted
   std::span<const uint16_t> among = {};
 };
 
