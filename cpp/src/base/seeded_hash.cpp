@@ -30,7 +30,7 @@ HashSeed HashSeed::draw() noexcept {
     fill([&state] { return next_word(state); });
     return seed;
   }
-  // Also the randomness of addresses and of the clock, for a system that has no better one.
+  // Includes the randomness of addresses and of the clock, for systems without a better source.
   uint64_t state =
       mix64(reinterpret_cast<uintptr_t>(&seed) ^ reinterpret_cast<uintptr_t>(&HashSeed::draw),
             static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) | 1);

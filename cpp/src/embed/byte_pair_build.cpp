@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kMostTokens = size_t{1} << kIdBits;
 
-// A power of two that n entries fill by half at most.
+// A power of two that is at most half full with n entries.
 size_t table_size(size_t n) { return std::bit_ceil(std::max<size_t>(2 * n, 8)); }
 
 [[noreturn]] void refuse(const std::string& name, size_t i, const std::string& message) {
   throw base::InvalidArgument(name + "[" + std::to_string(i) + "]: " + message);
 }
 
-// The byte that a token like "<0x0A>" stands for, or -1.
+// The byte of a token such as "<0x0A>", or -1.
 int byte_of(std::string_view token) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -51,7 +51,8 @@ BytePairTokenizer::BytePairTokenizer(std::span<const std::string_view> vocabular
     if (added_first_.find(added_[i].content[0]) == std::string::npos) added_first_ += added_[i].content[0];
   }
   std::stable_sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) {
-    return a.content.size() > b.content.size();  // where two begin, the longer one counts
+    return a.content.size() > b.content.size();  // of two that begin at the same position, the longer one
+                                                 // counts
   });
   index_characters();
   index_merges();

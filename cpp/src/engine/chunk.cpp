@@ -58,7 +58,7 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
     max_length_code_.store(code, std::memory_order_relaxed);
 }
 
-// Whatever reaches past the tail is the remains of a document that failed here before.
+// Data past the tail belongs to a document whose write failed.
 void Chunk::prepare_vector(uint32_t offset, const NewDocument& document,
                            const vector::ColumnOptions& vectors) {
   vector::Column* column = vectors_.load(std::memory_order_relaxed);
@@ -87,7 +87,7 @@ void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
   if (columns != known) columns_.store(columns, std::memory_order_release);
 }
 
-// The columns, or new ones if there are none, with the attributes that the payload has, if it has any.
+// Returns the columns, or new ones if there are none, with the attributes of the payload, if any.
 filter::Columns* Chunk::with_attributes(uint32_t offset, std::string_view payload, filter::Columns* columns) {
   thread_local filter::Attributes attributes;
   if (!filter::read_attributes(payload, attributes) || attributes.all.empty()) return columns;
@@ -97,8 +97,9 @@ filter::Columns* Chunk::with_attributes(uint32_t offset, std::string_view payloa
   return columns ? columns : made.release();
 }
 
-// Each thread that comes meanwhile makes its own, so that none waits for another; the first one to be ready is the
-// chunk's. The writer, which comes here before it adds to columns, adds to that one.
+// Threads that arrive meanwhile each make columns of their own, so that none waits for another; the first to
+// finish installs its columns. The writer calls this before it adds to the columns, and adds to the installed
+// ones.
 void Chunk::make_columns() const {
   std::unique_ptr<filter::Columns> made;
   for (uint32_t offset = 0; offset < n_deferred_; ++offset) {
@@ -164,7 +165,7 @@ void Chunk::forget_values() noexcept {
 }
 
 std::unique_ptr<base::Bitmap> Chunk::copy_dead() {
-  postings_.thaw();  // kill() counts in its lists, and may not fail
+  postings_.thaw();  // kill() counts in its lists and may not fail
   const base::Bitmap* old = dead_.load(std::memory_order_relaxed);
   return old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
 }
@@ -183,7 +184,7 @@ std::unique_ptr<base::Bitmap> Chunk::replace_dead(std::unique_ptr<base::Bitmap> 
   return std::unique_ptr<base::Bitmap>(dead_.exchange(dead.release(), std::memory_order_acq_rel));
 }
 
-// All at once what kill() and replace_dead() do one by one.
+// Same as kill() and replace_dead() for all deleted documents at once.
 void Chunk::bury(std::unique_ptr<base::Bitmap> dead) noexcept {
   postings_.recount_dead(*dead);
   uint64_t total = total_length_.load(std::memory_order_relaxed);
@@ -243,7 +244,7 @@ size_t Chunk::vector_bytes() const noexcept {
 }
 
 size_t Chunk::attribute_bytes() const noexcept {
-  // What is not made yet is said to take half of what the payloads take, which is seldom less.
+  // Columns that are not made yet are estimated at half of the payloads' bytes, which is seldom too much.
   const size_t n_deferred = n_deferred_payload_bytes_.load(std::memory_order_acquire);
   const filter::Columns* columns = columns_.load(std::memory_order_acquire);
   return columns ? columns->memory_bytes() : n_deferred / 2;

@@ -18,7 +18,7 @@ using IntegerTrack = filter::Track<int64_t>;
 
 constexpr double kShareOfBest = 0.55;
 
-// Of the scores that are not refused, 1 if they are equal; not finite where they are huge.
+// Standard deviation of the scores that are not rejected; 1 if they are equal, not finite if they are huge.
 double deviation(std::span<const Candidate> candidates) noexcept {
   double n = 0.0, sum = 0.0, squares = 0.0;
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
@@ -73,7 +73,7 @@ void DateSignal::add(double weight) {
   }
 }
 
-// Of each candidate.
+// Reads the time of each candidate.
 void DateSignal::read_times() {
   const std::span<const Candidate> all = s_.candidates.all();
   s_.times.assign(all.size(), IntegerTrack::kAbsent);
@@ -105,7 +105,8 @@ void DateSignal::match_windows() {
   }
 }
 
-// A deadline or a version is found by its words: what holds them must not fall behind what was said that day.
+// A deadline or a version is found by its words: a document that contains them must not fall behind others of
+// that day.
 void DateSignal::match_written(const text::DateWindow& window) {
   s_.places.clear();  // of the query's terms
   for (const std::string& word : s_.dates.terms().subspan(window.first_term, window.n_terms)) {
@@ -126,7 +127,7 @@ void DateSignal::match_written(const text::DateWindow& window) {
   }
 }
 
-// By rank among those that the words find nearly as good as the best: the states of one thing.
+// Ranks by time the documents whose lexical scores are near the best one: the states of one thing.
 void DateSignal::match_newest() {
   const std::span<const Candidate> lexical = s_.candidates.lexical();
   if (lexical.empty()) return;

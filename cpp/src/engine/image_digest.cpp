@@ -1,4 +1,4 @@
-// What the documents of a chunk add to its partition's digest.
+// The contribution of a chunk's documents to its partition's digest.
 
 #include <optional>
 #include <vector>

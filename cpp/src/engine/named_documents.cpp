@@ -7,7 +7,7 @@ namespace scrubjay::engine {
 
 namespace {
 
-// As Scope::by_specificity() has them: what names a user and an agent first, then a user, an agent, neither.
+// The order of Scope::by_specificity(): scopes with user and agent first, then user, agent, neither.
 [[nodiscard]] int generality(const Scope& scope) noexcept {
   return (scope.user() ? 0 : 2) + (scope.agent() ? 0 : 1);
 }

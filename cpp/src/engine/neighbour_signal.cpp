@@ -18,7 +18,7 @@ const filter::Column* column_of(const ChunkSnapshot& chunk, std::string_view fie
   return columns ? columns->find(field, base::seeded_hash64(field)) : nullptr;
 }
 
-// Empty: the document has no text there.
+// Empty if the document has no text in that field.
 std::string_view text_of(const filter::Column& column, uint32_t n_docs, uint32_t offset) {
   const uint16_t code = column.codes.view(n_docs).at(offset);
   const bool is_text = code >= filter::kFirstString && code != filter::kSpilled;
@@ -55,7 +55,7 @@ void NeighbourSignal::apply(double weight) {
   const double least = similarities_.empty() ? 0.0 : similarities_.back();
   add(weight, s_.vector_docs, similarities_, [&](uint32_t doc) {
     const double similarity = vector_.similarity(doc >> 16, doc & 0xffffu);
-    return similarity > least ? similarity - least : 0.0;  // NaN: it has no vector
+    return similarity > least ? similarity - least : 0.0;  // NaN: no vector
   });
 }
 
@@ -70,7 +70,7 @@ void NeighbourSignal::find_columns() {
   }
 }
 
-// Of some ranked documents, each run once.
+// Adds the runs of some ranked documents, each once.
 void NeighbourSignal::find_runs(std::span<const uint32_t> docs) {
   std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>> known;
   for (const Run& run : runs_) known[run.name].push_back(run.partition);
@@ -117,7 +117,7 @@ void NeighbourSignal::find_turns() {
   });
 }
 
-// Those before it first, then by document.
+// Visits the neighbours before it first, then by document.
 template <class Visit>
 void NeighbourSignal::visit_neighbours(uint32_t doc, Visit&& visit) const {
   const TurnColumns& columns = columns_[doc >> 16];

@@ -51,7 +51,8 @@ void check(const RankingOptions& options) {
 }
 
 const RankingOptions& default_ranking() {
-  static const auto* const options = new RankingOptions;  // never destroyed: threads may outlive statics
+  static const auto* const options = new RankingOptions;  // never destroyed: threads may outlive static
+                                                          // destruction
   return *options;
 }
 

@@ -1,5 +1,5 @@
-// Partitions that come and go as images, while the store keeps their documents: writing them, reading them,
-// and what proves that one equals another.
+// Partitions that are loaded and evicted as images, while a store keeps their documents: writing images,
+// reading them, and digests to compare partitions.
 
 #include <bit>
 #include <optional>
@@ -16,7 +16,8 @@
 namespace scrubjay::engine {
 namespace {
 
-// Whether no two documents of chunks without a writer have one id. Ids that ascend, as numbers often do, need no table.
+// Whether the documents of chunks without a writer have distinct ids. Ascending ids, as numbers often are,
+// need no table.
 [[nodiscard]] bool have_distinct_ids(std::span<const ChunkRef> chunks, size_t n_docs) {
   bool ascends = true;
   std::optional<int64_t> previous;
@@ -30,7 +31,7 @@ namespace {
   if (ascends) return true;
   struct Seen {
     uint32_t hash;
-    uint32_t doc;  // its place in the chunks, and 1
+    uint32_t doc;  // 1 + position over all chunks
   };
   const size_t n_slots = std::bit_ceil(2 * n_docs);
   std::vector<Seen> seen(n_slots);
@@ -44,7 +45,7 @@ namespace {
     base::interruption_point();
     for (uint32_t offset = 0; offset < chunk->n_docs(); ++offset, ++doc) {
       const Id id = chunk->id(offset);
-      const uint64_t hash = id.hash();  // of the process's seed: ids that meet cannot be constructed
+      const uint64_t hash = id.hash();  // seeded per process: colliding ids cannot be constructed
       size_t slot = hash & (n_slots - 1);
       for (; seen[slot].doc != 0; slot = (slot + 1) & (n_slots - 1)) {
         if (seen[slot].hash == hash >> 32 && id_at(seen[slot].doc - 1) == id) return false;
@@ -132,7 +133,7 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
   return n_docs;
 }
 
-// Of chunks whose documents are the engine's first, perhaps.
+// Checks chunks whose documents may be the engine's first.
 void Engine::settle_images(std::span<const ChunkRef> chunks) {
   const auto corrupt = [](const char* what) {
     throw base::Corrupt(std::string("images of a partition: ") + what);

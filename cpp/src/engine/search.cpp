@@ -39,7 +39,7 @@ void check_request(const SearchRequest& request) {
   check(*request.ranking);
 }
 
-// A document is `chunk << 16 | offset` within a search.
+// Within a search a document is `chunk << 16 | offset`.
 void check_chunks(size_t n_chunks) {
   constexpr size_t kMostChunks = size_t{1} << 16;
   if (n_chunks > kMostChunks) {
@@ -48,7 +48,7 @@ void check_chunks(size_t n_chunks) {
   }
 }
 
-// How many of a ranking are fused, of which so many were asked for.
+// Size of an arm's ranking, if `asked` were requested.
 size_t depth(const SearchRequest& request, size_t asked) noexcept {
   return asked != 0 ? asked : std::max<size_t>(100, request.k);
 }
@@ -57,7 +57,7 @@ bool tells_spread(const SearchRequest& request) noexcept {
   return request.spread || (request.explain && !request.static_cosines);
 }
 
-// One search, step by step, on the scratch of its thread.
+// One search, step by step, in the scratch of its thread.
 class Search {
  public:
   Search(const SearchRequest& request, const text::Analyzer& analyzer, VectorPlan plan,
@@ -73,7 +73,7 @@ class Search {
     s_.start();
   }
 
-  // Adds one visible partition in a state that existed.
+  // Adds one visible partition in a consistent state.
   void add(const Partition& partition) {
     s_.add(partition, [&](const Chunk& chunk, const ChunkSnapshot& snapshot) {
       const size_t first = s_.postings.size();
@@ -82,7 +82,8 @@ class Search {
     });
   }
 
-  // With every visible partition added: true if words were corrected and the partitions are to be added again.
+  // Call after all visible partitions were added. Returns true if words were corrected and the partitions
+  // must be added again.
   [[nodiscard]] bool correct_spelling(const text::Analyzer& analyzer) {
     if (!lexical_ || !request_.ranking->spelling) return false;
     Spelling spelling(s_, analyzer);
@@ -99,10 +100,10 @@ class Search {
   }
 
   void clear_rankings() noexcept { s_.extra_docs.clear(); }
-  // The documents that the keys name in the visible chunks, best first and each once.
+  // Adds the documents that the keys name in the visible chunks, best first, without duplicates.
   template <class Find>
   void add_ranking(std::span<const DocumentKey> keys, size_t limit, Find&& find) {
-    constexpr size_t kFew = 64;  // gone through sooner than hashed
+    constexpr size_t kFew = 64;  // a linear scan is faster than hashing
     std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
     std::unordered_set<uint32_t, base::SeededHash, std::equal_to<>> known;
     for (const DocumentKey& key : keys) {
@@ -116,8 +117,8 @@ class Search {
     }
   }
 
-  // `vector`: of the request, as it was checked, with its norm.
-  // `mentions`: ranks what the other rankings hold by its mentions; null: there is no such ranking.
+  // `vector`: the checked vector of the request, with its norm. `mentions`: ranks the documents of the other
+  // rankings by their mentions; null: no such ranking.
   [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, std::span<const float> vector,
                                  double length, const lexical::Bm25Parameters& bm25, LinkGraph* mentions) {
     uint64_t n_live = 0;
@@ -181,8 +182,8 @@ class Search {
   }
 
  private:
-  // Keeps the postings of the terms that stayed and looks up the others in the same snapshot; false, with all postings
-  // void, if a partition has been written to since.
+  // Keeps the postings of the unchanged terms and looks up the others in the same snapshot. Returns false,
+  // with all postings invalid, if a partition has been written to since.
   [[nodiscard]] bool find_new_postings(size_t n_given) {
     const std::vector<uint32_t>& given_at = s_.spelled.given_at;
     s_.new_terms.clear();
@@ -216,13 +217,14 @@ class Search {
     return scratch.counter.count(scratch.tokens);
   }
 
-  // Dates of the question count where both arms may run, even if one has nothing to go by.
+  // Dates of the question count if both arms may run, even if one of them has nothing to search for.
   [[nodiscard]] bool says_when() {
     return request_.lexical && request_.semantic && request_.text && request_.ranking->dates_weight != 0.0 &&
            find_dates(*request_.text, *request_.ranking, s_);
   }
 
-  // Forms and parts, which stand for another term, and function words. None of those where the query has no other words.
+  // Sets the worths of forms and parts, which stand for another term, and of function words, unless the query
+  // has no other words.
   void weigh_terms(const lexical::Bm25Parameters& bm25) {
     s_.worths.clear();
     mark_function_words(bm25);
@@ -260,13 +262,13 @@ class Search {
     if (!others) worths.clear();
   }
 
-  // The automatic fusion will compare the vectors of the best by words.
+  // Hint for the automatic fusion, which will compare the vectors of the best documents by words.
   void announce_best_by_words() const noexcept {
     constexpr size_t kMost = 48;
     vector_arm_.announce(std::span(s_.lexical_docs).first(std::min(kMost, s_.lexical_docs.size())));
   }
 
-  // What the rankings hold, perhaps the same twice.
+  // The documents of the rankings, possibly with duplicates.
   [[nodiscard]] std::vector<uint32_t> ranked_docs() const {
     std::vector<uint32_t> docs = s_.lexical_docs;
     docs.insert(docs.end(), s_.vector_docs.begin(), s_.vector_docs.end());
@@ -292,11 +294,12 @@ class Search {
     }
   }
 
-  // Whether only a correction says the term: that a document holds it speaks half as much for it.
+  // Share of a term's information that counts if it occurs only as a correction.
   static constexpr double kGuessedShare = 0.5;
   [[nodiscard]] bool is_guessed(size_t term) const { return corrected_ && s_.spelled.guessed[term]; }
 
-  // What each term says, and all of them: idf, by which unknown terms say most; function words say nothing.
+  // Information of each term and of all terms: idf, which is greatest for unknown terms; function words have
+  // none.
   void weigh_information(SearchResult& result, uint64_t n_docs) {
     s_.term_idfs.assign(terms_.size(), 0.0);
     result.information = 0.0;
@@ -307,7 +310,7 @@ class Search {
     }
   }
 
-  // Evidence for every hit, whichever ranking it came from.
+  // Adds evidence to every hit, from whichever ranking.
   void explain(SearchResult& result, const vector::ColumnOptions& vectors, uint64_t n_docs) {
     if (lexical_) {
       weigh_information(result, n_docs);
@@ -344,10 +347,10 @@ class Search {
     }
   }
 
-  // From ordinals among the visible chunks to references that outlive the search. Its ids are soon asked for.
+  // Replaces ordinals of visible chunks by references that outlive the search. Prefetches the ids.
   void own_chunks(SearchResult& result) {
     result.chunks.reserve(std::min(result.hits.size(), s_.chunks.size()));
-    uint32_t last = 0xffffffffu, place = 0;  // of the hit before, mostly in the same chunk
+    uint32_t last = 0xffffffffu, place = 0;  // of the previous hit, usually in the same chunk
     for (Hit& hit : result.hits) {
       if (hit.chunk != last) {
         last = hit.chunk;
@@ -385,7 +388,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   const ScratchUse use(scratch);
   double length = 0.0;  // of the vector
   if (request.semantic && !request.vector.empty() && vectors.dim != 0) {
-    // What is checked is what is compared: another thread may change the caller's array.
+    // The checked copy is the one that is compared: another thread may change the caller's array.
     scratch.query.assign(request.vector.begin(), request.vector.end());
     length = check_vector(scratch.query, vectors.dim, row);
   }
@@ -444,7 +447,7 @@ std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> re
         if (base::unwound_from_outside()) base::park();
         const std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
-        next.store(requests.size());  // what has not begun need not
+        next.store(requests.size());  // requests that have not begun are not needed
       }
     }
   };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kCan = "can", kNot = "not", kCannot = "cannot";
 
-// The prefixes of several chunks, as text::PlausibleEdits asks for them.
+// The prefixes of several chunks, with the interface that text::PlausibleEdits requires.
 struct AnyPrefixes {
   std::span<const lexical::TermPrefixes* const> each;
 
@@ -52,7 +52,8 @@ void Spelling::find_unknown(size_t n_terms) {
     if (unknown(t, n_terms)) unknown_.push_back(static_cast<uint32_t>(t));
 }
 
-// Which letters the words of the unknown terms may begin with, a the lowest bit: an English stem keeps its word's.
+// The first letters that the words of the unknown terms may have (lowest bit: a): an English stem keeps the
+// first letter of its word.
 uint32_t Spelling::first_letters(std::span<const lexical::TermCount> terms) const noexcept {
   if (!analyzer_.english()) return unknown_.empty() ? 0 : text::kAnyLetter;
   uint32_t letters = 0;
@@ -103,13 +104,13 @@ void Spelling::find_other_tokens() {
     if (token.kind != text::TokenKind::word) no_words_.push_back(&token);
 }
 
-// Whether the text has the term as a word and as nothing else: a form of an identifier is meant as it stands.
+// Whether the term occurs in the text as a word only: forms of identifiers are not corrected.
 bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
   return std::none_of(no_words_.begin(), no_words_.end(),
                       [&](const text::Token* token) { return token->key == key && token->term == term; });
 }
 
-// Each once.
+// Without duplicates.
 std::vector<std::string> Spelling::forms_of(const lexical::TermCount& term, bool is_unknown,
                                             std::string_view text,
                                             std::span<const text::Digraph> digraphs) const {
@@ -156,7 +157,7 @@ void Spelling::find_forms(std::string_view text, std::span<const lexical::TermCo
 
 bool Spelling::says_can_not() const noexcept {
   static const uint64_t can = text::term_key(kCan),
-                        not_ = text::term_key(kNot);  // packed: the words themselves
+                        not_ = text::term_key(kNot);  // packed: the keys contain the words
   for (size_t i = 1; i < s_.tokens.size(); ++i) {
     const text::Token &a = s_.tokens[i - 1], &b = s_.tokens[i];
     if (a.key == can && b.key == not_ && a.kind == text::TokenKind::word && b.kind == a.kind) return true;
@@ -164,7 +165,7 @@ bool Spelling::says_can_not() const noexcept {
   return false;
 }
 
-// "can not" in the text: "cannot", too.
+// Searches "cannot", too, if the text has "can not".
 void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
   if (!says_can_not()) return;
   const bool present = std::any_of(terms.begin(), terms.end(),
@@ -225,7 +226,7 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
   }
 }
 
-// A known word that only British or American documents have.
+// Finds a known word that only British or only American documents contain.
 void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
   if (!analyzer_.english()) return;
   const std::string other = text::other_spelling(word);
@@ -276,7 +277,7 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
     for (end = from + 1; end < others.size() && others[end].term == others[from].term; ++end) {
       if (is_other_letter(others[end]) != other_letter) break;
     }
-    // What is compared may be stems: then what stands there is compared with what was typed.
+    // If terms are stems, the words of the documents are compared with the typed word.
     const std::span<const SpelledTerms::Other> same(others.data() + from, end - from);
     text::SurfaceWords::Lengths lengths = 0;
     if (analyzer_.stems_slowly()) {
@@ -295,7 +296,7 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
   return {};
 }
 
-// What the terms of the visible chunks begin with. False: not known of all of them.
+// Collects the prefixes of the terms of the visible chunks. Returns false if some are unknown.
 bool Spelling::find_prefixes() {
   if (prefixes_known_) return *prefixes_known_;
   SpelledTerms& spelled = s_.spelled;
@@ -319,13 +320,13 @@ bool Spelling::find_prefixes() {
   return true;
 }
 
-// Whether a visible document may hold the term. After find_prefixes(), if that found them.
+// Whether a visible document may contain the term. Call after find_prefixes(); useful if that returned true.
 bool Spelling::may_be_known(uint64_t key) const noexcept {
   return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
                      [&](const lexical::TermPrefixes* one) { return one->may_hold_term(key); });
 }
 
-// Counts the live documents of each of the others, chunk by chunk.
+// Counts the live documents of each of the other words, chunk by chunk.
 void Spelling::look_up() {
   constexpr size_t kAtOnce = 16;
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
@@ -340,7 +341,7 @@ void Spelling::look_up() {
         asked[i] = {term, others[from + i].key, 1, true};
       }
       chunk.chunk->postings().find_all(std::span(asked).first(n), chunk.n_docs, chunk.dead, found.data());
-      // A writer may be counting the dead meanwhile: then what is looked up is of this moment or the next.
+      // A writer may be counting deleted documents meanwhile: the counts are then of this state or the next.
       for (size_t i = 0; i < n; ++i)
         others[from + i].df += found[i].n - std::min(found[i].n, found[i].n_dead);
     }
@@ -368,7 +369,7 @@ bool SpelledTerms::means(const lexical::TermCount& term, std::string_view word) 
                      [&](const Replaced& one) { return one.word == word && one.term == term.term; });
 }
 
-// A term that is there already counts the more.
+// A term that is already there gets a greater count.
 void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
   terms.assign(given.begin(), given.end());
   given_at.clear();
@@ -384,7 +385,7 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     while (t < n && (terms[t].key != key || terms[t].term != term)) ++t;
     return t;
   };
-  // Those that were given differ: a term can only be again what some term became.
+  // The given terms are distinct: duplicates can only arise from replacements.
   const auto is_replaced = [&](size_t t) {
     return std::any_of(replaced.begin(), replaced.end(),
                        [&](const Replaced& one) { return one.at == t && !one.term.empty(); });
@@ -392,7 +393,7 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
   const bool any_replaced =
       std::any_of(replaced.begin(), replaced.end(), [](const Replaced& one) { return !one.term.empty(); });
   size_t n_left = any_replaced ? 0 : terms.size();
-  std::vector<size_t> became;  // where among those that are left
+  std::vector<size_t> became;  // index among the remaining terms
   for (size_t t = n_left; t < terms.size(); ++t) {
     const lexical::TermCount term = terms[t];
     size_t same = n_left;

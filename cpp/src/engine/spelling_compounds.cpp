@@ -1,4 +1,4 @@
-// Compounds of a query's terms, and parts of its compounds, as the scope has them (spelling.hpp).
+// Compounds with a query's terms, and parts of its compounds, that the scope has (spelling.hpp).
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -12,11 +12,11 @@ namespace scrubjay::engine {
 
 namespace {
 
-constexpr size_t kMostSigns = 16;  // of a language
+constexpr size_t kMostSigns = 16;  // per language
 
-// signs_of_compounds(), to be looked up.
+// signs_of_compounds(), in the form needed for lookups.
 const std::vector<std::vector<lexical::TermCount>>& signs() {
-  static const auto* const found = [] {  // never destroyed: threads may outlive statics
+  static const auto* const found = [] {  // never destroyed: threads may outlive static destruction
     auto* made = new std::vector<std::vector<lexical::TermCount>>;
     for (const std::vector<std::string>& of_language : text::signs_of_compounds()) {
       std::vector<lexical::TermCount>& terms = made->emplace_back();
@@ -30,11 +30,11 @@ const std::vector<std::vector<lexical::TermCount>>& signs() {
 
 }  // namespace
 
-// Whether the visible documents have words of a language that has compounds.
+// Whether the visible documents have words of a language with compounds.
 bool Spelling::says_compounds() const {
   lexical::TermPostings postings[kMostSigns];
   for (const std::vector<lexical::TermCount>& terms : signs()) {
-    uint32_t known = 0;  // a bit each
+    uint32_t known = 0;  // one bit each
     for (const ChunkSnapshot& chunk : s_.chunks) {
       chunk.chunk->postings().find_all(terms, chunk.n_docs, chunk.dead, postings);
       for (size_t t = 0; t < terms.size(); ++t) known |= uint32_t{postings[t].n > postings[t].n_dead} << t;
@@ -58,7 +58,7 @@ void Spelling::find_parts(std::span<const lexical::TermCount> terms) {
   }
 }
 
-// Whether a term of kVeryLongCompoundBytes or more may hold a word of kVeryLongPartBytes or more.
+// Whether a term of kVeryLongCompoundBytes or more may contain a word of kVeryLongPartBytes or more.
 bool Spelling::may_be_inside(std::string_view word) {
   static_assert(text::kVeryLongPartBytes >= lexical::TermPrefixes::kMost);
   return !find_prefixes() ||
@@ -67,7 +67,7 @@ bool Spelling::may_be_inside(std::string_view word) {
 }
 
 void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
-  // What may be related, and which of the terms beside it, all in one list that is looked up at once.
+  // A possibly related term, and its terms beside it, in one list that is looked up at once.
   struct Related {
     size_t at, first_beside, end_beside;
     bool sure;

@@ -9,7 +9,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// The first n bytes, but no part of a character.
+// The first n bytes, without splitting a character.
 std::string_view first_bytes(std::string_view utf8, size_t n) noexcept {
   if (n >= utf8.size()) return utf8;
   while (n > 0 && (static_cast<unsigned char>(utf8[n]) & 0xc0) == 0x80) --n;

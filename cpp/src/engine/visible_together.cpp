@@ -9,7 +9,7 @@ std::vector<Scope::Visible> visible_together(std::span<const Scope* const> scope
   size_t n = 0;
   for (const Scope* scope : scopes) n += scope->n_visible();
   visible.reserve(n);
-  // Open addressing: places in `visible`, from 1. The hashes are seeded.
+  // Open addressing: positions in `visible`, from 1. The hashes are seeded.
   std::vector<uint32_t> table(std::bit_ceil(2 * n + 1), 0);
   const size_t last = table.size() - 1;
   for (const Scope* scope : scopes) {

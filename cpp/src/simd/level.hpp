@@ -1,4 +1,4 @@
-// What every level file includes before the kernels: declarations and intrinsics only, no inline functions of
+// Included by every level file before the kernels: declarations and intrinsics only, no inline functions of
 // ours.
 #pragma once
 
