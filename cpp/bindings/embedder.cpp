@@ -66,10 +66,11 @@ std::unique_ptr<StaticEmbedder> make_embedder(const py::array& table, const py::
     const InterruptibleWithoutGil without_gil;
     core.emplace(embed::BytePairTokenizer(strings, triples, std::move(contents)), rows);
   }
-  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // a reference to the table: with the GIL
+  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // takes a reference to the table:
+                                                                     // requires the GIL
 }
 
-// A table of bytes keeps no array: pybind11 makes an empty one.
+// The table is in the file, so there is no array: pybind11 makes an empty one.
 std::unique_ptr<StaticEmbedder> read_embedder(const py::bytes& data) {
   const std::string_view bytes = data;
   std::optional<embed::StaticEmbedder> core;
@@ -84,7 +85,7 @@ std::unique_ptr<StaticEmbedder> read_embedder(const py::bytes& data) {
   return std::make_unique<StaticEmbedder>(std::move(table), std::move(*core));
 }
 
-// The name in the file, and eight digits of its checksum: other numbers under the same name are another model.
+// The name in the file and eight digits of its checksum: another table under the same name is another model.
 py::object model_name(const StaticEmbedder& embedder) {
   if (embedder.file == nullptr) return py::none();
   char digits[10];

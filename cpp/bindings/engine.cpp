@@ -48,7 +48,7 @@ const char* metric_name(vector::Metric metric) {
   return metric == vector::Metric::cosine ? "cosine" : metric == vector::Metric::inner_product ? "ip" : "l2";
 }
 
-// None where the average length decides.
+// None if the average length decides.
 std::optional<double> parameter(double value) {
   if (value == lexical::Bm25Parameters::kByLength) return std::nullopt;
   return value;
@@ -69,7 +69,7 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
     throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
   options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
   options.analyzer = {analyzer, to_stemmer(stemmer)};
-  // -1 means "by the average length" inside; from a caller it is an error.
+  // -1 means "by the average length" internally; from a caller it is an error.
   if (k1 && !(*k1 >= 0.0))
     throw py::value_error("k1: expected None or a finite number >= 0, got " + std::to_string(*k1));
   if (b && !(*b >= 0.0))
@@ -81,7 +81,7 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
   options.chunk_docs = chunk_docs;
   options.vector_plan = to_plan(vector_plan);
   options.background = background;
-  (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
+  (void)simd::kernels();  // reports an invalid SCRUBJAY_SIMD here, not in the middle of a search
   return EngineHolder(new Engine(std::move(options)));
 }
 
@@ -110,14 +110,14 @@ void upsert(Engine& engine, const py::object& id, const py::object& text, const 
   engine.upsert({&document, 1});
 }
 
-// The arguments of upsert_many() as the engine takes them, and what owns their bytes.
+// The arguments of upsert_many() in the engine's form, with the owners of their bytes.
 struct Batch {
   std::vector<py::object> keep;
   py::tuple ids, texts, payloads;
   std::optional<Vectors> rows;
   std::vector<engine::DocumentInput> documents;
 
-  // One document; its vector is the caller's.
+  // One document; its vector belongs to the caller.
   Batch(const py::object& id, const py::object& text, const py::object& scope, const py::object& payload)
       : ids(py::make_tuple(id)), texts(py::make_tuple(text)), payloads(py::make_tuple(payload)) {
     keep.resize(1);
@@ -195,12 +195,12 @@ void validate(const Engine& engine, const py::object& ids, const py::object& tex
   engine.validate(batch.documents);
 }
 
-// Documents on their way into an engine, with what owns their bytes.
+// Prepared documents, with the owners of their bytes.
 struct PreparedDocuments {
   Batch batch;
   engine::PreparedBatch prepared;
-  std::vector<char> stored_vector;  // of prepare_row()
-  py::object engine;                // of prepare_row(), which lives as long as these
+  std::vector<char> stored_vector;  // set by prepare_row()
+  py::object engine;                // set by prepare_row(); kept alive with these documents
 };
 
 std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::object& ids,
@@ -281,7 +281,7 @@ size_t remove_many(Engine& engine, const py::object& ids, const py::object& scop
     expected.reserve(given.size());
     for (size_t i = 0; i < given.size(); ++i) expected.push_back(to_count(given[i], at("versions", i), 0));
   }
-  const InterruptibleWithoutGil without_gil;  // what is deleted by then stays deleted
+  const InterruptibleWithoutGil without_gil;  // documents deleted before an interruption stay deleted
   return engine.remove(keys, expected);
 }
 
@@ -294,7 +294,7 @@ std::optional<Document> get(const Engine& engine, const py::object& id, const py
   return Document{std::move(*stored)};
 }
 
-// The calls about one document without pybind11's handling of arguments (see fast_method.hpp).
+// Calls for one document, without pybind11's handling of arguments (see fast_method.hpp).
 struct FastGet {
   static constexpr const char* kName = "get";
   static constexpr auto kParameters = std::to_array<const char*>({"id", "scope"});
@@ -480,8 +480,8 @@ Raises:
 
 }  // namespace
 
-// The destructor waits for upkeep and takes time: without the GIL. Where the interpreter ends an engine is
-// left as it is: a thread that was parked may hold one of its locks, and the process ends anyway.
+// The destructor waits for upkeep and takes time, so it runs without the GIL. If the interpreter is shutting
+// down, the engine is leaked: a parked thread may hold one of its locks, and the process ends anyway.
 void EngineDeleter::operator()(Engine* engine) const noexcept {
   if (interpreter_ends()) return;
   const WithoutGil without_gil;

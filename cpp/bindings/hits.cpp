@@ -1,9 +1,9 @@
-// HitView: what a caller reads of a hit, without a Python frame or pybind11's dispatcher between.
+// HitView: the data of a hit that callers read, without a Python frame or pybind11's dispatcher.
 //
-// Reading ten hits through properties of Python took as long as the search that found them. A view is a place in a
-// Result. Its id and score are made with it and stand in slots, which the interpreter reads without a call; where its
-// text lies is known, too, and the text is made when it is read, as it may be long. The views of a whole result are made
-// in one pass. `scrubjay.Hit` derives from HitView and adds the rest.
+// Reading ten hits through Python properties took as long as the search. A view is a position in a Result.
+// Its id and score are made with it and stored in slots, which the interpreter reads without a call; the
+// location of its text is stored, too, and the text, which may be long, is made when it is read. The views of
+// a whole result are made in one pass. `scrubjay.Hit` derives from HitView and adds the rest.
 #include <structmember.h>
 
 #include <cstddef>
@@ -24,12 +24,12 @@ namespace {
 using engine::Hit;
 
 struct HitView {
-  PyObject_HEAD PyObject* hits;  // what it is one of: a scrubjay.Hits
-  PyObject* result;              // a Result; null until __init__ has run
+  PyObject_HEAD PyObject* hits;  // the scrubjay.Hits it belongs to
+  PyObject* result;              // a Result; null before __init__
   PyObject* payload;             // decoded by Python, or null
-  PyObject* id;                  // null as long as result is
+  PyObject* id;                  // null while result is null
   PyObject* score;               // likewise
-  const char* text;              // of a native result, whose chunks keep it
+  const char* text;              // of a native result, whose chunks own it
   size_t text_size;
   Py_ssize_t position;
 };
@@ -43,7 +43,7 @@ PyObject* raise_uninitialised(PyObject* self) {
                       Py_TYPE(self)->tp_name);
 }
 
-// A result that was pickled is an object of Python: it has methods of the same names.
+// A pickled result is a Python object with methods of the same names.
 PyObject* get_text(PyObject* self, void*) {
   const HitView* view = as_view(self);
   if (!view->result) return raise_uninitialised(self);
@@ -74,8 +74,9 @@ PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, n
                           "The score that ordered it; see Hits.scores for what it means."},
                          {nullptr, 0, 0, 0, nullptr}};
 
-// Lets a view be that of hit `position`, which there is. `found` is what stands behind `result`: call under an epoch
-// guard, unless it is null, as of a pickled result. False with an error: the view is as it was.
+// Makes a view refer to hit `position`, which must exist. `found`: the C++ object of `result`, or null for a
+// pickled result; if not null, call under an epoch guard. Returns false with an error set and the view
+// unchanged.
 bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found, Py_ssize_t position) {
   PyObject *id = nullptr, *score = nullptr;
   std::string_view text;
@@ -104,7 +105,7 @@ bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found,
   return true;
 }
 
-// How many hits a Result or a pickled one has; -1 with an error.
+// Number of hits of a native or pickled result; -1 with an error set.
 Py_ssize_t size_of(PyObject* result) {
   if (const Result* found = Instances<Result>::behind(result))
     return static_cast<Py_ssize_t>(found->found.hits.size());
@@ -146,7 +147,7 @@ int clear(PyObject* self) {
   Py_CLEAR(as_view(self)->payload);
   Py_CLEAR(as_view(self)->id);
   Py_CLEAR(as_view(self)->score);
-  as_view(self)->text = nullptr;  // it lay in the result
+  as_view(self)->text = nullptr;  // it belonged to the result
   return 0;
 }
 void dispose(PyObject* self) {
@@ -157,9 +158,10 @@ void dispose(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Documents lie anywhere in memory: asks for what the hits behind hit `i` will be made of. Call under an epoch guard.
+// Documents are scattered in memory: prefetches the data of the hits after hit `i`. Call under an epoch
+// guard.
 void announce(const engine::SearchResult& found, size_t i) noexcept {
-  constexpr size_t kRecords = 16, kBytes = 8;  // so many hits ahead
+  constexpr size_t kRecords = 16, kBytes = 8;  // hits ahead
   if (i + kRecords < found.hits.size()) {
     const Hit& hit = found.hits[i + kRecords];
     found.chunk_of(hit).prefetch(hit.offset);
@@ -167,7 +169,7 @@ void announce(const engine::SearchResult& found, size_t i) noexcept {
   if (i + kBytes < found.hits.size()) {
     const Hit& hit = found.hits[i + kBytes];
     const char* text = found.chunk_of(hit).text(hit.offset).data();
-    __builtin_prefetch(text);  // an id stands in front of it, mostly on the same line
+    __builtin_prefetch(text);  // an id precedes it, usually in the same cache line
     __builtin_prefetch(text + 64);
   }
 }
@@ -198,7 +200,8 @@ PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return list;
 }
 
-// Calls read(payload) with the bytes of the hit behind a view, an empty view where it has none. False with an error.
+// Calls read(payload) with the payload of a view's hit, an empty view if it has none. Returns false with an
+// error set.
 template <class Read>
 bool read_payload(PyObject* object, Read&& read) {
   if (!PyType_IsSubtype(Py_TYPE(object), view_type)) {
@@ -225,7 +228,8 @@ std::string_view view_of_bytes(PyObject* bytes) noexcept {
   return {PyBytes_AS_STRING(bytes), static_cast<size_t>(Py_SIZE(bytes))};
 }
 
-// Of each hit, as bits: which of some names stand in its payload; 0 where that does not begin as JSON's objects do.
+// For each hit, a bit set of the names that occur in its payload; 0 if the payload does not begin like a JSON
+// object.
 PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   constexpr Py_ssize_t kMostNames = 8;
   if (n != 2 || !PyList_Check(arguments[0]) || !PyTuple_Check(arguments[1]))
@@ -238,7 +242,7 @@ PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
     if (!PyBytes_Check(PyTuple_GET_ITEM(names, i)))
       return PyErr_Format(PyExc_TypeError, "names: expected bytes");
   }
-  PyObject* const tuple = PyList_AsTuple(hits);  // a result that is no native one may change the list
+  PyObject* const tuple = PyList_AsTuple(hits);  // a non-native result may change the list
   if (!tuple) return nullptr;
   PyObject* list = PyList_New(PyTuple_GET_SIZE(tuple));
   for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); ++i) {
@@ -261,7 +265,8 @@ PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return list;
 }
 
-// What follows a name in the payload of a hit, up to the next quote; None where the name is missing or there twice.
+// The text after a name in the payload of a hit, up to the next quote; None if the name is missing or occurs
+// twice.
 PyObject* named_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (n != 2 || !PyBytes_Check(arguments[1]))
     return PyErr_Format(PyExc_TypeError, "named_in: expected a hit and a name, bytes");

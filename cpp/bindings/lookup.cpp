@@ -1,4 +1,4 @@
-// Engine methods that the retrieval pipeline asks for: scroll, scopes, generation and find_substring.
+// Engine methods for the retrieval pipeline: scroll, scopes, generation and find_substring.
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "engine/engine.hpp"

@@ -23,7 +23,7 @@ constexpr std::pair<const char*, engine::LinkDirection> kDirections[] = {
 double to_recall(const py::object& recall) {
   if (PyUnicode_Check(recall.ptr())) {
     if (PyUnicode_CompareWithASCIIString(recall.ptr(), "exact") == 0) return 1.0;
-  } else if (PyNumber_Check(recall.ptr()) && !PyBool_Check(recall.ptr())) {  // NumPy's scalars too
+  } else if (PyNumber_Check(recall.ptr()) && !PyBool_Check(recall.ptr())) {  // including NumPy's scalars
     const double share = PyFloat_AsDouble(recall.ptr());
     if (share > 0.0 && share <= 1.0) return share;
     PyErr_Clear();
@@ -55,7 +55,7 @@ void read_candidates(const py::object& candidates, CompiledQuery& query) {
   query.vector_candidates = to_count(pair[1], "candidates[1]", 1);
 }
 
-// As scrubjay.Links has checked them.
+// `links` has been checked by scrubjay.Links.
 void read_links(const py::object& links, CompiledQuery& query) {
   const auto [centres, hops, direction, mentions, field] =
       links.cast<std::tuple<py::object, uint32_t, std::string, bool, std::string>>();
@@ -119,7 +119,7 @@ void CompiledQuery::apply(engine::SearchRequest& request) const {
 
 QueryArgument::QueryArgument(const py::object& query) {
   if (query.is_none()) return;
-  // The usual case first: looking types up as pybind11 does costs a tenth of a short search.
+  // The usual case first: pybind11's lookup of types costs a tenth of a short search.
   static PyObject* const attribute = PyUnicode_InternFromString("compiled");
   query_ = Instances<CompiledQuery>::behind(query.ptr());
   if (query_) {
@@ -139,7 +139,7 @@ QueryArgument::QueryArgument(const py::object& query) {
     throw py::type_error("query: expected None or a scrubjay.Query, got " + type_name(query) + " " +
                          quoted(query));
   }
-  query_ = &py::cast<const CompiledQuery&>(keep_);  // refuses one whose __init__ never ran
+  query_ = &py::cast<const CompiledQuery&>(keep_);  // raises if __init__ never ran
 }
 
 std::vector<filter::Predicate> to_entities(const py::object& names, const engine::RankingOptions& ranking,

@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace scrubjay::bindings {
 namespace {
 
-// A native class of its own, so that `Ranking` can be told from everything else by its type alone.
+// A native class of its own, so that `Ranking` is distinguishable by its type alone.
 struct CompiledRanking {
   RankingPtr options;
 };

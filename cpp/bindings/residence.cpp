@@ -1,4 +1,4 @@
-// Partitions as images: what the Python store needs of the engine to keep it in step with its rows.
+// Partitions as images: the engine methods with which the Python store keeps it consistent with its rows.
 #include <pybind11/stl.h>
 
 #include <deque>
@@ -31,8 +31,8 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
 
 size_t load_partition(Engine& engine, const py::object& scope, const py::list& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
-  std::vector<py::buffer_info> buffers;  // hold what is viewed
-  std::deque<std::string> copies;        // of those that another thread could change while they are read
+  std::vector<py::buffer_info> buffers;  // own the viewed memory
+  std::deque<std::string> copies;        // for buffers that another thread could change
   std::vector<std::string_view> views;
   for (const py::handle image : images) {
     if (!PyObject_CheckBuffer(image.ptr()))

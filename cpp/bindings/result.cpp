@@ -37,7 +37,7 @@ const Hit& hit_at(const Result& result, py::ssize_t i) {
   return result.found.hits[static_cast<size_t>(i < 0 ? i + n : i)];
 }
 
-// A new array of n elements, not set; `data` receives where they are. pybind11's constructors go through two
+// A new uninitialised array of n elements; `data` receives their address. pybind11's constructors use two
 // vectors for shape and strides.
 template <class T>
 py::array_t<T> new_array(size_t n, T*& data) {
@@ -99,8 +99,8 @@ py::tuple unpacked(const Result& result) {
   return pair;
 }
 
-// iter(result) without pybind11's dispatcher, for `ids, scores = engine.search(...)`; what it does not know,
-// and every error, goes the usual way.
+// iter(result) without pybind11's dispatcher, for `ids, scores = engine.search(...)`; other types and errors
+// use the usual way.
 getiterfunc usual_iterator = nullptr;
 PyObject* iterator_of(PyObject* object) {
   const Result* result = Instances<Result>::behind(object);

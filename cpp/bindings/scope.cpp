@@ -56,12 +56,12 @@ py::typing::List<Scope> visible(const Scope& scope) {
   return scopes;
 }
 
-// Scope(...) without pybind11's dispatcher, since many searches make a scope of their own. What is unusual, and every
-// error, goes the usual way; nothing is done twice but looking at the components.
+// Scope(...) without pybind11's dispatcher, since many searches make their own scope. Unusual calls and
+// errors use the usual way; only the inspection of the components is repeated.
 class QuickScope {
  public:
-  // pybind11's metaclass calls its classes by tuples and dicts only; this one, of Scope alone, looks first whether a
-  // class has a way of its own.
+  // pybind11's metaclass calls its classes with tuples and dicts only; this metaclass, used by Scope alone,
+  // first checks whether a class has a vectorcall function.
   [[nodiscard]] static py::object metaclass() {
     PyTypeObject* usual = py::detail::get_internals().default_metaclass;
     static PyMemberDef members[] = {
@@ -92,14 +92,14 @@ class QuickScope {
       try {
         return Instances<Scope>::construct(make_scope(given[0], given[1], given[2])).release().ptr();
       } catch (...) {
-        PyErr_Clear();  // the usual way says what is wrong
+        PyErr_Clear();  // the usual way reports the error
       }
     }
     if (!names_known(type, n_positional, keywords)) return nullptr;
     return construct_slowly(type, arguments, n_positional, keywords);
   }
-  // pybind11 says of a wrong call only which ones there are. False: an error was set that names the argument. A subclass
-  // may have an __init__ of its own.
+  // pybind11's message for a wrong call only lists the valid signatures. Returns false with an error set that
+  // names the argument. A subclass may have its own __init__.
   static bool names_known(PyObject* type, size_t n_positional, PyObject* keywords) noexcept {
     if (reinterpret_cast<PyTypeObject*>(type) != type_) return true;
     const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
@@ -126,7 +126,7 @@ class QuickScope {
     if (!has_tenant) PyErr_SetString(PyExc_TypeError, "tenant: expected a str, it is missing");
     return has_tenant;
   }
-  // False: not a usual call.
+  // Returns false for an unusual call.
   static bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
                    PyObject* (&given)[3]) noexcept {
     const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
@@ -240,7 +240,7 @@ True
             return key(a) < key(b);
           },
           py::arg("other"), "By tenant, then user, then agent; None comes first.")
-      .def("__reduce__", [](const py::object& self) {  // no state that a Scope in use could be given
+      .def("__reduce__", [](const py::object& self) {  // there is no state to set on a Scope in use
         const Scope& scope = py::cast<const Scope&>(self);
         return py::make_tuple(py::type::of(self),
                               py::make_tuple(from_text(scope.tenant()), from_component(scope.user()),

@@ -1,4 +1,4 @@
-// Searching: the call that everything else exists for.
+// Searching: the binding of the search call.
 #include <pybind11/stl.h>
 
 #include "base/errors.hpp"
@@ -40,7 +40,7 @@ const embed::StaticEmbedder* to_embedder(const py::object& value) {
   return &py::cast<const StaticEmbedder&>(value).core;
 }
 
-// What a search has beside its text and vector. The request points into it.
+// The arguments of a search except its text and vector. The request points into it.
 struct Arguments {
   engine::SearchRequest request;
   QueryArgument query;
@@ -71,7 +71,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
     several.emplace(scope);
     request.together = several->visible();
   } else {
-    request.scope = &as_scope(scope, "scope");  // the caller's argument keeps it
+    request.scope = &as_scope(scope, "scope");  // owned by the caller's argument
   }
   if (!text.is_none()) request.text = to_text(text, "text", keep_text);
   if (!vector.is_none()) {
@@ -85,7 +85,8 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
     request.entities = named;
   }
   check_inputs(request);
-  // To analyse megabytes takes seconds, which Ctrl-C ends. Questions are shorter, and do not pay for the chance.
+  // Analysing megabytes takes seconds and must be interruptible by Ctrl-C. Questions are shorter and do not
+  // pay for that.
   constexpr size_t kLongText = size_t{1} << 16;
   if (request.text && request.text->size() > kLongText) {
     const InterruptibleWithoutGil without_gil;
@@ -95,7 +96,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
   return {engine.search(request), engine.id_kind()};
 }
 
-// One query for all searches of a batch, or one each.
+// One query for all searches of a batch, or one for each.
 std::vector<QueryArgument> to_queries(const py::object& query, size_t n) {
   std::vector<QueryArgument> queries;
   if (!PyList_Check(query.ptr()) && !PyTuple_Check(query.ptr())) {
@@ -144,7 +145,7 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
     check_inputs(requests[i]);
   }
   std::vector<engine::SearchResult> found;
-  // A worker thread never gets the GIL for a stemmer once the interpreter ends.
+  // A worker thread cannot get the GIL for a stemmer once the interpreter is shutting down.
   if (interpreter_ends()) n_threads = 1;
   {
     const InterruptibleWithoutGil without_gil;

@@ -43,7 +43,7 @@ std::string_view view(const py::object& text) {
   throw py::type_error("text: expected str or bytes, got " + std::string(Py_TYPE(text.ptr())->tp_name));
 }
 
-// Ends a call that holds the GIL, if a handler of Python's raises.
+// Ends a call that holds the GIL if a Python signal handler raises.
 void act_on_signals(void* /*context*/) {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
@@ -54,7 +54,7 @@ Tokens analyze(const StrOrBytes& utf8, const std::string& analyzer, const py::ob
   text::Analyzer::Scratch scratch(cache_bytes);
   std::vector<text::Token> tokens;
   const std::string_view bytes = view(utf8);
-  const base::Interruptible interruptible(&act_on_signals, nullptr);  // of megabytes it takes long
+  const base::Interruptible interruptible(&act_on_signals, nullptr);  // megabytes take long
   scrubjay::bindings::in_python([&] { rules.analyze(bytes, scratch, tokens); });
   Tokens result;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -82,7 +82,7 @@ bool names_days(const StrOrBytes& utf8, int64_t now_us) {
   return !dates.windows().empty();
 }
 
-// Texts are kept alive and read once, before the clock starts; the GIL is released while it runs.
+// Texts are kept alive and read once before the timing starts; the GIL is released during it.
 py::typing::Tuple<py::int_, py::int_, py::float_> analyze_throughput(
     const py::typing::List<StrOrBytes>& texts, const std::string& analyzer, py::ssize_t passes) {
   if (passes < 1) throw py::value_error("passes: expected a number >= 1, got " + std::to_string(passes));

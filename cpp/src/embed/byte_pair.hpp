@@ -22,8 +22,7 @@
 namespace scrubjay::embed {
 
 struct Merge {
-  uint32_t left, right, merged;  // token ids; the string of `merged` is those of `left` and `right`
-                                 // concatenated
+  uint32_t left, right, merged;  // token ids; `merged` is the concatenation of the others
 };
 
 // A token that is found in the raw text first ("<s>"); the text before and after it is tokenised separately.

@@ -51,8 +51,7 @@ BytePairTokenizer::BytePairTokenizer(std::span<const std::string_view> vocabular
     if (added_first_.find(added_[i].content[0]) == std::string::npos) added_first_ += added_[i].content[0];
   }
   std::stable_sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) {
-    return a.content.size() > b.content.size();  // of two that begin at the same position, the longer one
-                                                 // counts
+    return a.content.size() > b.content.size();  // of two at the same position the longer counts
   });
   index_characters();
   index_merges();

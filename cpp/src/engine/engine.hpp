@@ -144,8 +144,7 @@ struct SearchRequest {
   DocumentFilter filter;
   bool explain = false;
   bool spread = false;          // fill SearchResult::spread if there is a vector; explain does, too
-  bool static_cosines = false;  // unless the vectors are static embeddings, whose range of similarities is
-                                // known
+  bool static_cosines = false;  // except for static embeddings, whose range of similarities is known
   double recall = 0.99;         // of the vector arm, in (0, 1]; 1: exact, by scanning all originals
 
   [[nodiscard]] std::span<const Scope::Visible> visible() const noexcept {
@@ -172,8 +171,7 @@ enum class GraphState : uint8_t { none, coming, growing, built };
 struct EngineStats {
   uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;
   uint64_t n_graphs = 0;
-  uint64_t n_in_graphs = 0, n_graph_extensions = 0;  // vectors in graphs; extensions since the graphs were
-                                                     // built
+  uint64_t n_in_graphs = 0, n_graph_extensions = 0;  // vectors in graphs; extensions since they were built
   uint64_t memory_bytes = 0, text_bytes = 0, vector_bytes = 0, posting_bytes = 0, graph_bytes = 0;
 };
 

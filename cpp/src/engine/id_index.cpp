@@ -5,8 +5,7 @@ namespace scrubjay::engine {
 // One thread enters the ids; other lookups in the partition wait for it and for nothing else.
 void IdIndex::enter_all(const Partition& partition) const {
   using Ids = Partition::Ids;
-  std::optional<base::ForkGate::Inside> inside;  // so that no forked child has a partition that is half
-                                                 // entered
+  std::optional<base::ForkGate::Inside> inside;  // no forked child has a partition half entered
   if (!gate_.inside()) inside.emplace(gate_);
   std::atomic<Ids>& state = partition.ids();
   for (Ids found = Ids::deferred;

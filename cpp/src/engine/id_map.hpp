@@ -178,8 +178,7 @@ class IdMap {
 
   std::vector<Entry> entries_;
   base::Probing probing_;
-  bool strained_ = false;  // an entry is further from home than the limit that the table was built for;
-                           // reserve() rebuilds it
+  bool strained_ = false;  // an entry is beyond the table's probe limit: reserve() rebuilds it
   size_t n_ = 0;
 };
 

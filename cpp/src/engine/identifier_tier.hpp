@@ -29,8 +29,7 @@ struct QueryIdentifiers {
   std::vector<uint32_t> members;             // ascending: documents that contain one are in the tier
   std::vector<std::vector<uint32_t>> named;  // each identifier as its forms; only the first n_named are valid
   size_t n_named = 0;
-  bool names_any = false;  // whether the text names an identifier with a digit, known or not, that is neither
-                           // quantity nor date
+  bool names_any = false;             // the text has an identifier with a digit, not a quantity or date
   std::vector<uint32_t> any_form;     // ascending: terms that are any form of an identifier
   std::vector<uint32_t> known, rare;  // scratch
   std::vector<std::string> stripped;  // each known identifier without the joiners of its parts

@@ -57,8 +57,7 @@ class PreparedBatch {
   [[nodiscard]] std::span<const vector::RowScale> scales(const Document& document) const noexcept {
     return std::span(scales_).subspan(document.first_passage, document.n_passages);
   }
-  [[nodiscard]] const vector::ColumnOptions& vectors() const noexcept { return vectors_; }  // dim 0: no
-                                                                                            // vectors
+  [[nodiscard]] const vector::ColumnOptions& vectors() const noexcept { return vectors_; }  // dim 0: none
   [[nodiscard]] const Engine* engine() const noexcept { return engine_; }
   [[nodiscard]] size_t memory_bytes() const noexcept {
     return documents_.capacity() * sizeof(Document) + terms_.memory_bytes() + rows_.capacity() +

@@ -538,8 +538,7 @@ void Ranker::take_best(size_t n) {
   s_.coarse.resize(all.size() + kBeyond);
   s_.places.resize(all.size() + 2 * kBeyond);
   for (size_t i = 0; i < all.size(); ++i) {
-    const uint32_t holds = (0u - (all[i].identifiers != 0 ? 1u : 0u)) >> 1;  // puts documents with
-                                                                             // identifiers first
+    const uint32_t holds = (0u - (all[i].identifiers != 0 ? 1u : 0u)) >> 1;  // puts them first
     const uint32_t score = std::max(coarse_score(all[i].score) | holds, kRefused + 1);
     s_.coarse[i] = score & (static_cast<uint32_t>(all[i].refused) - 1);  // without a branch
   }

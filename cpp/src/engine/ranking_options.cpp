@@ -51,8 +51,7 @@ void check(const RankingOptions& options) {
 }
 
 const RankingOptions& default_ranking() {
-  static const auto* const options = new RankingOptions;  // never destroyed: threads may outlive static
-                                                          // destruction
+  static const auto* const options = new RankingOptions;  // never destroyed: threads may outlive statics
   return *options;
 }
 

@@ -29,8 +29,7 @@ struct Hit {
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;
   bool identifier = false;  // in the identifier tier
-  bool another = false;     // explain: the query names identifiers with a digit, and this document contains
-                            // none of them
+  bool another = false;     // explain: lacks all of the query's identifiers with a digit
   // For a document with passages, if there was a query vector: where the nearest passage is in its text.
   vector::PassageSpan passage{};
 };

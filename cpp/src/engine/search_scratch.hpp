@@ -122,8 +122,7 @@ struct SearchScratch {
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;
   std::vector<uint32_t> coarse, places, term_offsets, term_bits;
-  std::vector<uint8_t> lexical_places;  // place of documents in the lexical ranking, from 1; zero between
-                                        // uses
+  std::vector<uint8_t> lexical_places;  // lexical rank of documents, from 1; zero between uses
   std::vector<double> coverages, relevances, boosts;
   std::vector<int64_t> times;
   std::vector<uint32_t> place_of_offset;       // open addressing: offset << 16 | place in `ranked`

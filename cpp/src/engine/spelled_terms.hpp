@@ -52,8 +52,7 @@ struct SpelledTerms {
   std::vector<lexical::TermCount> terms;  // views of `replaced` and of the tokens
   std::vector<uint32_t> given_at;         // per term: index of the original term, or kNone
   std::vector<bool> guessed;              // per term: it occurs only as a correction
-  size_t first_form = 0;                  // index of the first further form or part: these are the last of
-                                          // `terms`
+  size_t first_form = 0;                  // index of the first further form or part, all of which follow
   std::vector<lexical::Worth> worth_of;   // of each further form and part
 
   void clear() noexcept {

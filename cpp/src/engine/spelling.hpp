@@ -108,8 +108,7 @@ class Spelling {
   const text::ForeignForms* const foreign_;  // null: no table for the analyzer's language
   StandingWords standing_;
   std::vector<uint32_t> unknown_;             // terms, ascending
-  std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of
-                                              // identifiers
+  std::vector<const text::Token*> no_words_;  // tokens of the text that are, or are part of, identifiers
   std::optional<bool> prefixes_known_;        // unset: not computed yet
 };
 

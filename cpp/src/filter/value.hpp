@@ -27,8 +27,7 @@ class Value {
   // Each accessor requires that kind; otherwise undefined.
   [[nodiscard]] virtual bool boolean() const = 0;
   [[nodiscard]] virtual std::optional<int64_t> integer() const = 0;  // nullopt: more than 64 bits
-  [[nodiscard]] virtual std::optional<double> real() const = 0;      // of integers and reals; nullopt: too
-                                                                     // large
+  [[nodiscard]] virtual std::optional<double> real() const = 0;      // of any number; nullopt: too large
   [[nodiscard]] virtual int64_t time() const = 0;                    // microseconds since 1970
   // UTF-8, possibly with lone surrogates: the form of texts in payloads.
   [[nodiscard]] virtual std::string text() const = 0;

@@ -19,16 +19,14 @@ inline constexpr double kNoEvidence = std::numeric_limits<double>::quiet_NaN();
 
 struct Candidate {
   double score = 0.0;               // the fused score
-  double bm25 = 0.0;                // 0: it contains no query term, or the lexical ranking was cut off before
-                                    // it
+  double bm25 = 0.0;                // 0: no query term, or beyond the cut-off of the lexical ranking
   double similarity = kNoEvidence;  // NaN: unknown
   uint32_t doc = 0;
   uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
   uint32_t vector_rank = 0;
   // Like the ranks, but equal scores share the rank of the first; 0: not in that ranking.
   uint32_t lexical_place = 0, vector_place = 0;
-  uint32_t identifiers = 0;  // in the identifier tier: the number of the query's identifiers it contains, at
-                             // least 1
+  uint32_t identifiers = 0;  // in the identifier tier: number of the query's identifiers, at least 1
   bool refused = false;      // by a gate, a floor or a threshold
 };
 

@@ -25,7 +25,7 @@ namespace {
   return size >= 1 && size <= text::kMaxPackedBytes && (key & text::kPackedBytes) >> (8 * size) == 0;
 }
 
-// Whether each byte is one that Shortest may have.
+// Whether all bytes are valid for Shortest.
 [[nodiscard]] bool is_shortest(uint32_t packed) noexcept {
   constexpr uint32_t kNone = 0xff;
   for (uint32_t c = 0; c < Shortest::kClasses; ++c) {
@@ -95,7 +95,7 @@ void FrozenPostings::copy(const Source& source) noexcept {
   to_fill(payloads())[size_.n_postings] = 0;
 }
 
-// The terms and the directory; where each list begins, and that its offsets ascend.
+// Reads the terms and the directory, and checks where each list begins and that its offsets ascend.
 void FrozenPostings::read_terms(const Source& source) {
   const auto n_docs = static_cast<uint32_t>(source.length_codes.size());
   const char* const long_terms = source.long_terms.data();
@@ -143,7 +143,7 @@ void FrozenPostings::read_terms(const Source& source) {
   while (next_bucket < size_.n_terms + kEnds) directory[next_bucket++] = size_.n_terms;
   if (first != size_.n_postings || at != source.long_terms.size() || n_bounds != size_.n_bounds)
     fail("the size of the terms");
-  // Offsets fall where a list begins, and nowhere else.
+  // Offsets decrease where a list begins, and nowhere else.
   for (uint32_t i = 1; i < size_.n_postings; ++i) n_falls -= offsets[i] <= offsets[i - 1] ? 1 : 0;
   if (n_falls != 0) fail("the order of a list");
 }

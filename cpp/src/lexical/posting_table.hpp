@@ -221,8 +221,7 @@ class PostingTable {
 
   std::atomic<uintptr_t> form_{0};
   mutable std::atomic<TermPrefixes*> prefixes_{nullptr};  // made by a reader; maintained by the writer
-  base::GrowingArray<char> long_terms_;  // bytes of the terms longer than seven bytes, each after a length
-                                         // byte
+  base::GrowingArray<char> long_terms_;  // bytes of terms longer than seven, each after a length byte
   std::atomic<uint32_t> long_terms_bytes_{0};
   uint32_t n_terms_ = 0;
   size_t n_postings_ = 0;

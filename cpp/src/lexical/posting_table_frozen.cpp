@@ -1,4 +1,5 @@
-// A posting table as its image has it (frozen_postings.hpp), and how it becomes one that can be written to.
+// A posting table in the layout of its image (frozen_postings.hpp), and its conversion to one that can be
+// written to.
 
 #include <algorithm>
 #include <cstring>
@@ -110,7 +111,7 @@ void PostingTable::for_each_frozen(const FrozenPostings& frozen,
   }
 }
 
-// Builds the slots beside what readers use, and puts them in its place. The ranked bitmaps move over.
+// Builds the slots beside the postings that readers use, and replaces them. The ranked bitmaps are moved.
 void PostingTable::thaw() {
   FrozenPostings* frozen = this->frozen();
   if (!frozen) return;

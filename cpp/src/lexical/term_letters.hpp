@@ -44,8 +44,7 @@ class TermLetters {
   unsigned shift_;
   std::unique_ptr<uint32_t[]>
       begins_;  // start of each group of letters in places_, and the end of the last one
-  std::unique_ptr<uint32_t[]> places_;  // offsets of the length bytes of the terms, ascending within a group,
-                                        // with some duplicates
+  std::unique_ptr<uint32_t[]> places_;  // offsets of the terms' length bytes, ascending by group, some twice
 };
 
 // The same by scanning bytes [from, size) of all terms, for any letters.

@@ -164,8 +164,7 @@ class TermPrefixes {
     return static_cast<size_t>(((mixed >> 32) * n_words_) >> 32);
   }
   [[nodiscard]] Place place_of(uint64_t prefix) const noexcept {
-    const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // position of the last
-                                                                                       // byte
+    const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // last byte
     const uint64_t last = prefix >> shift, hash = mixed(prefix ^ (last << shift));
     return {word_of(hash), (uint64_t{1} << ((hash + kApart * last) & 63)) |
                                (uint64_t{1} << (((hash >> 6) + kSecondApart * last) & 63))};

@@ -4,10 +4,8 @@
 namespace scrubjay::simd {
 
 struct X86Features {
-  bool avx2 = false;    // everything for which level_avx2.cpp is compiled, with the registers saved by the
-                        // system
-  bool avx512 = false;  // everything for which level_avx512.cpp is compiled, with the registers saved by the
-                        // system
+  bool avx2 = false;    // all that level_avx2.cpp is compiled for, and the system saves the registers
+  bool avx512 = false;  // all that level_avx512.cpp is compiled for, and the system saves the registers
   bool is_amd = false;
 };
 

@@ -29,15 +29,15 @@ bool is_scandinavian(const Analyzer& analyzer) noexcept {
   return language == "danish" || language == "norwegian" || language == "swedish";
 }
 
-// How many bytes the Latin letter at `at` takes; 0: there is none.
+// Number of bytes of the Latin letter at `at`; 0: not a letter.
 size_t bytes_of_letter(std::string_view text, size_t at) noexcept {
   if ((byte_class(text[at]) & (kLower | kUpper)) != 0) return 1;
   if (text[at] != kLatin1 || at + 1 == text.size()) return 0;
   const char second = text[at + 1];
-  return second == '\x97' || second == '\xb7' ? 0 : 2;  // the signs of multiplication and division
+  return second == '\x97' || second == '\xb7' ? 0 : 2;  // multiplication and division signs
 }
 
-// Unset: the word has none of these letters.
+// nullopt: the word has none of these letters.
 std::optional<std::string> with_digraphs(std::string_view word) {
   std::string other;
   bool any = false;
@@ -68,7 +68,7 @@ std::optional<std::string> without_digraphs(std::string_view word, std::span<con
   return any ? std::optional(std::move(other)) : std::nullopt;
 }
 
-// Whether a name in ASCII letters may be one with marked letters.
+// Whether a word in ASCII letters may be a name with marked letters.
 bool may_be_name(std::string_view word) noexcept {
   return word.size() >= kLeastNameLetters && is_upper(word.front()) &&
          std::all_of(word.begin() + 1, word.end(), is_lower);

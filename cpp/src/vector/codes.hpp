@@ -80,8 +80,7 @@ class Codes {
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
   [[nodiscard]] const float* factors() const noexcept { return factors_.read(); }
-  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }  // only for l2, otherwise
-                                                                                 // null
+  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }  // null except for l2
   [[nodiscard]] const CodeError* errors() const noexcept { return errors_.read(); }
   [[nodiscard]] uint32_t n_blocks() const noexcept { return n_blocks_; }
   [[nodiscard]] const Signs* signs() const noexcept { return signs_.get(); }  // null for short vectors

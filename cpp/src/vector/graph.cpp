@@ -29,7 +29,7 @@ struct Lists {
   }
 };
 
-// So many of those found first tell what share of those about the query is visible.
+// The number of nodes after which the visible share near the query is estimated.
 constexpr size_t kLookedAbout = 64;
 
 }  // namespace
@@ -112,7 +112,7 @@ size_t Graph::use_huge_pages(std::span<const Column* const> columns) const noexc
     }
     return pages.use();
   } catch (const std::bad_alloc&) {
-    return 0;  // it was but a wish
+    return 0;  // best effort
   }
 }
 
