@@ -66,8 +66,7 @@ std::unique_ptr<StaticEmbedder> make_embedder(const py::array& table, const py::
     const InterruptibleWithoutGil without_gil;
     core.emplace(embed::BytePairTokenizer(strings, triples, std::move(contents)), rows);
   }
-  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // takes a reference to the table:
-                                                                     // requires the GIL
+  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // refers to the table: needs the GIL
 }
 
 // The table is in the file, so there is no array: pybind11 makes an empty one.

@@ -92,7 +92,7 @@ void add_number(Comparison comparison, const Clause& where, const Value& operand
   add_numbers(comparison, number, test);
 }
 
-// Lets the values pass that compare so with the operand.
+// Adds the values with this relation to the operand.
 void add_value(Comparison comparison, const Clause& where, const Value& operand, Test& test) {
   const Kind kind = operand.kind();
   if (kind == Kind::boolean) {

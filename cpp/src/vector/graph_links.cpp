@@ -160,8 +160,9 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
         neighbours.push_back(other);
         if (slots[other] != GraphLinks::kGone) list.push_back(slots[other]);
       });
-      // The place of one that is gone goes to that of its own neighbours not linked yet which lies nearest
-      // (as nodes near each other do, graph_order.hpp), so that what was reached through it still is.
+      // A deleted neighbour is replaced by the nearest of its own neighbours that is not linked yet (nearest
+      // by number, since near nodes have near numbers, graph_order.hpp), so that nodes reached through it
+      // remain reachable.
       for (size_t i = 0; list.size() < neighbours.size() && i < neighbours.size(); ++i) {
         if (slots[neighbours[i]] != GraphLinks::kGone) continue;
         uint32_t nearest = GraphLinks::kGone, nearest_by = GraphLinks::kGone;
