@@ -122,21 +122,21 @@ Floats embed_text(const StaticEmbedder& embedder, const py::object& text) {
 }
 
 constexpr const char* kEmbedderDoc =
-    R"(Vectors of texts by one row for each token, native, without the GIL, thread-safe.
+    R"(Native static embedder: one row for each token, computed without the GIL, thread-safe.
 
-The vector of a text is the sum of its tokens' rows, scaled to length 1. The tokens are those of byte pair encoding as the
-Llama family has it: U+2581 before the text and for every space, no other normalisation, bytes for unknown characters.
-Give one to `Engine.search(embedder=...)` and a text is embedded and searched for in one call.
+The vector of a text is the sum of its tokens' rows, normalised to length 1. Tokens are those of byte pair
+encoding as in the Llama family: U+2581 before the text and for every space, no other normalisation, bytes
+for unknown characters. Pass one to `Engine.search(embedder=...)` to embed and search a text in one call.
 
 Args:
-    table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it may be a
-        mapped file; it must not change. dim is 16, 32, ... 4096.
-    vocabulary: the tokens by id; holds `<0x00>` to `<0xFF>`.
+    table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it
+        may be a mapped file; it must not change. dim is 16, 32, ... 4096.
+    vocabulary: the tokens by id; contains `<0x00>` to `<0xFF>`.
     merges: (m, 3) ids (left, right, merged), best first.
     added: (text, id) of tokens that are found in the raw text, such as `("<s>", 1)`.
 
 Raises:
-    TypeError, ValueError: naming the argument, what was expected and what was given.
+    TypeError, ValueError: naming the argument, the expected and the given value.
 )";
 
 }  // namespace
@@ -146,15 +146,15 @@ void register_embedder(py::module_& module) {
       .def(py::init(&make_embedder), py::arg("table"), py::arg("vocabulary"), py::arg("merges"),
            py::arg("added") = py::tuple())
       .def_static("read", &read_embedder, py::arg("data"),
-                  R"(Make one of the file of a static embedder, whose tokens are word pieces.
+                  R"(Read the file of a static embedder, whose tokens are word pieces.
 
-The rows are copied. The file's format is at the top of `cpp/src/embed/static_table.hpp`.
+The rows are copied. The file's format is described at the top of `cpp/src/embed/static_table.hpp`.
 
 Raises:
-    CorruptIndexError: these bytes are no such file, or they have changed.
+    CorruptIndexError: the bytes are not such a file, or they have been changed.
 )")
       .def_property_readonly("name", &model_name,
-                             "The name in the file and a part of its checksum; None if it was not read.")
+                             "The name in the file and a part of its checksum; None if not read from a file.")
       .def_property_readonly(
           "dim", [](const StaticEmbedder& e) { return e.core.dim(); }, "Dimensions of the vectors.")
       .def("embed", &embed_texts, py::arg("texts"),

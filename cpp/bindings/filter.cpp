@@ -241,10 +241,10 @@ void register_filter(py::module_& module) {
   if (!PyDateTimeAPI) throw py::error_already_set();
   export_class<Filter>(
       module, "Filter",
-      R"(A filter that is compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
+      R"(A filter compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
 
 Raises:
-    TypeError, ValueError: the message names the field, what was expected and what was given.
+    TypeError, ValueError: the message names the field, the expected and the given value.
 
 >>> from scrubjay import Filter
 >>> Filter({"category": {"$in": ["keys", "infra"]}})

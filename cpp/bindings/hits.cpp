@@ -71,7 +71,7 @@ PyGetSetDef accessors[] = {{"text", get_text, nullptr, "The text as it was writt
 PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, nullptr},
                          {"id", T_OBJECT_EX, offsetof(HitView, id), READONLY, "The caller's id."},
                          {"score", T_OBJECT_EX, offsetof(HitView, score), READONLY,
-                          "The score that ordered it; see Hits.scores for what it means."},
+                          "The score by which it ranks; see Hits.scores for its meaning."},
                          {nullptr, 0, 0, 0, nullptr}};
 
 // Makes a view refer to hit `position`, which must exist. `found`: the C++ object of `result`, or null for a
@@ -283,34 +283,33 @@ PyObject* named_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return found ? found : Py_NewRef(Py_None);
 }
 
-PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A place in a Result: what scrubjay.Hit derives from.")},
-                       {Py_tp_new, reinterpret_cast<void*>(&PyType_GenericNew)},
-                       {Py_tp_init, reinterpret_cast<void*>(&init)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(&dispose)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(&clear)},
-                       {Py_tp_getset, accessors},
-                       {Py_tp_members, members},
-                       {0, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("A position in a Result: the base class of scrubjay.Hit.")},
+    {Py_tp_new, reinterpret_cast<void*>(&PyType_GenericNew)},
+    {Py_tp_init, reinterpret_cast<void*>(&init)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(&dispose)},
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+    {Py_tp_getset, accessors},
+    {Py_tp_members, members},
+    {0, nullptr}};
 PyType_Spec specification = {"scrubjay._native.HitView", sizeof(HitView), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 PyMethodDef views_definition = {
     "hits_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&views_of)), METH_FASTCALL,
-    "hits_of(type: type, hits: object, result: typing.Any) -> list\n\nThe hits of a Result as a "
-    "list of "
-    "new objects of a class that derives from HitView, which need no __init__."};
+    "hits_of(type: type, hits: object, result: typing.Any) -> list\n\nThe hits of a Result as a list of new "
+    "objects of a class that derives from HitView, without calls of __init__."};
 
 PyMethodDef names_definition = {
     "names_in", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&names_in)), METH_FASTCALL,
-    "names_in(hits: list, names: tuple) -> list\n\nOf each of some HitViews an int, whose bit i says whether "
-    "name i, "
-    "bytes, stands in its payload; 0 where that is no JSON object."};
+    "names_in(hits: list, names: tuple) -> list\n\nFor each HitView an int whose bit i tells whether name i, "
+    "bytes, occurs in its payload; 0 if the payload is not a JSON object."};
 PyMethodDef named_definition = {
     "named_in", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&named_in)), METH_FASTCALL,
-    "named_in(hit: HitView, name: bytes) -> bytes | None\n\nWhat follows a name in the payload of a hit, up "
-    "to the next "
-    "quote; None where the name is missing or stands there twice."};
+    "named_in(hit: HitView, name: bytes) -> bytes | None\n\nThe text after a name in the payload of a hit, "
+    "up "
+    "to the next quote; None if the name is missing or occurs twice."};
 
 }  // namespace
 

@@ -172,8 +172,8 @@ void register_query(py::module_& module) {
            py::arg("keywords") = py::none(), py::arg("ids") = py::none(), py::arg("exclude") = py::none(),
            py::arg("rankings") = py::none(), py::arg("entities") = py::none(), py::arg("links") = py::none(),
            py::arg("spread") = false,
-           "See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message "
-           "names the argument.");
+           "See scrubjay.Query. `spread`: fill Result.similarity_spread. Raises TypeError or ValueError, "
+           "naming the argument.");
 }
 
 }  // namespace scrubjay::bindings

@@ -174,11 +174,11 @@ std::string repr_scope(const Scope& scope) {
 
 void register_scope(py::module_& module) {
   auto type = export_class<Scope, std::shared_ptr<Scope>>(
-      module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
+      module, "Scope", R"(The owner of a memory: a tenant, and optionally a user and an agent of the tenant.
 
-A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
-and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent), as far as the components
-are given, and nothing else. Immutable, hashable, comparable, picklable.
+A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its
+own memories and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent),
+as far as the components are given, and nothing else. Immutable, hashable, comparable, picklable.
 
 Args:
     tenant: a non-empty str.
@@ -214,14 +214,15 @@ True
           "agent",
           [](const Scope& scope) -> py::typing::Optional<py::str> { return from_component(scope.agent()); },
           "The agent, or None.")
-      .def(
-          "contains", &Scope::contains, py::arg("other"),
-          "Whether `other` agrees with every component that this scope names: what erase(self) would remove.")
-      .def(
-          "visible", &visible,
-          R"(The exact scopes that a search from here sees, in the order in which equal scores rank: (tenant), (tenant, user),
-(tenant, agent), (tenant, user, agent), as far as the components are given. A reader of one id gets the most specific:
-(tenant, user, agent), (tenant, user), (tenant, agent), (tenant).
+      .def("contains", &Scope::contains, py::arg("other"),
+           "Whether `other` equals this scope in every component that this scope names: erase(self) would "
+           "remove it.")
+      .def("visible", &visible,
+           R"(The exact scopes that a search from this scope sees, in the order in which equal scores rank.
+
+The order is (tenant), (tenant, user), (tenant, agent), (tenant, user, agent), as far as the components are
+given. A lookup of one id returns the most specific document: (tenant, user, agent), (tenant, user),
+(tenant, agent), (tenant).
 
 >>> from scrubjay import Scope
 >>> Scope("acme", user="jane").visible()

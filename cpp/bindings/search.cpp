@@ -180,25 +180,27 @@ struct FastSearch {
 constexpr const char* kSearchDoc = R"(The best k visible documents, by one native call without the GIL.
 
 Args:
-    text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-    scope: whose memories may be seen, a Scope, or a list of them: what any of them sees, ranked as if one scope saw it.
-        Nothing else influences the result.
-    k: how many, >= 1; more than there are gives all that match.
-    filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
-        admit is no candidate. BM25's statistics stay those of all visible documents.
+    text: the text for the lexical arm (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
+    scope: the scope whose visible memories are searched, or a list of scopes: the union of what they see,
+        ranked as if one scope saw it. Other documents never influence the result.
+    k: number of results, >= 1; fewer are returned if fewer match.
+    filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; other
+        documents are not candidates. BM25's statistics stay those of all visible documents.
     vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
     query: a scrubjay.Query: mode, fusion, signals, candidates, recall, ids, rankings; None: Query().
     explain: fill bm25, similarities, coverage and matched_terms for every hit.
-    embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
-        it finds nothing is looked for by its words, whatever the mode.
-    entities: names of what the search is about, in place of the query's.
+    embedder: a StaticEmbedder that embeds the text in the same call, if no vector is given. A text without
+        tokens is searched lexically, whatever the mode.
+    entities: names of the entities that the search is about, instead of the query's.
 
 Returns:
-    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent); of several
-    scopes in their order), then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant,
+    user, agent); for several scopes in their order), then by order of writing. Scores: BM25 (float64, exact
+    fixed point), similarity, or fused.
 
 Raises:
-    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
+    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros,
+        and so on.
     TypeError: a wrong type, or no scope.)";
 
 }  // namespace
@@ -209,13 +211,12 @@ void register_search(EngineClass& type) {
            py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vector") = py::none(),
            py::arg("query") = py::none(), py::arg("explain") = false, py::arg("embedder") = py::none(),
            py::arg("entities") = py::none(), kSearchDoc)
-      .def(
-          "search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("scope"),
-          py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vectors") = py::none(),
-          py::arg("query") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
-          py::arg("embedder") = py::none(), py::arg("entities") = py::none(),
-          "n searches on `threads` threads (None: as many as the machine has cores, which is also the most); "
-          "texts (n,), vectors (n, dim), one scope or n, one query or n. See search().");
+      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("scope"),
+           py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vectors") = py::none(),
+           py::arg("query") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+           py::arg("embedder") = py::none(), py::arg("entities") = py::none(),
+           "n searches on `threads` threads (None: as many as the machine has cores, which is also the "
+           "maximum); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().");
   FastMethod<FastSearch>::install(type);
 }
 
