@@ -1,9 +1,9 @@
 // Digests: a zone map with 16 bits for each value, which range queries read first.
 //
-// Stores the least and greatest value of each full block of 1,024 values, and for each value the 16 highest
-// significant bits of its difference from the least. A block outside the range is skipped, and a block within
-// it is taken as a whole; otherwise only values whose digest equals that of an end of the range are compared
-// themselves. One writer, any number of readers under an epoch guard.
+// Stores the least and greatest value of each full block of 1,024 values, and for each value 16 bits of its
+// difference from the least, without the low bits that do not fit. A block outside the range is skipped, and
+// a block within it is taken as a whole; otherwise only values whose digest equals that of an end of the
+// range are compared themselves. One writer, any number of readers under an epoch guard.
 #pragma once
 
 #include <atomic>

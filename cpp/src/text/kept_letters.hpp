@@ -59,7 +59,7 @@ struct Ending {
 [[nodiscard]] std::span<const Ending> endings_with(char last) noexcept;
 [[nodiscard]] std::span<const Ending> all_endings() noexcept;
 
-// Upper bound on the length of the common prefix of the word (of at most kMostKeptBytes) and its stem; at
+// A lower bound on the length of the common prefix of the word (of at most kMostKeptBytes) and its stem; at
 // least 1.
 [[nodiscard]] size_t kept_letters(const PaddedWord& word) noexcept;
 

@@ -146,8 +146,8 @@ class PlausibleEdits {
 
   PaddedWord word_;
   const bool stems_;
-  // For each position that endings may reach: the greatest tail whose endings all begin at or before the
-  // tail; kNever: not reached.
+  // For each position that a chain of endings may reach: the greatest tail such that some chain lies entirely
+  // at or after it; kNever: not reached.
   std::array<int, kMostKeptBytes + 1> reach_{};
   // The letters that may follow the first letters of the word in some known term; all letters where this was
   // not looked up.
