@@ -112,7 +112,7 @@ void CompiledQuery::apply(engine::SearchRequest& request) const {
   request.links = links ? &*links : nullptr;
   if (keywords) {
     if (request.embedder && request.vector.empty())
-      throw py::value_error("vector: expected one beside the query's keywords and an embedder, got None");
+      throw py::value_error("vector: expected a vector with keywords and an embedder, got None");
     request.text = *keywords;
   }
 }

@@ -40,7 +40,7 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
     buffers.push_back(py::reinterpret_borrow<py::buffer>(image).request());
     const py::buffer_info& buffer = buffers.back();
     if (buffer.ndim != 1 || buffer.itemsize != 1 || buffer.strides[0] != 1)
-      throw py::type_error("images: expected bytes one behind the other");
+      throw py::type_error("images: expected contiguous buffers of bytes");
     views.emplace_back(static_cast<const char*>(buffer.ptr), static_cast<size_t>(buffer.size));
     if (!buffer.readonly) views.back() = copies.emplace_back(views.back());
   }

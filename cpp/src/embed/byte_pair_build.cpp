@@ -75,7 +75,7 @@ void BytePairTokenizer::index_characters() {
     }
   }
   if (const auto* missing = std::find(bytes_.begin(), bytes_.end(), kNone); missing != bytes_.end()) {
-    throw base::InvalidArgument("vocabulary: expected a token <0x..> for each byte, there is none for byte " +
+    throw base::InvalidArgument("vocabulary: expected a token <0x..> for each byte, missing for byte " +
                                 std::to_string(missing - bytes_.begin()));
   }
   characters_.assign(table_size(found.size()), {0, kNone});
@@ -100,9 +100,9 @@ void BytePairTokenizer::index_merges() {
     const std::string_view whole = token(merged);
     if (whole.size() != token(left).size() + token(right).size() || !whole.starts_with(token(left)) ||
         !whole.ends_with(token(right)))
-      refuse("merges", rank, "expected the token that two tokens make together, got another one");
+      refuse("merges", rank, "expected the concatenation of both tokens, got another token");
     if (byte_of(token(left)) >= 0 || byte_of(token(right)) >= 0)
-      refuse("merges", rank, "expected no token of a single byte, got one");
+      refuse("merges", rank, "expected tokens other than those of single bytes, got one of a byte");
     const uint64_t key = pair_key(left, right);
     size_t i = pair_slot(key, mask);
     while (pairs_[i] != UINT64_MAX && pairs_[i] >> kIdBits != key) i = (i + 1) & mask;

@@ -58,7 +58,7 @@ WordPieceTokenizer::WordPieceTokenizer(std::span<const std::string_view> vocabul
     if (token.empty() || text::valid_utf8_prefix(token) != token.size() ||
         strings_.size() + token.size() > UINT32_MAX) {
       throw base::InvalidArgument("vocabulary[" + std::to_string(begins_.size() - 1) +
-                                  "]: expected UTF-8 of a byte or more");
+                                  "]: expected a non-empty token in UTF-8");
     }
     strings_ += token;
     begins_.push_back(static_cast<uint32_t>(strings_.size()));

@@ -89,7 +89,7 @@ class ImageReader {
     copy_array(take(uint64_t{n} * sizeof(T)), out);
   }
   [[noreturn]] void fail(const char* what) const {
-    throw base::Corrupt(std::string("image of a chunk: ") + what + " cannot be what was written");
+    throw base::Corrupt(std::string("image of a chunk: corrupt (") + what + ")");
   }
 
  private:

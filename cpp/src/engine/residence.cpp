@@ -109,7 +109,9 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
 
   const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;
-  const auto refuse = [] { throw base::InvalidArgument("scope: expected one without documents here"); };
+  const auto refuse = [] {
+    throw base::InvalidArgument("scope: expected a scope without documents in this engine");
+  };
   if (partitions_.find(scope->key(), scope->hash())) refuse();
   settle_images(list->chunks);
   auto partition = std::make_unique<Partition>(scope, options_.chunk_docs);
@@ -143,10 +145,10 @@ void Engine::settle_images(std::span<const ChunkRef> chunks) {
   for (const ChunkRef& chunk : chunks) {
     const IdKind own_kind = chunk->id(0).kind;
     if (kind == IdKind::unset) kind = own_kind;
-    if (own_kind != kind) corrupt("ids of two kinds");
+    if (own_kind != kind) corrupt("ids of different kinds");
     const auto check_dim = [&](const vector::Column& column) {
       if (dim == 0) dim = column.options().dim;
-      if (column.options().dim != dim) corrupt("vectors of two dimensions");
+      if (column.options().dim != dim) corrupt("vectors of different dimensions");
     };
     if (const vector::Column* column = chunk->vectors()) check_dim(*column);
     if (const vector::Passages* passages = chunk->passages()) check_dim(passages->rows());

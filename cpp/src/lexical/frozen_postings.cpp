@@ -13,7 +13,7 @@ namespace scrubjay::lexical {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
-  throw base::Corrupt(std::string("image of a chunk: ") + what + " cannot be what was written");
+  throw base::Corrupt(std::string("image of a chunk: corrupt (") + what + ")");
 }
 
 [[nodiscard]] std::string_view long_term(const char* long_terms, uint32_t at) noexcept {
