@@ -127,9 +127,9 @@ PyObject* new_text(std::string_view text) noexcept {
   // Python's decoder examines and copies eight characters per step, which took a third of the time of reading
   // a hit. For a single character Python has a cached object.
   if (n < 2 || !is_ascii(text)) return PyUnicode_DecodeUTF8(text.data(), n, "replace");
-  PyObject* const made = PyUnicode_New(n, 127);
-  if (made) std::memcpy(PyUnicode_1BYTE_DATA(made), text.data(), text.size());
-  return made;
+  PyObject* const string = PyUnicode_New(n, 127);
+  if (string) std::memcpy(PyUnicode_1BYTE_DATA(string), text.data(), text.size());
+  return string;
 }
 
 py::str from_text(std::string_view text) {
@@ -216,7 +216,7 @@ py::object copied_vector(py::handle value, py::handle dim) {
   const std::span<const float> numbers = as_span(copy);
   for (size_t i = 0; i < numbers.size(); ++i) squares[i % kLanes] += numbers[i] * numbers[i];
   float total = 0.0f;
-  for (const float one : squares) total += one;
+  for (const float square : squares) total += square;
   if (!(total > 0.0f && total < std::numeric_limits<float>::max())) return py::none();
   return copy;
 }

@@ -70,13 +70,13 @@ struct DocumentVectors {
 
 // The value of a name. Raises ValueError for any other name.
 template <class Value, size_t n>
-Value one_of(const std::pair<const char*, Value> (&names)[n], const std::string& given, const char* name) {
+Value one_of(const std::pair<const char*, Value> (&names)[n], const std::string& choice, const char* name) {
   std::string expected;
   for (const auto& [known, value] : names) {
-    if (given == known) return value;
+    if (choice == known) return value;
     expected += (expected.empty() ? "'" : ", '") + std::string(known) + "'";
   }
-  throw pybind11::value_error(std::string(name) + ": expected one of " + expected + ", got '" + given + "'");
+  throw pybind11::value_error(std::string(name) + ": expected one of " + expected + ", got '" + choice + "'");
 }
 
 }  // namespace scrubjay::bindings

@@ -223,8 +223,8 @@ std::unique_ptr<PreparedDocuments> prepare_row(const Engine& engine, const py::o
       PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), {}, py::cast(&engine)});
   std::vector<float> floats;
   if (!vector.is_none()) {
-    const FloatArray given = to_vector(vector, "vector");
-    floats.assign(given.data(), given.data() + given.size());
+    const FloatArray elements = to_vector(vector, "vector");
+    floats.assign(elements.data(), elements.data() + elements.size());
     out->batch.documents[0].vector = floats;
   }
   {
@@ -276,10 +276,11 @@ size_t remove_many(Engine& engine, const py::object& ids, const py::object& scop
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = {scopes[i].get(), to_id(items[i], at("ids", i))};
   std::vector<uint64_t> expected;
   if (!versions.is_none()) {
-    const py::tuple given = items_of(versions, "versions");
-    check_length(given, "versions", items.size());
-    expected.reserve(given.size());
-    for (size_t i = 0; i < given.size(); ++i) expected.push_back(to_count(given[i], at("versions", i), 0));
+    const py::tuple numbers = items_of(versions, "versions");
+    check_length(numbers, "versions", items.size());
+    expected.reserve(numbers.size());
+    for (size_t i = 0; i < numbers.size(); ++i)
+      expected.push_back(to_count(numbers[i], at("versions", i), 0));
   }
   const InterruptibleWithoutGil without_gil;  // documents deleted before an interruption stay deleted
   return engine.remove(keys, expected);

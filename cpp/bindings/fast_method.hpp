@@ -30,15 +30,15 @@ class FastEntry {
   // Fills `given` with borrowed references by parameter, null for missing ones. Returns false for an unusual
   // call.
   [[nodiscard]] bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
-                          std::span<PyObject*> given) const noexcept {
-    for (size_t i = 0; i < n_positional; ++i) given[i] = arguments[i];
+                          std::span<PyObject*> values) const noexcept {
+    for (size_t i = 0; i < n_positional; ++i) values[i] = arguments[i];
     const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
     for (size_t i = 0; i < n_keywords; ++i) {
       const PyObject* name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
       size_t parameter = 0;
-      while (parameter < given.size() && names_[parameter] != name) ++parameter;
-      if (parameter == given.size() || given[parameter]) return false;
-      given[parameter] = arguments[n_positional + i];
+      while (parameter < values.size() && names_[parameter] != name) ++parameter;
+      if (parameter == values.size() || values[parameter]) return false;
+      values[parameter] = arguments[n_positional + i];
     }
     return true;
   }
@@ -90,10 +90,10 @@ class FastMethod {
     const auto n_positional = static_cast<size_t>(n);
     try {
       engine::Engine* engine = Instances<engine::Engine>::behind_self(self);
-      std::array<PyObject*, kN> given{};
+      std::array<PyObject*, kN> values{};
       if (engine && n_positional <= Method::kNPositional &&
-          entry_->read(arguments, n_positional, keywords, given) && complete(given)) {
-        pybind11::object result = Method::call(*engine, FastArguments<kN>(given));
+          entry_->read(arguments, n_positional, keywords, values) && complete(values)) {
+        pybind11::object result = Method::call(*engine, FastArguments<kN>(values));
         if (result) return result.release().ptr();
       }
       return entry_->call_slowly(self, arguments, n_positional, keywords);
@@ -108,9 +108,9 @@ class FastMethod {
     }
     return nullptr;
   }
-  static bool complete(const std::array<PyObject*, kN>& given) noexcept {
+  static bool complete(const std::array<PyObject*, kN>& values) noexcept {
     for (size_t i = 0; i < kN; ++i)
-      if ((Method::kRequired >> i & 1u) && !given[i]) return false;
+      if ((Method::kRequired >> i & 1u) && !values[i]) return false;
     return true;
   }
 

@@ -77,12 +77,12 @@ PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, n
 // Makes a view refer to hit `position`, which must exist. `found`: the C++ object of `result`, or null for a
 // pickled result; if not null, call under an epoch guard. Returns false with an error set and the view
 // unchanged.
-bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found, Py_ssize_t position) {
+bool place(HitView* view, PyObject* hits, PyObject* result, const Result* native, Py_ssize_t position) {
   PyObject *id = nullptr, *score = nullptr;
   std::string_view text;
-  if (found) {
-    const Hit& hit = found->found.hits[static_cast<size_t>(position)];
-    const engine::Chunk& chunk = found->found.chunk_of(hit);
+  if (native) {
+    const Hit& hit = native->found.hits[static_cast<size_t>(position)];
+    const engine::Chunk& chunk = native->found.chunk_of(hit);
     id = new_id(chunk.id(hit.offset));
     score = PyFloat_FromDouble(hit.score);
     text = chunk.text(hit.offset);
@@ -107,8 +107,8 @@ bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found,
 
 // Number of hits of a native or pickled result; -1 with an error set.
 Py_ssize_t size_of(PyObject* result) {
-  if (const Result* found = Instances<Result>::behind(result))
-    return static_cast<Py_ssize_t>(found->found.hits.size());
+  if (const Result* native = Instances<Result>::behind(result))
+    return static_cast<Py_ssize_t>(native->found.hits.size());
   if (PyObject_HasAttrString(result, "matched_terms")) return PyObject_Size(result);
   PyErr_Format(PyExc_TypeError, "result: expected a Result, got %s", Py_TYPE(result)->tp_name);
   return -1;
@@ -128,10 +128,10 @@ int init(PyObject* self, PyObject* arguments, PyObject* keywords) {
     PyErr_Format(PyExc_IndexError, "position: expected 0 to %zd, got %zd", n_hits - 1, position);
     return -1;
   }
-  const Result* found = Instances<Result>::behind(result);
+  const Result* native = Instances<Result>::behind(result);
   std::optional<base::EpochGuard> guard;
-  if (found) guard.emplace();
-  return place(as_view(self), hits, result, found, position) ? 0 : -1;
+  if (native) guard.emplace();
+  return place(as_view(self), hits, result, native, position) ? 0 : -1;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -160,15 +160,15 @@ void dispose(PyObject* self) {
 
 // Documents are scattered in memory: prefetches the data of the hits after hit `i`. Call under an epoch
 // guard.
-void announce(const engine::SearchResult& found, size_t i) noexcept {
+void announce(const engine::SearchResult& result, size_t i) noexcept {
   constexpr size_t kRecords = 16, kBytes = 8;  // hits ahead
-  if (i + kRecords < found.hits.size()) {
-    const Hit& hit = found.hits[i + kRecords];
-    found.chunk_of(hit).prefetch(hit.offset);
+  if (i + kRecords < result.hits.size()) {
+    const Hit& hit = result.hits[i + kRecords];
+    result.chunk_of(hit).prefetch(hit.offset);
   }
-  if (i + kBytes < found.hits.size()) {
-    const Hit& hit = found.hits[i + kBytes];
-    const char* text = found.chunk_of(hit).text(hit.offset).data();
+  if (i + kBytes < result.hits.size()) {
+    const Hit& hit = result.hits[i + kBytes];
+    const char* text = result.chunk_of(hit).text(hit.offset).data();
     __builtin_prefetch(text);  // an id precedes it, usually in the same cache line
     __builtin_prefetch(text + 64);
   }
@@ -180,19 +180,19 @@ PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   PyObject *type = arguments[0], *hits = arguments[1], *result = arguments[2];
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), view_type))
     return PyErr_Format(PyExc_TypeError, "type: expected a class derived from HitView");
-  auto* made = reinterpret_cast<PyTypeObject*>(type);
+  auto* hit_type = reinterpret_cast<PyTypeObject*>(type);
   const Py_ssize_t n_hits = size_of(result);
   if (n_hits < 0) return nullptr;
   PyObject* list = PyList_New(n_hits);
   if (!list) return nullptr;
-  const Result* found = Instances<Result>::behind(result);
+  const Result* native = Instances<Result>::behind(result);
   std::optional<base::EpochGuard> guard;
-  if (found) guard.emplace();
+  if (native) guard.emplace();
   for (Py_ssize_t i = 0; i < n_hits; ++i) {
-    if (found) announce(found->found, static_cast<size_t>(i));
-    PyObject* view = made->tp_alloc(made, 0);
+    if (native) announce(native->found, static_cast<size_t>(i));
+    PyObject* view = hit_type->tp_alloc(hit_type, 0);
     if (view) PyList_SET_ITEM(list, i, view);
-    if (!view || !place(as_view(view), hits, result, found, i)) {
+    if (!view || !place(as_view(view), hits, result, native, i)) {
       Py_DECREF(list);
       return nullptr;
     }
@@ -246,15 +246,15 @@ PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (!tuple) return nullptr;
   PyObject* list = PyList_New(PyTuple_GET_SIZE(tuple));
   for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); ++i) {
-    long found = 0;
+    long mask = 0;
     const bool read = read_payload(PyTuple_GET_ITEM(tuple, i), [&](std::string_view payload) {
       if (!payload.starts_with('{')) return;
       for (Py_ssize_t name = 0; name < n_names; ++name) {
         const bool holds = payload.find(view_of_bytes(PyTuple_GET_ITEM(names, name))) != payload.npos;
-        found |= long{holds} << name;
+        mask |= long{holds} << name;
       }
     });
-    PyObject* bits = read ? PyLong_FromLong(found) : nullptr;
+    PyObject* bits = read ? PyLong_FromLong(mask) : nullptr;
     if (!bits) {
       Py_CLEAR(list);
       break;
@@ -271,16 +271,16 @@ PyObject* named_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (n != 2 || !PyBytes_Check(arguments[1]))
     return PyErr_Format(PyExc_TypeError, "named_in: expected a hit and a name, bytes");
   const std::string_view name = view_of_bytes(arguments[1]);
-  PyObject* found = nullptr;
+  PyObject* value = nullptr;
   const bool read = read_payload(arguments[0], [&](std::string_view payload) {
     const size_t at = payload.find(name);
     if (at == payload.npos || payload.find(name, at + 1) != payload.npos) return;
     const size_t begin = at + name.size(), end = payload.find('"', begin);
     if (end == payload.npos) return;
-    found = PyBytes_FromStringAndSize(payload.data() + begin, static_cast<Py_ssize_t>(end - begin));
+    value = PyBytes_FromStringAndSize(payload.data() + begin, static_cast<Py_ssize_t>(end - begin));
   });
   if (!read || PyErr_Occurred()) return nullptr;
-  return found ? found : Py_NewRef(Py_None);
+  return value ? value : Py_NewRef(Py_None);
 }
 
 PyType_Slot slots[] = {

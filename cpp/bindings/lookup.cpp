@@ -29,13 +29,13 @@ Result list_documents(const engine::Engine& engine, const py::object& scope, con
 
 py::typing::List<engine::Scope> scopes(const engine::Engine& engine, const py::object& within) {
   const ScopePtr agreeing = within.is_none() ? nullptr : to_scope(within, "within");
-  std::vector<engine::ScopeRef> found;
+  std::vector<engine::ScopeRef> scopes;
   {
     const WithoutGil without_gil;
-    found = engine.scopes(agreeing.get());
+    scopes = engine.scopes(agreeing.get());
   }
   py::list out;
-  for (const engine::ScopeRef& scope : found) out.append(std::const_pointer_cast<engine::Scope>(scope));
+  for (const engine::ScopeRef& scope : scopes) out.append(std::const_pointer_cast<engine::Scope>(scope));
   return out;
 }
 

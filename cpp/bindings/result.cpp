@@ -177,8 +177,8 @@ Arrays are made on access. Texts and payloads are as of the time of the search. 
           "corrections",
           [](const Result& r) {
             py::list pairs;
-            for (const engine::Correction& one : r.found.corrections)
-              pairs.append(py::make_tuple(one.typed, one.used));
+            for (const engine::Correction& correction : r.found.corrections)
+              pairs.append(py::make_tuple(correction.typed, correction.used));
             return pairs;
           },
           "Pairs (word as typed, known word that was searched instead), in the order of the text.")

@@ -136,24 +136,24 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
       requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
     requests[i].vector = rows.row(i);
     requests[i].scope = scopes[i].get();
-    const CompiledQuery* const own = queries[queries.size() == 1 ? 0 : i].get();
-    if (own) own->apply(requests[i]);
+    const CompiledQuery* const compiled = queries[queries.size() == 1 ? 0 : i].get();
+    if (compiled) compiled->apply(requests[i]);
     if (!entities.is_none() && !entity_items[i].is_none()) {
       named[i] = to_entities(entity_items[i], *requests[i].ranking, at("entities", i));
       requests[i].entities = named[i];
     }
     check_inputs(requests[i]);
   }
-  std::vector<engine::SearchResult> found;
+  std::vector<engine::SearchResult> outcomes;
   // A worker thread cannot get the GIL for a stemmer once the interpreter is shutting down.
   if (interpreter_ends()) n_threads = 1;
   {
     const InterruptibleWithoutGil without_gil;
-    found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
+    outcomes = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
   }
   std::vector<Result> results;
   results.reserve(n);
-  for (engine::SearchResult& result : found) results.push_back({std::move(result), engine.id_kind()});
+  for (engine::SearchResult& result : outcomes) results.push_back({std::move(result), engine.id_kind()});
   return results;
 }
 

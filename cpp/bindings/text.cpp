@@ -102,8 +102,8 @@ py::typing::Tuple<py::int_, py::int_, py::float_> analyze_throughput(
     for (py::ssize_t pass = 0; pass < passes; ++pass) {
       n_tokens = 0;
       const auto start = std::chrono::steady_clock::now();
-      for (const std::string& one : copies) {
-        rules.analyze(one, scratch, tokens);
+      for (const std::string& copy : copies) {
+        rules.analyze(copy, scratch, tokens);
         n_tokens += tokens.size();
       }
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -48,9 +48,9 @@ constexpr size_t kMostPerPass = 2 * kRetiredPerPass;
 Domain& domain() noexcept {
   // Never destroyed: threads may outlive static destruction.
   static Domain* const instance = [] {
-    auto* made = new Domain;
+    auto* domain = new Domain;
     at_fork(ForkOrder::epochs, {lock_domain, unlock_domain, renew_domain});
-    return made;
+    return domain;
   }();
   return *instance;
 }
@@ -97,9 +97,9 @@ void unlock_domain() noexcept { domain().mutex.unlock(); }
 // Clears the slots of the parent's other threads, which do not exist in the child.
 void renew_domain() noexcept {
   Domain& d = domain();
-  const Slot* own = thread_state().slot;
+  const Slot* this_slot = thread_state().slot;
   for (Slot* slot = d.slots.load(std::memory_order_acquire); slot; slot = slot->next) {
-    if (slot == own) continue;
+    if (slot == this_slot) continue;
     slot->epoch.store(kIdle, std::memory_order_relaxed);
     slot->taken.store(false, std::memory_order_relaxed);
   }

@@ -54,10 +54,10 @@ struct ForkGates {
 
   static ForkGates& all() {
     static ForkGates* const gates = [] {
-      auto* made = new ForkGates;
+      auto* list = new ForkGates;
       at_fork(ForkOrder::gates, {[]() noexcept { all().before(); }, []() noexcept { all().in_parent(); },
                                  []() noexcept { all().in_child(); }});
-      return made;
+      return list;
     }();
     return *gates;
   }

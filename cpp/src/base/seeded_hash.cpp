@@ -25,8 +25,8 @@ HashSeed HashSeed::draw() noexcept {
     for (uint64_t& word : seed.masks) word = next();
     for (uint64_t& word : seed.factors) word = next() | 1;
   };
-  if (const char* given = std::getenv("SCRUBJAY_HASH_SEED"); given && *given != '\0') {
-    uint64_t state = hash64(given);
+  if (const char* text = std::getenv("SCRUBJAY_HASH_SEED"); text && *text != '\0') {
+    uint64_t state = hash64(text);
     fill([&state] { return next_word(state); });
     return seed;
   }

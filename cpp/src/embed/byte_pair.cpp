@@ -67,16 +67,16 @@ void BytePairTokenizer::for_each_part(std::string_view text, std::vector<uint32_
                                     : text.find_first_of(added_first_, from);
   };
   for (size_t at = next_candidate(0); at != std::string_view::npos; at = next_candidate(at)) {
-    const auto found = std::find_if(added_.begin(), added_.end(), [&](const AddedToken& token) {
+    const auto match = std::find_if(added_.begin(), added_.end(), [&](const AddedToken& token) {
       return text.substr(at).starts_with(token.content);
     });
-    if (found == added_.end()) {
+    if (match == added_.end()) {
       ++at;
       continue;
     }
     if (at > begin) part(text.substr(begin, at - begin));
-    out.push_back(found->id);
-    begin = at = at + found->content.size();
+    out.push_back(match->id);
+    begin = at = at + match->content.size();
   }
   if (begin < text.size()) part(text.substr(begin));
 }

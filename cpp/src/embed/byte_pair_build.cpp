@@ -62,7 +62,7 @@ BytePairTokenizer::BytePairTokenizer(std::span<const std::string_view> vocabular
 void BytePairTokenizer::index_characters() {
   ascii_.fill(kNone);
   bytes_.fill(kNone);
-  std::vector<Character> found;
+  std::vector<Character> characters;
   for (uint32_t id = 0; id < n_tokens(); ++id) {
     const std::string_view string = token(id);
     if (const int byte = byte_of(string); byte >= 0) bytes_[static_cast<size_t>(byte)] = id;
@@ -71,16 +71,16 @@ void BytePairTokenizer::index_characters() {
     if (character < 128) {
       ascii_[character] = id;
     } else {
-      found.push_back({character, id});
+      characters.push_back({character, id});
     }
   }
   if (const auto* missing = std::find(bytes_.begin(), bytes_.end(), kNone); missing != bytes_.end()) {
     throw base::InvalidArgument("vocabulary: expected a token <0x..> for each byte, missing for byte " +
                                 std::to_string(missing - bytes_.begin()));
   }
-  characters_.assign(table_size(found.size()), {0, kNone});
+  characters_.assign(table_size(characters.size()), {0, kNone});
   const size_t mask = characters_.size() - 1;
-  for (const Character& entry : found) {
+  for (const Character& entry : characters) {
     size_t i = character_slot(entry.character, mask);
     while (characters_[i].id != kNone && characters_[i].character != entry.character) i = (i + 1) & mask;
     characters_[i] = entry;

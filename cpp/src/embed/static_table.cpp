@@ -26,8 +26,8 @@ void put_number(std::string& out, uint64_t value, size_t n_bytes) {
   for (size_t i = 0; i < n_bytes; ++i) out += static_cast<char>(value >> (8 * i));
 }
 
-void check(bool holds, const char* what, uint64_t got) {
-  if (!holds) fail(std::string("expected ") + what + ", got " + std::to_string(got));
+void check(bool holds, const char* name, uint64_t got) {
+  if (!holds) fail(std::string("expected ") + name + ", got " + std::to_string(got));
 }
 
 }  // namespace

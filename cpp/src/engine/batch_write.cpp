@@ -39,7 +39,7 @@ void Engine::BatchWrite::find_partitions() {
   rows_.clear();
   partitions_.clear();
   rows_.reserve(batch_.documents().size());
-  std::unordered_map<std::string_view, Partition*> known;  // unused if all have one scope
+  std::unordered_map<std::string_view, Partition*> partitions_by_key;  // unused if all have one scope
   const Scope* last = nullptr;
   for (const PreparedBatch::Document& document : batch_.documents()) {
     const ScopeRef& scope = document.input->scope;
@@ -48,7 +48,7 @@ void Engine::BatchWrite::find_partitions() {
       continue;
     }
     last = scope.get();
-    Partition*& partition = known[scope->key()];
+    Partition*& partition = partitions_by_key[scope->key()];
     if (!partition) {
       made_.reserve(made_.size() + 1);
       bool made = false;

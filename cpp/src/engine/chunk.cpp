@@ -82,36 +82,36 @@ void Chunk::prepare_vector(uint32_t offset, const NewDocument& document,
 }
 
 void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
-  auto* known = const_cast<filter::Columns*>(columns());
-  filter::Columns* columns = with_attributes(offset, payload, known);
-  if (columns != known) columns_.store(columns, std::memory_order_release);
+  auto* current = const_cast<filter::Columns*>(columns());
+  filter::Columns* columns = with_attributes(offset, payload, current);
+  if (columns != current) columns_.store(columns, std::memory_order_release);
 }
 
 // Returns the columns, or new ones if there are none, with the attributes of the payload, if any.
 filter::Columns* Chunk::with_attributes(uint32_t offset, std::string_view payload, filter::Columns* columns) {
   thread_local filter::Attributes attributes;
   if (!filter::read_attributes(payload, attributes) || attributes.all.empty()) return columns;
-  std::unique_ptr<filter::Columns> made;
-  if (!columns) made = std::make_unique<filter::Columns>();
-  (columns ? columns : made.get())->append(offset, attributes, payload);
-  return columns ? columns : made.release();
+  std::unique_ptr<filter::Columns> new_columns;
+  if (!columns) new_columns = std::make_unique<filter::Columns>();
+  (columns ? columns : new_columns.get())->append(offset, attributes, payload);
+  return columns ? columns : new_columns.release();
 }
 
 // Threads that arrive meanwhile each make columns of their own, so that none waits for another; the first to
 // finish installs its columns. The writer calls this before it adds to the columns, and adds to the installed
 // ones.
 void Chunk::make_columns() const {
-  std::unique_ptr<filter::Columns> made;
+  std::unique_ptr<filter::Columns> new_columns;
   for (uint32_t offset = 0; offset < n_deferred_; ++offset) {
     if (offset % 256 == 0) base::interruption_point();
-    const std::optional<std::string_view> own = payload(offset);
-    if (!own || own->empty()) continue;
-    filter::Columns* columns = with_attributes(offset, *own, made.get());
-    if (columns != made.get()) made.reset(columns);
+    const std::optional<std::string_view> bytes = payload(offset);
+    if (!bytes || bytes->empty()) continue;
+    filter::Columns* columns = with_attributes(offset, *bytes, new_columns.get());
+    if (columns != new_columns.get()) new_columns.reset(columns);
   }
   filter::Columns* none = nullptr;
-  if (made && columns_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel))
-    static_cast<void>(made.release());
+  if (new_columns && columns_.compare_exchange_strong(none, new_columns.get(), std::memory_order_acq_rel))
+    static_cast<void>(new_columns.release());
   n_deferred_payload_bytes_.store(0, std::memory_order_release);
 }
 

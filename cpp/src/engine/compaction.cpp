@@ -171,7 +171,7 @@ size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
       replaced = partition->replace_chunks(std::move(list));
       if (covered) old_graph = partition->replace_graph(nullptr);
     }
-    for (const Moved& one : moved) ids.move(one.hash, {partition, one.from}, one.to);
+    for (const Moved& move : moved) ids.move(move.hash, {partition, move.from}, move.to);
   }
   base::retire(std::move(old_graph));
   base::retire(std::move(replaced));

@@ -22,18 +22,18 @@ constexpr double kShareOfBest = 0.55;
 double deviation(std::span<const Candidate> candidates) noexcept {
   double n = 0.0, sum = 0.0, squares = 0.0;
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
-  for (const Candidate& one : candidates) {
-    if (one.refused) continue;
-    sum += one.score;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.refused) continue;
+    sum += candidate.score;
     n += 1.0;
-    least = std::min(least, one.score);
-    greatest = std::max(greatest, one.score);
+    least = std::min(least, candidate.score);
+    greatest = std::max(greatest, candidate.score);
   }
   if (n == 0.0) return 0.0;
   if (least == greatest) return 1.0;
   const double mean = sum / n;
-  for (const Candidate& one : candidates)
-    if (!one.refused) squares += (one.score - mean) * (one.score - mean);
+  for (const Candidate& candidate : candidates)
+    if (!candidate.refused) squares += (candidate.score - mean) * (candidate.score - mean);
   return std::sqrt(squares / n);
 }
 
@@ -112,11 +112,11 @@ void DateSignal::match_written(const text::DateWindow& window) {
   for (const std::string& word : s_.dates.terms().subspan(window.first_term, window.n_terms)) {
     const uint64_t key = text::term_key(word),
                    stem = text::term_key(is_ascii_word(word) ? text::porter2(word) : word);
-    const auto found = std::find_if(terms_.begin(), terms_.end(), [&](const lexical::TermCount& term) {
+    const auto position = std::find_if(terms_.begin(), terms_.end(), [&](const lexical::TermCount& term) {
       return term.key == key || term.key == stem;
     });
-    if (found == terms_.end()) return;
-    s_.places.push_back(static_cast<uint32_t>(found - terms_.begin()));
+    if (position == terms_.end()) return;
+    s_.places.push_back(static_cast<uint32_t>(position - terms_.begin()));
   }
   const std::span<const Candidate> all = s_.candidates.all();
   for (size_t i = 0; i < all.size(); ++i) {

@@ -16,8 +16,8 @@ double lexical_deviation(const SearchScratch& scratch, size_t n_terms, uint64_t 
     const double weight =
         scratch.counts[t] *
         (scratch.worths.empty() ? scratch.weighting.idf_of(t) : scratch.weighting.worth(t, scratch.worths));
-    const double held = static_cast<double>(scratch.dfs[t]) / static_cast<double>(n_docs);
-    variance += weight * weight * held * (1.0 - held);
+    const double share = static_cast<double>(scratch.dfs[t]) / static_cast<double>(n_docs);
+    variance += weight * weight * share * (1.0 - share);
   }
   return std::sqrt(variance);
 }

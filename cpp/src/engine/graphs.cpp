@@ -81,7 +81,7 @@ GraphState Engine::graph_state(const Scope& scope) const {
 
 // Builds a graph if there is none to extend. Returns false if it was stopped or the chunks changed.
 bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped) {
-  auto made = std::make_unique<PartitionGraph>();
+  auto partition_graph = std::make_unique<PartitionGraph>();
   std::shared_ptr<const vector::Graph> old;
   std::vector<const vector::Column*> columns;
   std::vector<uint32_t> n_docs;
@@ -97,15 +97,15 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     partition->read_consistently([&] {
       // Load it once: the list may be replaced between two loads.
       const std::span<const ChunkRef> chunks = partition->chunks();
-      made->chunks.assign(chunks.begin(), chunks.end());
+      partition_graph->chunks.assign(chunks.begin(), chunks.end());
       in_place = partition->graph();
       snapshots.clear();
       for (const ChunkRef& chunk : chunks) snapshots.push_back(chunk->snapshot());
     });
     if (work == GraphWork::extend && in_place) {
       old = in_place->graph;
-      made->n_extensions = in_place->n_extensions + 1;
-      made->n_left_out = in_place->n_left_out;
+      partition_graph->n_extensions = in_place->n_extensions + 1;
+      partition_graph->n_left_out = in_place->n_left_out;
     }
     for (size_t c = 0; c < snapshots.size(); ++c) {
       const ChunkSnapshot& snapshot = snapshots[c];
@@ -117,37 +117,38 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
       // Documents that were deleted after they entered the extended graph stay in it.
       if (old) n_left_out -= n_dead_among(dead[c], old->n_covered(c));
     }
-    made->n_left_out += n_left_out;
+    partition_graph->n_left_out += n_left_out;
   }
   const auto cancelled = [&] {
     base::interruption_point();
     return stopped.load(std::memory_order_relaxed);
   };
   const auto admits = [&](uint32_t doc) { return !dead[doc >> 16].test(doc & 0xffffu); };
-  if (old) made->graph = old->extend(columns, n_docs, cancelled, admits);
-  if (!made->graph && !cancelled()) {
+  if (old) partition_graph->graph = old->extend(columns, n_docs, cancelled, admits);
+  if (!partition_graph->graph && !cancelled()) {
     for (size_t c = 0; old && c < dead.size(); ++c) n_left_out += n_dead_among(dead[c], old->n_covered(c));
-    made->n_left_out = n_left_out;
-    made->n_extensions = 0;
-    made->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
+    partition_graph->n_left_out = n_left_out;
+    partition_graph->n_extensions = 0;
+    partition_graph->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
   }
-  if (!made->graph) return false;
-  (void)made->graph->use_huge_pages(columns);
-  made->scales = tried(*made->graph, columns, n_docs, dead, cancelled);
-  return place_graph(scope, std::move(made));
+  if (!partition_graph->graph) return false;
+  (void)partition_graph->graph->use_huge_pages(columns);
+  partition_graph->scales = tried(*partition_graph->graph, columns, n_docs, dead, cancelled);
+  return place_graph(scope, std::move(partition_graph));
 }
 
-bool Engine::place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made) {
+bool Engine::place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> partition_graph) {
   const PartitionTurn turn(*this, scope.key(), scope.hash());
   Partition* partition = turn.get();
-  if (!partition || partition->n_chunks() < made->chunks.size()) return false;
-  for (size_t c = 0; c < made->chunks.size(); ++c) {
-    if (partition->chunks()[c].get() != made->chunks[c].get()) return false;  // rewritten meanwhile
+  if (!partition || partition->n_chunks() < partition_graph->chunks.size()) return false;
+  for (size_t c = 0; c < partition_graph->chunks.size(); ++c) {
+    if (partition->chunks()[c].get() != partition_graph->chunks[c].get())
+      return false;  // rewritten meanwhile
   }
   std::unique_ptr<PartitionGraph> replaced;
   {
     const Partition::Publication publication(*partition);
-    replaced = partition->replace_graph(std::move(made));
+    replaced = partition->replace_graph(std::move(partition_graph));
   }
   base::retire(std::move(replaced));
   return true;

@@ -8,11 +8,11 @@ void IdIndex::enter_all(const Partition& partition) const {
   std::optional<base::ForkGate::Inside> inside;  // no forked child has a partition half entered
   if (!gate_.inside()) inside.emplace(gate_);
   std::atomic<Ids>& state = partition.ids();
-  for (Ids found = Ids::deferred;
-       !state.compare_exchange_strong(found, Ids::entering, std::memory_order_acq_rel);
-       found = Ids::deferred) {
-    if (found != Ids::entering) return;
-    state.wait(found, std::memory_order_acquire);
+  for (Ids current = Ids::deferred;
+       !state.compare_exchange_strong(current, Ids::entering, std::memory_order_acq_rel);
+       current = Ids::deferred) {
+    if (current != Ids::entering) return;
+    state.wait(current, std::memory_order_acquire);
   }
   const auto settle = [&](Ids settled) {
     state.store(settled, std::memory_order_release);

@@ -113,8 +113,8 @@ void LinkGraph::visit_links_to(const Names& names, Visit&& visit) const {
     const auto elements = column->elements.view(chunk.n_docs);
     for (size_t i = 0; i < elements.rows.size(); ++i) see(elements.docs[i], elements.rows[i]);
     for (size_t i = 0; i < spilled.rows.size(); ++i) {
-      const auto known = names.find(spilled.rows[i].text());
-      if (known != names.end() && lives(spilled.docs[i])) visit((c << 16) | spilled.docs[i], known->second);
+      const auto name = names.find(spilled.rows[i].text());
+      if (name != names.end() && lives(spilled.docs[i])) visit((c << 16) | spilled.docs[i], name->second);
     }
   }
 }

@@ -63,23 +63,24 @@ void NeighbourSignal::find_columns() {
   columns_.assign(s_.chunks.size(), {});
   for (uint32_t p = 0; p < s_.partitions.size(); ++p) {
     for (size_t c = s_.partitions[p].first_chunk; c < s_.end_of(p); ++c) {
-      TurnColumns found = {column_of(s_.chunks[c], "run"), column_of(s_.chunks[c], "position"),
-                           column_of(s_.chunks[c], "speaker"), p};
-      if (found.run && found.position && found.speaker) columns_[c] = found;
+      TurnColumns turn_columns = {column_of(s_.chunks[c], "run"), column_of(s_.chunks[c], "position"),
+                                  column_of(s_.chunks[c], "speaker"), p};
+      if (turn_columns.run && turn_columns.position && turn_columns.speaker) columns_[c] = turn_columns;
     }
   }
 }
 
 // Adds the runs of some ranked documents, each once.
 void NeighbourSignal::find_runs(std::span<const uint32_t> docs) {
-  std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>> known;
-  for (const Run& run : runs_) known[run.name].push_back(run.partition);
+  std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>>
+      partitions_by_name;
+  for (const Run& run : runs_) partitions_by_name[run.name].push_back(run.partition);
   for (const uint32_t doc : docs) {
     const TurnColumns& columns = columns_[doc >> 16];
     if (!columns.run) continue;
     const std::string_view name = text_of(*columns.run, s_.chunks[doc >> 16].n_docs, doc & 0xffffu);
     if (name.empty()) continue;
-    std::vector<uint32_t>& partitions = known[name];
+    std::vector<uint32_t>& partitions = partitions_by_name[name];
     if (std::find(partitions.begin(), partitions.end(), columns.partition) != partitions.end()) continue;
     partitions.push_back(columns.partition);
     runs_.push_back({columns.partition, name});

@@ -26,13 +26,13 @@ uint32_t coarse_score(double score) noexcept { return base::sortable_float(stati
 
 }  // namespace
 
-void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result) {
+void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, SearchResult& result) {
   collect();
   if (fused) {
     if (options_.identifier_tier) add_holders(n_docs);
     if (fusion::wants_similarities(options_.fusion)) complete_similarities();
     if (options_.fusion.method == fusion::Method::automatic) {
-      result.lexical_share = fuse_automatically(n_docs, k, asked);
+      result.lexical_share = fuse_automatically(n_docs, k, requested);
     } else {
       fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), {}, s_.candidates, parts_);
     }
@@ -59,7 +59,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, Sear
   }
   if (options_.weighs_coverage()) prepare_coverage(n_docs);
   if (options_.adjusts()) {
-    select_best(std::max({k, asked.lexical, asked.vector}));
+    select_best(std::max({k, requested.lexical, requested.vector}));
     if (options_.weighs_coverage()) compute_coverages();
     if (options_.has_signals()) add_signals();
     refuse_by_thresholds();
@@ -180,14 +180,14 @@ void Ranker::complete_similarities() {
 }
 
 // Returns the lexical share.
-double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked) {
+double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& requested) {
   for (const std::vector<uint32_t>& docs : s_.extra_docs) {
     for (const uint32_t doc : docs) s_.candidates.at(doc);
   }
   const fusion::Scale scale = fusion_scale(s_, terms_, n_docs, vector_);
   const fusion::Automatic automatic(scale, s_.candidates);
   // If the lexical ranking was not cut off, other documents contain no term.
-  const bool lexical_cut = s_.lexical_docs.size() >= asked.lexical;
+  const bool lexical_cut = s_.lexical_docs.size() >= requested.lexical;
   if (only_fused_scores() && !dated_ && s_.extra_docs.empty()) {
     rescore_best(automatic, k, lexical_cut);
     return automatic.share();
@@ -394,9 +394,9 @@ std::span<const filter::Column* const> Ranker::columns_of(std::string_view field
 
 void Ranker::scale_scores() {
   const double least = least_score(), width = spread();
-  for (RankedCandidate& one : s_.ranked) {
-    if (parts_) (*parts_)[one.candidate].scale(one.score, least, width);
-    one.score = width > 0.0 ? (one.score - least) / width : 1.0;
+  for (RankedCandidate& entry : s_.ranked) {
+    if (parts_) (*parts_)[entry.candidate].scale(entry.score, least, width);
+    entry.score = width > 0.0 ? (entry.score - least) / width : 1.0;
   }
 }
 
@@ -416,9 +416,9 @@ void Ranker::add_recency() {
   const int64_t now_us = options_.now_us != RankingOptions::kNow ? options_.now_us : clock_us();
   const std::span<const filter::Column* const> columns = columns_of("created_at");
   s_.times.clear();  // all are read first: they are scattered
-  for (const RankedCandidate& one : s_.ranked) {
-    const filter::Column* column = columns[one.doc >> 16];
-    s_.times.push_back(column ? column->times.view(s_.chunks[one.doc >> 16].n_docs).at(one.doc & 0xffffu)
+  for (const RankedCandidate& entry : s_.ranked) {
+    const filter::Column* column = columns[entry.doc >> 16];
+    s_.times.push_back(column ? column->times.view(s_.chunks[entry.doc >> 16].n_docs).at(entry.doc & 0xffffu)
                               : filter::Track<int64_t>::kAbsent);
   }
   for (size_t i = 0; i < s_.ranked.size(); ++i) {
@@ -453,8 +453,8 @@ void Ranker::add_entities() {
 
 void Ranker::add_priors() {
   const std::span<const filter::Column* const> columns = columns_of(options_.prior_field);
-  for (RankedCandidate& one : s_.ranked) {
-    const uint32_t chunk = one.doc >> 16, offset = one.doc & 0xffffu;
+  for (RankedCandidate& entry : s_.ranked) {
+    const uint32_t chunk = entry.doc >> 16, offset = entry.doc & 0xffffu;
     if (!columns[chunk]) continue;
     const uint32_t n_docs = s_.chunks[chunk].n_docs;
     const int64_t integer = columns[chunk]->integers.view(n_docs).at(offset);
@@ -466,20 +466,21 @@ void Ranker::add_priors() {
       prior = filter::unsortable_real(real);
     }
     // Scores stay finite, so that their range is a number.
-    add(one, &fusion::ScoreParts::prior, std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior));
+    add(entry, &fusion::ScoreParts::prior,
+        std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior));
   }
 }
 
 double Ranker::least_score() const {
   double least = std::numeric_limits<double>::infinity();
-  for (const RankedCandidate& one : s_.ranked) least = std::min(least, one.score);
+  for (const RankedCandidate& entry : s_.ranked) least = std::min(least, entry.score);
   return least;
 }
 
 // The difference of the greatest and the least score.
 double Ranker::spread() const {
   double greatest = -std::numeric_limits<double>::infinity();
-  for (const RankedCandidate& one : s_.ranked) greatest = std::max(greatest, one.score);
+  for (const RankedCandidate& entry : s_.ranked) greatest = std::max(greatest, entry.score);
   return s_.ranked.empty() ? 0.0 : greatest - least_score();
 }
 
@@ -494,11 +495,11 @@ double Ranker::spread_of_candidates() const {
   return greatest >= least ? greatest - least : 0.0;
 }
 
-Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
-  if (one.identifiers != 0) return Relevance::high;
-  double similarity = s_.candidates.all()[one.candidate].similarity;
+Relevance Ranker::relevance(const RankedCandidate& entry, double coverage) const {
+  if (entry.identifiers != 0) return Relevance::high;
+  double similarity = s_.candidates.all()[entry.candidate].similarity;
   if ((neighbours_ || std::isnan(similarity)) && semantic_)
-    similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
+    similarity = vector_.similarity(entry.doc >> 16, entry.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
     const RelevanceBound& bound = options_.relevance[tier - 1];
     // Comparisons with NaN are false: unknown values are no evidence.
@@ -510,12 +511,12 @@ Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
 void Ranker::refuse_by_thresholds() {
   size_t n_kept = 0;
   for (size_t i = 0; i < s_.ranked.size(); ++i) {
-    const RankedCandidate& one = s_.ranked[i];
-    if (one.score < options_.min_score) continue;
+    const RankedCandidate& entry = s_.ranked[i];
+    if (entry.score < options_.min_score) continue;
     if (options_.least_relevance != Relevance::none &&
-        relevance(one, s_.coverages[i]) < options_.least_relevance)
+        relevance(entry, s_.coverages[i]) < options_.least_relevance)
       continue;
-    s_.ranked[n_kept++] = one;
+    s_.ranked[n_kept++] = entry;
   }
   s_.ranked.resize(n_kept);
 }
@@ -569,9 +570,9 @@ void Ranker::select_best(size_t n) {
   s_.ranked_before.clear();
   size_t n_kept = 0;
   for (size_t i = 0; i < n_ranked; ++i) {
-    const RankedCandidate one = s_.ranked[i];
-    if (s_.coarse[i] == nth) s_.ranked_before.push_back(one);
-    s_.ranked[n_kept] = one;
+    const RankedCandidate entry = s_.ranked[i];
+    if (s_.coarse[i] == nth) s_.ranked_before.push_back(entry);
+    s_.ranked[n_kept] = entry;
     n_kept += s_.coarse[i] > nth ? 1 : 0;
   }
   std::vector<RankedCandidate>& equal = s_.ranked_before;
@@ -601,12 +602,12 @@ void Ranker::diversify(size_t k) {
   const double least = least_score(), width = spread();
   s_.relevances.clear();
   size_t n_identifiers = 0;
-  for (const RankedCandidate& one : s_.ranked) {
-    s_.relevances.push_back(width > 0.0 ? (one.score - least) / width : 1.0);
-    n_identifiers += one.identifiers != 0 ? 1 : 0;
+  for (const RankedCandidate& entry : s_.ranked) {
+    s_.relevances.push_back(width > 0.0 ? (entry.score - least) / width : 1.0);
+    n_identifiers += entry.identifiers != 0 ? 1 : 0;
   }
   s_.directions.clear();
-  for (const RankedCandidate& one : s_.ranked) s_.directions.push_back(vector_.direction(one.doc));
+  for (const RankedCandidate& entry : s_.ranked) s_.directions.push_back(vector_.direction(entry.doc));
   const auto taken = s_.diversity.select(
       s_.relevances, options_.mmr_lambda, k, n_identifiers,
       [&](uint32_t i, std::span<const uint32_t> some) { return vector_.greatest_cosine(i, some); },
@@ -619,13 +620,13 @@ void Ranker::diversify(size_t k) {
 
 void Ranker::report(double identifier_bonus, SearchResult& result) const {
   result.hits.reserve(s_.ranked.size());
-  for (const RankedCandidate& one : s_.ranked) {
-    const Candidate& candidate = s_.candidates.all()[one.candidate];
+  for (const RankedCandidate& entry : s_.ranked) {
+    const Candidate& candidate = s_.candidates.all()[entry.candidate];
     Hit& hit = result.hits.emplace_back();
-    hit.chunk = one.doc >> 16;
-    hit.offset = one.doc & 0xffffu;
-    const double bonus = identifier_bonus * one.identifiers;
-    hit.score = one.identifiers != 0 ? one.score + bonus : one.score;
+    hit.chunk = entry.doc >> 16;
+    hit.offset = entry.doc & 0xffffu;
+    const double bonus = identifier_bonus * entry.identifiers;
+    hit.score = entry.identifiers != 0 ? entry.score + bonus : entry.score;
     hit.lexical_rank = candidate.lexical_rank;
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
@@ -634,9 +635,9 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
       if (candidate.lexical_rank != 0) hit.bm25 = lexical_.score(hit.chunk, hit.offset);
       if (candidate.vector_rank != 0) hit.similarity = vector_.similarity(hit.chunk, hit.offset);
     }
-    hit.identifier = one.identifiers != 0;
+    hit.identifier = entry.identifiers != 0;
     if (!parts_) continue;
-    result.parts.push_back((*parts_)[one.candidate]);
+    result.parts.push_back((*parts_)[entry.candidate]);
     result.parts.back().identifier = bonus;
   }
 }

@@ -74,9 +74,9 @@ class Ranker {
   [[nodiscard]] std::span<const filter::Column* const> columns_of(std::string_view field);
   void scale_scores();
   // Adds to a score and to one of its parts.
-  void add(RankedCandidate& one, double fusion::ScoreParts::* part, double value) {
-    one.score += value;
-    if (parts_) (*parts_)[one.candidate].*part += value;
+  void add(RankedCandidate& entry, double fusion::ScoreParts::* part, double value) {
+    entry.score += value;
+    if (parts_) (*parts_)[entry.candidate].*part += value;
   }
   void add_signals();
   void add_recency();
@@ -91,7 +91,7 @@ class Ranker {
   [[nodiscard]] double spread_of_candidates() const;
   void diversify(size_t k);
   // Strength of the evidence. `coverage` is weighted by idf over the query's counted terms, known or not.
-  [[nodiscard]] Relevance relevance(const RankedCandidate& one, double coverage) const;
+  [[nodiscard]] Relevance relevance(const RankedCandidate& entry, double coverage) const;
   void report(double identifier_bonus, SearchResult& result) const;
 
   const RankingOptions& options_;

@@ -137,8 +137,8 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
 
 // Checks chunks whose documents may be the engine's first.
 void Engine::settle_images(std::span<const ChunkRef> chunks) {
-  const auto corrupt = [](const char* what) {
-    throw base::Corrupt(std::string("images of a partition: ") + what);
+  const auto corrupt = [](const char* problem) {
+    throw base::Corrupt(std::string("images of a partition: ") + problem);
   };
   uint32_t dim = this->dim();
   IdKind kind = id_kind();

@@ -49,8 +49,8 @@ void check_chunks(size_t n_chunks) {
 }
 
 // Size of an arm's ranking, if `asked` were requested.
-size_t depth(const SearchRequest& request, size_t asked) noexcept {
-  return asked != 0 ? asked : std::max<size_t>(100, request.k);
+size_t depth(const SearchRequest& request, size_t requested) noexcept {
+  return requested != 0 ? requested : std::max<size_t>(100, request.k);
 }
 
 bool tells_spread(const SearchRequest& request) noexcept {
@@ -105,14 +105,14 @@ class Search {
   void add_ranking(std::span<const DocumentKey> keys, size_t limit, Find&& find) {
     constexpr size_t kFew = 64;  // a linear scan is faster than hashing
     std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
-    std::unordered_set<uint32_t, base::SeededHash, std::equal_to<>> known;
+    std::unordered_set<uint32_t, base::SeededHash, std::equal_to<>> seen;
     for (const DocumentKey& key : keys) {
       if (docs.size() == limit) break;
       const std::optional<uint32_t> doc = find(key);
       if (!doc) continue;
-      if (docs.size() >= kFew && known.empty()) known.insert(docs.begin(), docs.end());
-      const bool again = known.empty() ? std::find(docs.begin(), docs.end(), *doc) != docs.end()
-                                       : !known.insert(*doc).second;
+      if (docs.size() >= kFew && seen.empty()) seen.insert(docs.begin(), docs.end());
+      const bool again =
+          seen.empty() ? std::find(docs.begin(), docs.end(), *doc) != docs.end() : !seen.insert(*doc).second;
       if (!again) docs.push_back(*doc);
     }
   }
@@ -129,8 +129,8 @@ class Search {
     const bool neighboured = request_.lexical && request_.semantic &&
                              request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
     const bool ranked = fused || dated || neighboured || request_.ranking->adjusts();
-    const auto at_most = [&](size_t asked) {
-      const size_t n = ranked ? depth(request_, asked) : request_.k;
+    const auto at_most = [&](size_t requested) {
+      const size_t n = ranked ? depth(request_, requested) : request_.k;
       return static_cast<size_t>(std::min<uint64_t>(n, std::max<uint64_t>(n_live, 1)));
     };
     const size_t n_lexical = at_most(request_.lexical_candidates);
@@ -196,9 +196,9 @@ class Search {
     for (size_t c = 0; c < s_.chunks.size(); ++c) {
       const ChunkSnapshot& chunk = s_.chunks[c];
       chunk.chunk->postings().find_all(s_.new_terms, chunk.n_docs, chunk.dead, s_.new_postings.data());
-      auto found = s_.new_postings.begin();
+      auto next = s_.new_postings.begin();
       for (const uint32_t at : given_at)
-        *out++ = at == SpelledTerms::kNone ? *found++ : s_.given_postings[c * n_given + at];
+        *out++ = at == SpelledTerms::kNone ? *next++ : s_.given_postings[c * n_given + at];
     }
     std::atomic_signal_fence(std::memory_order_acq_rel);
     for (size_t p = 0; p < s_.partitions.size(); ++p)
@@ -328,14 +328,14 @@ class Search {
         const double score = lexical_arm_.score(hit.chunk, hit.offset);
         if (score != 0.0) hit.bm25 = score;
         uint32_t n_present = 0;
-        double found = 0.0;
+        double information = 0.0;
         for (uint32_t t = 0; t < terms_.size(); ++t) {
           if (!lexical_arm_.holds(hit.chunk, hit.offset, t)) continue;
           result.matched[i].push_back(t);
           n_present += terms_[t].counts ? 1 : 0;
-          found += is_guessed(t) ? kGuessedShare * s_.term_idfs[t] : s_.term_idfs[t];
+          information += is_guessed(t) ? kGuessedShare * s_.term_idfs[t] : s_.term_idfs[t];
         }
-        if (result.information > 0.0) hit.information = found / result.information;
+        if (result.information > 0.0) hit.information = information / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
         const std::vector<uint32_t>& forms = s_.identifiers.any_form;
         hit.another =
@@ -355,10 +355,10 @@ class Search {
       if (hit.chunk != last) {
         last = hit.chunk;
         const Chunk* chunk = s_.chunks[last].chunk;
-        const auto known = std::find_if(result.chunks.begin(), result.chunks.end(),
-                                        [&](const ChunkRef& ref) { return ref.get() == chunk; });
-        place = static_cast<uint32_t>(known - result.chunks.begin());
-        if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
+        const auto position = std::find_if(result.chunks.begin(), result.chunks.end(),
+                                           [&](const ChunkRef& ref) { return ref.get() == chunk; });
+        place = static_cast<uint32_t>(position - result.chunks.begin());
+        if (position == result.chunks.end()) result.chunks.emplace_back(chunk);
       }
       s_.chunks[last].chunk->prefetch(hit.offset);
       hit.chunk = place;

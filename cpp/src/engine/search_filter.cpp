@@ -50,7 +50,7 @@ std::optional<uint32_t> SearchScratch::find_visible(size_t p, const Id& id,
   const auto end = chunks.begin() + static_cast<ptrdiff_t>(end_of(p));
   const auto chunk = std::lower_bound(
       first, end, serial_of(location->doc),
-      [](const ChunkSnapshot& one, uint64_t serial) { return one.chunk->serial() < serial; });
+      [](const ChunkSnapshot& snapshot, uint64_t serial) { return snapshot.chunk->serial() < serial; });
   const uint32_t offset = offset_of(location->doc);
   if (chunk == end || offset >= chunk->n_docs || (chunk->dead && chunk->dead->test(offset)) ||
       !(chunk->chunk->id(offset) == id))

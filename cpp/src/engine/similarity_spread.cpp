@@ -75,10 +75,10 @@ SimilaritySpread spread_of(std::span<const float> similarities) noexcept {
   if (similarities.empty()) return spread;
   const auto n = static_cast<double>(similarities.size());
   double sum = 0.0, squares = 0.0;
-  for (const float one : similarities) sum += static_cast<double>(one);
+  for (const float similarity : similarities) sum += static_cast<double>(similarity);
   spread.mean = sum / n;
-  for (const float one : similarities) {
-    const double beyond = static_cast<double>(one) - spread.mean;
+  for (const float similarity : similarities) {
+    const double beyond = static_cast<double>(similarity) - spread.mean;
     squares += beyond * beyond;
   }
   spread.deviation = std::sqrt(squares / n);

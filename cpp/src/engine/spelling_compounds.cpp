@@ -16,16 +16,17 @@ constexpr size_t kMostSigns = 16;  // per language
 
 // signs_of_compounds(), in the form needed for lookups.
 const std::vector<std::vector<lexical::TermCount>>& signs() {
-  static const auto* const found = [] {  // never destroyed: threads may outlive static destruction
-    auto* made = new std::vector<std::vector<lexical::TermCount>>;
-    for (const std::vector<std::string>& of_language : text::signs_of_compounds()) {
-      std::vector<lexical::TermCount>& terms = made->emplace_back();
-      for (const std::string& sign : of_language) terms.push_back({sign, text::term_key(sign), 1, true});
-      assert(terms.size() <= kMostSigns);
-    }
-    return made;
-  }();
-  return *found;
+  static const auto* const signs_by_language =
+      [] {  // never destroyed: threads may outlive static destruction
+        auto* lists = new std::vector<std::vector<lexical::TermCount>>;
+        for (const std::vector<std::string>& of_language : text::signs_of_compounds()) {
+          std::vector<lexical::TermCount>& terms = lists->emplace_back();
+          for (const std::string& sign : of_language) terms.push_back({sign, text::term_key(sign), 1, true});
+          assert(terms.size() <= kMostSigns);
+        }
+        return lists;
+      }();
+  return *signs_by_language;
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ bool Spelling::may_be_inside(std::string_view word) {
   static_assert(text::kVeryLongPartBytes >= lexical::TermPrefixes::kMost);
   return !find_prefixes() ||
          std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
-                     [&](const lexical::TermPrefixes* one) { return one->may_be_inside(word); });
+                     [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_be_inside(word); });
 }
 
 void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
@@ -80,8 +81,9 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
     beside.clear();
     const text::Likelihood likelihood = text::is_part(part, whole, compounding, beside);
     if (likelihood == text::Likelihood::none) return;
-    const bool again = std::any_of(related.begin(), related.end(),
-                                   [&](const Related& one) { return others[one.at].term == other; });
+    const bool again = std::any_of(related.begin(), related.end(), [&](const Related& candidate) {
+      return others[candidate.at].term == other;
+    });
     if (again) return;
     const size_t at = others.size();
     others.push_back({{}, std::string(other), 0, text::term_key(other)});
@@ -110,16 +112,16 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
   if (related.empty()) return;
   look_up();
   const auto is_known = [](const SpelledTerms::Other& other) { return other.df != 0; };
-  std::erase_if(related, [&](const Related& one) {
-    const auto begin = others.begin() + static_cast<std::ptrdiff_t>(one.first_beside);
-    const auto end = others.begin() + static_cast<std::ptrdiff_t>(one.end_beside);
-    return !is_known(others[one.at]) || !(one.sure || std::any_of(begin, end, is_known));
+  std::erase_if(related, [&](const Related& candidate) {
+    const auto begin = others.begin() + static_cast<std::ptrdiff_t>(candidate.first_beside);
+    const auto end = others.begin() + static_cast<std::ptrdiff_t>(candidate.end_beside);
+    return !is_known(others[candidate.at]) || !(candidate.sure || std::any_of(begin, end, is_known));
   });
   std::sort(related.begin(), related.end(), [&](const Related& a, const Related& b) {
     return std::tie(others[b.at].df, others[a.at].term) < std::tie(others[a.at].df, others[b.at].term);
   });
   if (related.size() > kMostParts) related.resize(kMostParts);
-  for (const Related& one : related) s_.spelled.parts.push_back({others[one.at].term, t});
+  for (const Related& candidate : related) s_.spelled.parts.push_back({others[candidate.at].term, t});
 }
 
 }  // namespace scrubjay::engine

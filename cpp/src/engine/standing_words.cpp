@@ -23,13 +23,13 @@ std::string StandingWords::first_of(std::span<const ChunkSnapshot> chunks, std::
                                     const std::function<bool(std::string_view)>& is_meant) {
   const uint64_t key = text::term_key(term);
   size_t docs_left = kMostRead, bytes_left = kMostReadBytes;
-  std::string found;
+  std::string match;
   const auto read = [&](std::string_view text) {
     const std::string_view part = first_bytes(text, bytes_left);
     bytes_left -= std::min(text.size(), bytes_left);
     return words_.visit(part, lengths, [&](std::string_view word) {
       if (!is_meant(word)) return false;
-      found = word;
+      match = word;
       return true;
     });
   };
@@ -39,14 +39,14 @@ std::string StandingWords::first_of(std::span<const ChunkSnapshot> chunks, std::
     for (uint32_t i = 0; i < postings.n; ++i) {
       const uint32_t doc = postings.offsets()[i];
       if (chunk.dead && chunk.dead->test(doc)) continue;
-      if (docs_left == 0 || bytes_left == 0) return found;
+      if (docs_left == 0 || bytes_left == 0) return match;
       --docs_left;
       base::interruption_point();
-      if (read(chunk.chunk->text(doc))) return found;
-      if (read(context_of(chunk.chunk->payload(doc), context_))) return found;
+      if (read(chunk.chunk->text(doc))) return match;
+      if (read(context_of(chunk.chunk->payload(doc), context_))) return match;
     }
   }
-  return found;
+  return match;
 }
 
 }  // namespace scrubjay::engine

@@ -84,15 +84,15 @@ void Engine::build_graph_later(Partition& partition) noexcept {
   if (options_.background && graph_work(partition) != GraphWork::none) keep_up(partition);
 }
 
-void Engine::maintain(Maintenance& own) noexcept {
+void Engine::maintain(Maintenance& state) noexcept {
   for (;;) {
     ScopeRef scope;
     {
-      std::unique_lock lock(own.mutex);
-      own.wake.wait(lock, [&] { return own.stopped.load() || !own.waiting.empty(); });
-      if (own.stopped.load()) return;
-      scope = std::move(own.waiting.front());
-      own.waiting.pop_front();
+      std::unique_lock lock(state.mutex);
+      state.wake.wait(lock, [&] { return state.stopped.load() || !state.waiting.empty(); });
+      if (state.stopped.load()) return;
+      scope = std::move(state.waiting.front());
+      state.waiting.pop_front();
     }
     try {
       GraphWork work = GraphWork::none;
@@ -106,9 +106,9 @@ void Engine::maintain(Maintenance& own) noexcept {
       }
       {
         const CompactionTurn one_at_a_time(*this);
-        static_cast<void>(compact_partition(*scope, false, own.stopped));
+        static_cast<void>(compact_partition(*scope, false, state.stopped));
       }
-      if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, own.stopped));
+      if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, state.stopped));
     } catch (...) {
       // No memory for a copy or a graph: the next occasion requests it again.
     }

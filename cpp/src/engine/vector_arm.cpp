@@ -255,16 +255,16 @@ void VectorArm::prefetch(const Direction& direction) noexcept {
 }
 
 double VectorArm::greatest_cosine(uint32_t i, std::span<const uint32_t> others) {
-  const Direction& one = s_.directions[i];
-  if (!one.column) return 0.0;
+  const Direction& direction = s_.directions[i];
+  if (!direction.column) return 0.0;
   const simd::Kernels& kernels = simd::kernels();
-  const vector::ColumnOptions& options = one.column->options();
+  const vector::ColumnOptions& options = direction.column->options();
   const size_t n = options.padded_dim();
   const bool halves = options.storage == vector::Storage::f16;
-  const float* elements = reinterpret_cast<const float*>(one.row);
+  const float* elements = reinterpret_cast<const float*>(direction.row);
   if (halves) {  // converted once for all comparisons
     s_.vector_read.resize(n);
-    kernels.from_f16(reinterpret_cast<const uint16_t*>(one.row), n, s_.vector_read.data());
+    kernels.from_f16(reinterpret_cast<const uint16_t*>(direction.row), n, s_.vector_read.data());
     elements = s_.vector_read.data();
   }
   double greatest = 0.0;
@@ -277,7 +277,7 @@ double VectorArm::greatest_cosine(uint32_t i, std::span<const uint32_t> others) 
     } else {
       kernels.dot_rows_f32(reinterpret_cast<const float*>(another.row), 1, n, elements, &dot);
     }
-    greatest = std::max(greatest, static_cast<double>(dot) * (one.per_length * another.per_length));
+    greatest = std::max(greatest, static_cast<double>(dot) * (direction.per_length * another.per_length));
   }
   return greatest;
 }

@@ -332,8 +332,8 @@ void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch,
 void Engine::settle(IdKind kind, uint32_t dim) {
   if (kind == id_kind() && (dim == 0 || dim == this->dim())) return;
   const std::lock_guard lock(identity_mutex_);
-  if (const IdKind own = id_kind(); own != IdKind::unset && own != kind) {
-    throw base::WrongType(std::string("id: expected ") + kind_name(own) +
+  if (const IdKind current = id_kind(); current != IdKind::unset && current != kind) {
+    throw base::WrongType(std::string("id: expected ") + kind_name(current) +
                           " like the ids of this engine, got " + kind_name(kind));
   }
   if (const uint32_t own = this->dim(); own != 0 && dim != 0 && own != dim) {
@@ -375,7 +375,7 @@ size_t Engine::remove(std::span<const DocumentKey> keys, std::span<const uint64_
 
 bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& scratch) {
   const Id& id = key.id;
-  lexical::KeptTerms& kept = scratch.late;
+  lexical::KeptTerms& late_terms = scratch.late;
   const base::EpochGuard guard;
   for (;;) {
     // The text of the document is analysed before the turn. If it was replaced or its chunk rewritten
@@ -386,18 +386,18 @@ bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& sc
     ChunkRef analysed;
     std::string_view text;
     std::optional<std::string_view> payload;
-    ids_.look_up(*partition, id, [&](const Location& found) {
-      doc = found.doc;
-      const Chunk& chunk = partition->chunk_at(serial_of(found.doc));
-      if (offset_of(found.doc) >= chunk.n_docs()) return;  // announced but not published
+    ids_.look_up(*partition, id, [&](const Location& location) {
+      doc = location.doc;
+      const Chunk& chunk = partition->chunk_at(serial_of(location.doc));
+      if (offset_of(location.doc) >= chunk.n_docs()) return;  // announced but not published
       analysed = ChunkRef(&chunk);
-      text = chunk.text(offset_of(found.doc));
-      payload = chunk.payload(offset_of(found.doc));
+      text = chunk.text(offset_of(location.doc));
+      payload = chunk.payload(offset_of(location.doc));
     });
     if (!doc) return false;
-    kept.clear();
+    late_terms.clear();
     lexical::KeptTerms::Range terms;
-    if (analysed.get()) terms = scratch.analyze(analyzer_, text, payload, kept).terms;
+    if (analysed.get()) terms = scratch.analyze(analyzer_, text, payload, late_terms).terms;
 
     const PartitionTurn turn(*this, *partition);
     const std::optional<Location> now = turn.get() ? ids_.find(*partition, id) : std::nullopt;
@@ -406,14 +406,14 @@ bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& sc
     const uint32_t offset = offset_of(now->doc);
     if (expected != kAnyVersion && chunk.write(offset) != expected) return false;
     if (&chunk != analysed.get() || now->doc != *doc) {
-      kept.clear();
-      terms = scratch.analyze(analyzer_, chunk.text(offset), chunk.payload(offset), kept).terms;
+      late_terms.clear();
+      terms = scratch.analyze(analyzer_, chunk.text(offset), chunk.payload(offset), late_terms).terms;
     }
     auto dead = chunk.copy_dead();
     dead->set(offset);
     {
       const Partition::Publication publication(*partition);
-      chunk.kill(offset, kept[terms]);
+      chunk.kill(offset, late_terms[terms]);
       dead = chunk.replace_dead(std::move(dead));
     }
     ids_.erase(id, *now);

@@ -70,9 +70,9 @@ struct ScoreAndParts {
 
   void operator()(Candidate& candidate, double words, double meaning) const noexcept {
     candidate.score = words + meaning;
-    ScoreParts& own = parts[&candidate - first];
-    own.words = words + 0.0;
-    own.meaning = meaning + 0.0;
+    ScoreParts& target = parts[&candidate - first];
+    target.words = words + 0.0;
+    target.meaning = meaning + 0.0;
   }
 };
 
@@ -132,13 +132,13 @@ void fuse_boosted(const Options& options, size_t n_terms, Candidates& candidates
   const bool gated = !candidates.by_vector_rank().empty();
   const bool by_logistic = options.normalise == Normalise::logistic;
   for (Candidate& candidate : candidates.all()) {
-    const bool known = !std::isnan(candidate.similarity);
+    const bool has_similarity = !std::isnan(candidate.similarity);
     double lexical = 0.0;
     if (greatest > 0.0 && candidate.bm25 > 0.0)
       lexical = by_logistic ? logistic(candidate.bm25, n_terms) : candidate.bm25 / greatest;
-    give(candidate, options.boost * lexical, known ? candidate.similarity : 0.0);
+    give(candidate, options.boost * lexical, has_similarity ? candidate.similarity : 0.0);
     candidate.refused =
-        gated && candidate.identifiers == 0 && !(known && candidate.similarity >= options.gate);
+        gated && candidate.identifiers == 0 && !(has_similarity && candidate.similarity >= options.gate);
   }
 }
 

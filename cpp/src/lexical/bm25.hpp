@@ -119,13 +119,13 @@ class Weighting {
   [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
   // The idf with which the term counts.
   [[nodiscard]] double worth(size_t term, std::span<const Worth> worths) const noexcept {
-    const double own = idfs_[term];
+    const double term_idf = idfs_[term];
     const Worth& how = worths[term];
-    if (how.kind == Worth::Kind::full) return own;
-    if (how.kind == Worth::Kind::function_word) return std::min(own, kFunctionWordIdf);
-    if (how.kind == Worth::Kind::foreign_word) return std::min(own, kForeignWordIdf);
+    if (how.kind == Worth::Kind::full) return term_idf;
+    if (how.kind == Worth::Kind::function_word) return std::min(term_idf, kFunctionWordIdf);
+    if (how.kind == Worth::Kind::foreign_word) return std::min(term_idf, kForeignWordIdf);
     const double whole = idfs_[how.of];
-    const double lesser = whole > 0.0 ? std::min(own, whole) : own;
+    const double lesser = whole > 0.0 ? std::min(term_idf, whole) : term_idf;
     return how.kind == Worth::Kind::form ? lesser : kPartIdf * lesser;
   }
   // Upper bound on the scores of the query, up to rounding.

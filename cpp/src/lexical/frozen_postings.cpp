@@ -195,25 +195,25 @@ uint32_t FrozenPostings::find(uint64_t stored_key, std::string_view term,
   uint32_t first = directory()[bucket], end = directory()[bucket + 1];
   constexpr uint32_t kFew = 8;
   if (end - first > kFew) {
-    const Term* found = std::partition_point(terms() + first, terms() + end, [&](const Term& one) {
-      return is_before(one, stored_key, term, long_terms);
+    const Term* position = std::partition_point(terms() + first, terms() + end, [&](const Term& candidate) {
+      return is_before(candidate, stored_key, term, long_terms);
     });
-    first = static_cast<uint32_t>(found - terms());
+    first = static_cast<uint32_t>(position - terms());
     end = std::min(end, first + 1);
   }
   for (; first < end; ++first) {
-    const Term& found = terms()[first];
-    if (found.key == stored_key &&
-        (text::is_packed(stored_key) || long_term(long_terms, found.term_at) == term))
+    const Term& entry = terms()[first];
+    if (entry.key == stored_key &&
+        (text::is_packed(stored_key) || long_term(long_terms, entry.term_at) == term))
       return first;
   }
   return size_.n_terms;
 }
 
 FrozenPostings::List FrozenPostings::list(uint32_t term) const noexcept {
-  const Term& of = terms()[term];
-  return {offsets() + of.first, payloads() + of.first, of.n,
-          of.bounds < size_.n_bounds ? bounds()[of.bounds] : Bounds()};
+  const Term& entry = terms()[term];
+  return {offsets() + entry.first, payloads() + entry.first, entry.n,
+          entry.bounds < size_.n_bounds ? bounds()[entry.bounds] : Bounds()};
 }
 
 }  // namespace scrubjay::lexical

@@ -270,15 +270,15 @@ void PostingTable::find_all(std::span<const TermCount> terms, uint32_t n_docs, c
         __builtin_prefetch(slots[i]->block());
     }
     for (size_t i = 0; i < n; ++i) {
-      TermPostings& found = out[begin + i];
-      found.n = found.n_dead = 0;
-      found.offsets_ = found.payloads_ = nullptr;
-      found.ranked_ = nullptr;
+      TermPostings& postings = out[begin + i];
+      postings.n = postings.n_dead = 0;
+      postings.offsets_ = postings.payloads_ = nullptr;
+      postings.ranked_ = nullptr;
       if (!slots[i]) continue;
-      read_slot(*slots[i], n_docs, dead, found);
-      if (found.offsets_) {
-        prefetch_first(found.offsets_, found.n);
-        prefetch_first(found.payloads_, found.n);
+      read_slot(*slots[i], n_docs, dead, postings);
+      if (postings.offsets_) {
+        prefetch_first(postings.offsets_, postings.n);
+        prefetch_first(postings.payloads_, postings.n);
       }
     }
   }

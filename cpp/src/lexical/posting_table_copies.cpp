@@ -40,13 +40,13 @@ void PostingTable::append_list(uint64_t key, std::string_view term, const TermPo
   uint32_t at = first == 0
                     ? 0
                     : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
-  Slot* own = nullptr;
+  Slot* slot = nullptr;
   for (; at < postings.n; ++at) {
     const uint32_t doc = renumbered[offsets[at]];
     if (doc == kGone) continue;
-    if (!own && this->table()) own = &find_or_insert(key, term);
-    if (own) {
-      append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+    if (!slot && this->table()) slot = &find_or_insert(key, term);
+    if (slot) {
+      append_to(*slot, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
     } else {
       append(key, term, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
     }

@@ -70,10 +70,10 @@ void PostingTable::find_frozen(const FrozenPostings& frozen, std::span<const Ter
     }
     for (size_t i = 0; i < n; ++i) frozen.prefetch_term(keys[i]);
     for (size_t i = 0; i < n; ++i) {
-      TermPostings& found = out[begin + i];
-      found.n = found.n_dead = 0;
-      found.offsets_ = found.payloads_ = nullptr;
-      found.ranked_ = nullptr;
+      TermPostings& postings = out[begin + i];
+      postings.n = postings.n_dead = 0;
+      postings.offsets_ = postings.payloads_ = nullptr;
+      postings.ranked_ = nullptr;
       at[i] = frozen.find(keys[i], terms[begin + i].term, long_terms);
       if (at[i] != frozen.n_terms()) frozen.prefetch_list(at[i]);
     }

@@ -91,9 +91,9 @@ void find_in_terms(std::string_view letters, std::string_view bytes, size_t from
   const std::boyer_moore_horspool_searcher searcher(letters.begin(), letters.end());
   size_t term_at = from;  // of the length byte of a term, at or before the match
   while (from < bytes.size()) {
-    const auto found = std::search(bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end(), searcher);
-    if (found == bytes.end()) return;
-    const auto at = static_cast<size_t>(found - bytes.begin());
+    const auto match = std::search(bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end(), searcher);
+    if (match == bytes.end()) return;
+    const auto at = static_cast<size_t>(match - bytes.begin());
     const auto end_of = [&] { return term_at + 1 + static_cast<unsigned char>(bytes[term_at]); };
     while (end_of() <= at) term_at = end_of();
     if (at > term_at && at + letters.size() <= end_of()) {

@@ -120,19 +120,19 @@ class TermPrefixes {
     return letters_.load(std::memory_order_acquire);
   }
   // Replaces an index that was built from fewer bytes. Returns the current index.
-  const TermLetters* keep(std::unique_ptr<TermLetters> made) const noexcept {
-    TermLetters* known = letters_.load(std::memory_order_acquire);
-    while (!known || known->n_bytes() < made->n_bytes()) {
-      if (!letters_.compare_exchange_weak(known, made.get(), std::memory_order_acq_rel)) continue;
-      base::retire(std::unique_ptr<TermLetters>(known));
-      return made.release();
+  const TermLetters* keep(std::unique_ptr<TermLetters> index) const noexcept {
+    TermLetters* current = letters_.load(std::memory_order_acquire);
+    while (!current || current->n_bytes() < index->n_bytes()) {
+      if (!letters_.compare_exchange_weak(current, index.get(), std::memory_order_acq_rel)) continue;
+      base::retire(std::unique_ptr<TermLetters>(current));
+      return index.release();
     }
-    return known;
+    return current;
   }
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
-    const TermLetters* known = letters();
-    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (known ? known->memory_bytes() : 0);
+    const TermLetters* index = letters();
+    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (index ? index->memory_bytes() : 0);
   }
 
  private:

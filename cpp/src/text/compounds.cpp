@@ -90,16 +90,16 @@ bool has_compounds(std::string_view analyzer) noexcept {
 
 std::span<const std::vector<std::string>> signs_of_compounds() {
   static const auto* const signs = [] {  // never destroyed: threads may outlive statics
-    auto* made = new std::vector<std::vector<std::string>>;
+    auto* lists = new std::vector<std::vector<std::string>>;
     for (const std::string_view words : kSigns) {
-      std::vector<std::string>& terms = made->emplace_back();
+      std::vector<std::string>& terms = lists->emplace_back();
       for (size_t from = 0; from < words.size();) {
         const size_t end = std::min(words.find(' ', from), words.size());
         terms.push_back(porter2(words.substr(from, end - from)));
         from = end + 1;
       }
     }
-    return made;
+    return lists;
   }();
   return *signs;
 }

@@ -122,7 +122,7 @@ bool four_digits(std::string_view word) noexcept {
 
 // Whether some word may be part of a date, at a few instructions per byte and without storing anything.
 bool any_known(std::string_view utf8) {
-  const DateWordTable& known = date_word_table();
+  const DateWordTable& table = date_word_table();
   for (size_t at = 0; at < utf8.size();) {
     if ((byte_class(utf8[at]) & kInWord) == 0) {
       ++at;
@@ -133,7 +133,7 @@ bool any_known(std::string_view utf8) {
     for (; at < utf8.size() && (byte_class(utf8[at]) & kInWord) != 0; ++at, ++n)
       if (n < kMaxDateWordBytes) word[n] = to_lower(utf8[at]);
     if (n > kMaxDateWordBytes) continue;
-    if (four_digits({word, n}) || known.find({word, n})) return true;
+    if (four_digits({word, n}) || table.find({word, n})) return true;
   }
   return false;
 }
@@ -160,8 +160,8 @@ bool QuestionWords::read(std::string_view utf8) {
       continue;
     }
     QuestionWord word{folded.substr(from, at - from)};
-    if (const QuestionWord* known = date_word_table().find(word.text))
-      word = {word.text, known->kind, known->value};
+    if (const QuestionWord* date_word = date_word_table().find(word.text))
+      word = {word.text, date_word->kind, date_word->value};
     word.gap = gap_of(folded.substr(end, from - end));
     words_.push_back(word);
     end = at;

@@ -179,10 +179,10 @@ class DateFinder {
     if (!is_month(kind(place + n))) return 0;
     const int month = words_[place + n].value;
     const auto [year, n_more] = year_behind(place + n + 1);
-    const bool known =
+    const bool is_date =
         year ? windows_.try_day(year, month, day, {word, name, text(place + n + n_more)})
              : names_day(place, place + n, word, n == 2) && windows_.try_recent_day(month, day, {word, name});
-    return known ? n + 1 + n_more : 0;
+    return is_date ? n + 1 + n_more : 0;
   }
 
   size_t year(size_t place) {

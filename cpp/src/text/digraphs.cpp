@@ -45,7 +45,7 @@ std::optional<std::string> with_digraphs(std::string_view word) {
     const size_t n = bytes_of_letter(word, at);
     const std::string_view letter = word.substr(at, n);
     const auto* const pair = std::find_if(std::begin(kToDigraph), std::end(kToDigraph),
-                                          [&](const DigraphPair& one) { return one.marked == letter; });
+                                          [&](const DigraphPair& pair) { return pair.marked == letter; });
     any |= pair != std::end(kToDigraph);
     other.append(pair != std::end(kToDigraph) ? pair->written : letter);
     at += n;
@@ -58,8 +58,8 @@ std::optional<std::string> without_digraphs(std::string_view word, std::span<con
   bool any = false;
   for (size_t at = 0; at < word.size();) {
     const std::string_view two = word.substr(at, 2);
-    const auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const DigraphPair& one) {
-      return two.size() == 2 && to_lower(two[0]) == one.written[0] && to_lower(two[1]) == one.written[1];
+    const auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const DigraphPair& pair) {
+      return two.size() == 2 && to_lower(two[0]) == pair.written[0] && to_lower(two[1]) == pair.written[1];
     });
     any |= pair != pairs.end();
     other.append(pair != pairs.end() ? pair->marked : word.substr(at, 1));
@@ -90,7 +90,7 @@ bool may_have_digraphs(std::string_view utf8, const Analyzer& analyzer) noexcept
 
 std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyzer) {
   const bool both_ways = is_scandinavian(analyzer);
-  std::vector<Digraph> found;
+  std::vector<Digraph> digraphs;
   for (size_t at = 0; at < utf8.size();) {
     const size_t from = at;
     while (at < utf8.size()) {
@@ -110,9 +110,9 @@ std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyz
     if (is_name) other = without_digraphs(word, kOfNames);
     if (!other) continue;
     Digraph one{analyzer.term_of_letters(word), analyzer.term_of_letters(*other), is_name};
-    if (one.term != one.other) found.push_back(std::move(one));
+    if (one.term != one.other) digraphs.push_back(std::move(one));
   }
-  return found;
+  return digraphs;
 }
 
 }  // namespace scrubjay::text

@@ -110,8 +110,8 @@ class LanguageTable {
       for_each_word(kLanguages[l],
                     [&](std::string_view word) { entry(word).languages |= static_cast<uint8_t>(2u << l); });
     }
-    for (Entry& one : entries_)
-      one.telling = (one.languages & 1u) == 0 || one.languages == 1u ? one.languages : 0;
+    for (Entry& entry : entries_)
+      entry.telling = (entry.languages & 1u) == 0 || entry.languages == 1u ? entry.languages : 0;
     for_each_word(kTellNothing, [&](std::string_view word) { entry(word).telling = 0; });
   }
   [[nodiscard]] const Entry* find(uint64_t key) const noexcept {

@@ -184,11 +184,11 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
         (from == 0 || utf8[from - 1] != '-'))
       find_asking(utf8, at, words.is_how(found));
   }
-  const auto is_name = [&](const Occurrence& one) { return any_small && one.named; };
-  for (const Occurrence& one : found_)
-    if (!is_name(one)) keys_.push_back(words.key(one.word));
-  for (const Occurrence& one : found_)
-    if (is_name(one)) std::erase(keys_, words.key(one.word));
+  const auto is_name = [&](const Occurrence& occurrence) { return any_small && occurrence.named; };
+  for (const Occurrence& occurrence : found_)
+    if (!is_name(occurrence)) keys_.push_back(words.key(occurrence.word));
+  for (const Occurrence& occurrence : found_)
+    if (is_name(occurrence)) std::erase(keys_, words.key(occurrence.word));
   if (!asking_.empty()) add_asking(utf8);
   return keys_;
 }

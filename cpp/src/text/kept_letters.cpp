@@ -69,10 +69,10 @@ class Endings {
     for (size_t i = 0; i < letters.size(); ++i)
       ending.letters |= static_cast<uint64_t>(static_cast<unsigned char>(letters[i]))
                         << (8 * (8 - letters.size() + i));
-    const bool known = std::any_of(all_.begin(), all_.end(), [&](const Ending& one) {
-      return one.letters == ending.letters && one.n == ending.n && one.n_changed == ending.n_changed;
+    const bool is_duplicate = std::any_of(all_.begin(), all_.end(), [&](const Ending& listed) {
+      return listed.letters == ending.letters && listed.n == ending.n && listed.n_changed == ending.n_changed;
     });
-    if (!known) all_.push_back(ending);
+    if (!is_duplicate) all_.push_back(ending);
   }
 
   std::vector<Ending> all_;
@@ -80,8 +80,8 @@ class Endings {
 };
 
 const Endings& endings() {
-  static const auto* const made = new Endings;  // never destroyed: threads may outlive statics
-  return *made;
+  static const auto* const table = new Endings;  // never destroyed: threads may outlive statics
+  return *table;
 }
 
 }  // namespace

@@ -75,10 +75,10 @@ std::vector<std::string> ways_of_writing(std::string_view stem) {
 }
 
 void add_arabic(std::string_view term, std::vector<std::string>& out) {
-  for (const Affix& own : kArabic) {
-    if (!term.starts_with(own.letters)) continue;
-    const std::string_view stem = term.substr(own.letters.size());
-    if (stem.empty() || stem.size() < own.least_stem_bytes) continue;
+  for (const Affix& affix : kArabic) {
+    if (!term.starts_with(affix.letters)) continue;
+    const std::string_view stem = term.substr(affix.letters.size());
+    if (stem.empty() || stem.size() < affix.least_stem_bytes) continue;
     for (const std::string& way : ways_of_writing(stem)) {
       for (const Affix& other : kArabic)
         if (stem.size() >= other.least_stem_bytes) out.push_back(std::string(other.letters).append(way));
@@ -88,12 +88,12 @@ void add_arabic(std::string_view term, std::vector<std::string>& out) {
 
 void add_with_affixes(std::string_view term, std::span<const Affix> affixes, bool at_end,
                       std::vector<std::string>& out) {
-  for (const Affix& own : affixes) {
-    const bool has = at_end ? term.ends_with(own.letters) : term.starts_with(own.letters);
+  for (const Affix& affix : affixes) {
+    const bool has = at_end ? term.ends_with(affix.letters) : term.starts_with(affix.letters);
     if (!has) continue;
-    const size_t n = term.size() - own.letters.size();
-    const std::string_view stem = at_end ? term.substr(0, n) : term.substr(own.letters.size());
-    if (n < own.least_stem_bytes) continue;
+    const size_t n = term.size() - affix.letters.size();
+    const std::string_view stem = at_end ? term.substr(0, n) : term.substr(affix.letters.size());
+    if (n < affix.least_stem_bytes) continue;
     for (const Affix& other : affixes) {
       if (n == 0 || n < other.least_stem_bytes) continue;
       std::string form(at_end ? stem : other.letters);
@@ -119,9 +119,9 @@ void add_in_other_kana(std::string_view term, std::vector<std::string>& out) {
   std::string hiragana, katakana;
   for (size_t at = 0; at < term.size(); at += utf8_length(static_cast<unsigned char>(term[at]))) {
     const char32_t c = decode_utf8(term, at);
-    const std::string_view own = term.substr(at, utf8_length(static_cast<unsigned char>(term[at])));
-    is_katakana(c) ? add_kana(c - kApart, hiragana) : void(hiragana.append(own));
-    is_hiragana(c) ? add_kana(c + kApart, katakana) : void(katakana.append(own));
+    const std::string_view character = term.substr(at, utf8_length(static_cast<unsigned char>(term[at])));
+    is_katakana(c) ? add_kana(c - kApart, hiragana) : void(hiragana.append(character));
+    is_hiragana(c) ? add_kana(c + kApart, katakana) : void(katakana.append(character));
   }
   out.push_back(std::move(hiragana));
   out.push_back(std::move(katakana));

@@ -132,10 +132,10 @@ class SurfaceCache {
 
   [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface, uint64_t hash) {
     if (const auto found = young_.find(surface, hash)) return found;
-    const auto found = old_.find(surface, hash);
-    if (!found) return std::nullopt;
-    const auto moved = young_.insert(surface, hash, *found);
-    return moved ? moved : found;
+    const auto tokens = old_.find(surface, hash);
+    if (!tokens) return std::nullopt;
+    const auto moved = young_.insert(surface, hash, *tokens);
+    return moved ? moved : tokens;
   }
 
   std::optional<std::span<const Token>> insert(std::string_view surface, uint64_t hash, const Draft& draft) {

@@ -129,8 +129,8 @@ class WordFormTable {
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
   [[nodiscard]] std::span<const Membership> groups_of(std::string_view term) const {
-    const auto found = groups_.find(term);
-    return found == groups_.end() ? std::span<const Membership>() : found->second;
+    const auto entry = groups_.find(term);
+    return entry == groups_.end() ? std::span<const Membership>() : entry->second;
   }
 
  private:
@@ -148,10 +148,10 @@ class WordFormTable {
     }
     for (const auto& [term, written] : forms) {
       mark(term);
-      Membership& own = groups_[term].emplace_back();
-      own.written = written;
+      Membership& membership = groups_[term].emplace_back();
+      membership.written = written;
       for (const auto& [other, _] : forms)
-        if (other != term) own.others.push_back(other);
+        if (other != term) membership.others.push_back(other);
     }
   }
   void mark(std::string_view term) noexcept {
@@ -177,7 +177,7 @@ const WordFormTable& word_form_table() {
 // letters: SAT is not the past of sit. nullopt: the text has none in ASCII letters only.
 std::optional<std::vector<std::string>> words_of(std::string_view term, std::string_view text) {
   constexpr size_t kMostBytes = 24;
-  std::optional<std::vector<std::string>> found;
+  std::optional<std::vector<std::string>> words;
   const bool any_small = std::any_of(text.begin(), text.end(), is_lower);
   for (size_t at = 0; at < text.size(); ++at) {
     const size_t from = at;
@@ -187,11 +187,11 @@ std::optional<std::vector<std::string>> words_of(std::string_view term, std::str
     std::string word(piece);
     std::transform(word.begin(), word.end(), word.begin(), to_lower);
     if (porter2(word) != term) continue;
-    if (!found) found.emplace();
+    if (!words) words.emplace();
     const bool shouted = any_small && piece.size() > 1 && std::all_of(piece.begin(), piece.end(), is_upper);
-    if (!shouted) found->push_back(std::move(word));
+    if (!shouted) words->push_back(std::move(word));
   }
-  return found;
+  return words;
 }
 
 bool meant_as(const Membership& group, std::span<const std::string> written) noexcept {

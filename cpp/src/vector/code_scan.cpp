@@ -23,8 +23,8 @@ constexpr float kRarer = 0.3f;
 // Grows a buffer that is only written; it keeps its size between searches, since growing it fills it with
 // zeros.
 template <class T>
-void make_room(std::vector<T>& of, size_t n) {
-  if (of.size() < n) of.resize(n);
+void make_room(std::vector<T>& buffer, size_t n) {
+  if (buffer.size() < n) buffer.resize(n);
 }
 
 [[nodiscard]] uint32_t halved(uint32_t sortable) noexcept { return sortable >> 1; }
@@ -83,15 +83,15 @@ class LikelyDocuments {
   }
   // Takes the bounds of documents [from, from + n). All later ones must be passed, too.
   void see(uint32_t from, const uint32_t* bounds, uint32_t n) noexcept {
-    uint32_t* const found = positions_.data() + n_;
-    size_t n_found = simd::kernels().select_above(bounds, n / 16 * 16, least_ - 1, found);
+    uint32_t* const positions = positions_.data() + n_;
+    size_t n_found = simd::kernels().select_above(bounds, n / 16 * 16, least_ - 1, positions);
     for (uint32_t i = n / 16 * 16; i < n; ++i) {
-      found[n_found] = i;
+      positions[n_found] = i;
       n_found += bounds[i] >= least_ ? 1 : 0;
     }
     for (size_t i = 0; i < n_found; ++i) {
-      const uint32_t doc = from + found[i];
-      found[i] = doc - first_;
+      const uint32_t doc = from + positions[i];
+      positions[i] = doc - first_;
       if (n_to_announce_ == 0 || (dead_ && dead_->test(doc))) continue;
       --n_to_announce_;
       announce_document(column_, doc);

@@ -93,11 +93,11 @@ class CodeDistance {
   // A code represents 128 factor (2c - 15) of the rotated vector, up to the error.
   template <class Entry>
   [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
-    const CodeNode& one = nodes_[slot_of(a)];
+    const CodeNode& first = nodes_[slot_of(a)];
     const CodeNode& other = nodes_[slot_of(b)];
     const auto dot =
-        static_cast<float>(kernels_.dot_code_pair(nodes_.code(one), nodes_.code(other), n_blocks_));
-    const float product = static_cast<float>(kBlockDims) * (one.factor * other.factor) * dot;
+        static_cast<float>(kernels_.dot_code_pair(nodes_.code(first), nodes_.code(other), n_blocks_));
+    const float product = static_cast<float>(kBlockDims) * (first.factor * other.factor) * dot;
     return l2_ ? -0.5f * product - nodes_.bias(slot_of(a)) - nodes_.bias(slot_of(b)) : -product;
   }
 

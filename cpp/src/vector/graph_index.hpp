@@ -101,12 +101,12 @@ static_assert(unum::usearch::has_reset<NodeTape>(), "nodes would be freed one by
 
 // Returns an index without nodes. Throws std::bad_alloc.
 [[nodiscard]] inline Index make_index(uint32_t connectivity) {
-  auto made = Index::make({connectivity, connectivity * 2});
-  if (made.error) {
-    (void)made.error.release();
+  auto result = Index::make({connectivity, connectivity * 2});
+  if (result.error) {
+    (void)result.error.release();
     throw std::bad_alloc();
   }
-  return std::move(made.index);
+  return std::move(result.index);
 }
 // Reserves room for that many nodes, added by one writer: adding then never allocates. Throws std::bad_alloc.
 inline void reserve(Index& index, size_t n_nodes) {

@@ -87,8 +87,8 @@ struct Graph::State {
     return coded() ? codes[slot].doc : rows[slot].doc;
   }
   [[nodiscard]] uint32_t level_of(uint32_t slot) const noexcept {
-    const auto found = find_upper(slot);
-    return found == upper.end() || found->slot != slot ? 0 : found->level;
+    const auto node = find_upper(slot);
+    return node == upper.end() || node->slot != slot ? 0 : node->level;
   }
   // Calls visit(slot) for the neighbours of a node on one of its levels, ascending.
   template <class Visit>

@@ -59,9 +59,9 @@ class PackedLists {
     for (size_t first = 0; first < n; first += kClassesAWord, classes += sizeof(uint64_t)) {
       uint64_t word = load(classes);
       for (size_t i = first, end = std::min(n, first + kClassesAWord); i < end; ++i, word >>= 2) {
-        const Class& one = classes_[word & 3u];
-        const auto distance = static_cast<uint32_t>(load(bits + at / 8) >> (at % 8)) & one.mask;
-        at += one.width;
+        const Class& slot_class = classes_[word & 3u];
+        const auto distance = static_cast<uint32_t>(load(bits + at / 8) >> (at % 8)) & slot_class.mask;
+        at += slot_class.width;
         slot = i == 0 ? own + unfolded(distance) : slot + distance;
         visit(slot);
       }
