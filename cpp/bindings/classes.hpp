@@ -30,8 +30,8 @@ class Uninitialised {
   static inline const char* name_ = "";
 };
 
-// Same as pybind11::class_<T, Options...>(module, name, documentation, extra...), without uninitialised
-// memory.
+// Same as pybind11::class_<T, Options...>(module, name, documentation, extra...),
+// without uninitialised memory.
 template <class T, class... Options, class... Extra>
 [[nodiscard]] pybind11::class_<T, Options...> export_class(pybind11::module_& module, const char* name,
                                                            const char* documentation, const Extra&... extra) {

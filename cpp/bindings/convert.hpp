@@ -39,8 +39,8 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 // The id as a new reference; null with a Python error set.
 [[nodiscard]] PyObject* new_id(const engine::Id& id) noexcept;
 
-// A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied. Raises TypeError,
-// ValueError.
+// A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied.
+// Raises TypeError, ValueError.
 [[nodiscard]] FloatArray to_vector(pybind11::handle value, const std::string& name);
 // A copy of an array of `dim` finite float32 numbers that are not all 0, the usual vector of a document; None
 // for anything else, including numbers so large or small that they need a closer check.

@@ -1,5 +1,5 @@
-// FastMethod: a second entry to a method of Engine, for calls that are so short that pybind11's overhead
-// matters.
+// FastMethod: a second entry to a method of Engine, for calls that are so short that
+// pybind11's overhead matters.
 //
 // pybind11 builds a dict of the keyword arguments, probes it once per parameter and looks every type up: half
 // a microsecond per call. This entry compares interned names instead. Unusual arguments go to pybind11's
@@ -27,8 +27,8 @@ class FastEntry {
   void install(pybind11::handle type, const char* name, std::span<const char* const> parameters,
                PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*));
 
-  // Fills `given` with borrowed references by parameter, null for missing ones. Returns false for an unusual
-  // call.
+  // Fills `given` with borrowed references by parameter, null for missing ones. Returns false for
+  // an unusual call.
   [[nodiscard]] bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
                           std::span<PyObject*> values) const noexcept {
     for (size_t i = 0; i < n_positional; ++i) values[i] = arguments[i];

@@ -33,8 +33,8 @@ class NamedDocuments {
   pybind11::tuple items_;
 };
 
-// The arguments filter, ids and exclude of one search (None: no such condition), and the objects that they
-// own.
+// The arguments filter, ids and exclude of one search (None: no such condition), and the objects
+// that they own.
 class FilterArguments {
  public:
   FilterArguments(const pybind11::object& filter, const pybind11::object& ids,

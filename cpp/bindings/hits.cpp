@@ -74,9 +74,9 @@ PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, n
                           "The score by which it ranks; see Hits.scores for its meaning."},
                          {nullptr, 0, 0, 0, nullptr}};
 
-// Makes a view refer to hit `position`, which must exist. `found`: the C++ object of `result`, or null for a
-// pickled result; if not null, call under an epoch guard. Returns false with an error set and the view
-// unchanged.
+// Makes a view refer to hit `position`, which must exist. `found`: the C++ object of `result`, or null
+// for a pickled result; if not null, call under an epoch guard. Returns false with an error set and
+// the view unchanged.
 bool place(HitView* view, PyObject* hits, PyObject* result, const Result* native, Py_ssize_t position) {
   PyObject *id = nullptr, *score = nullptr;
   std::string_view text;
@@ -158,8 +158,8 @@ void dispose(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Documents are scattered in memory: prefetches the data of the hits after hit `i`. Call under an epoch
-// guard.
+// Documents are scattered in memory: prefetches the data of the hits after hit `i`. Call under
+// an epoch guard.
 void announce(const engine::SearchResult& result, size_t i) noexcept {
   constexpr size_t kRecords = 16, kBytes = 8;  // hits ahead
   if (i + kRecords < result.hits.size()) {
@@ -228,8 +228,8 @@ std::string_view view_of_bytes(PyObject* bytes) noexcept {
   return {PyBytes_AS_STRING(bytes), static_cast<size_t>(Py_SIZE(bytes))};
 }
 
-// For each hit, a bit set of the names that occur in its payload; 0 if the payload does not begin like a JSON
-// object.
+// For each hit, a bit set of the names that occur in its payload; 0 if the payload does not begin like
+// a JSON object.
 PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   constexpr Py_ssize_t kMostNames = 8;
   if (n != 2 || !PyList_Check(arguments[0]) || !PyTuple_Check(arguments[1]))
@@ -265,8 +265,8 @@ PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return list;
 }
 
-// The text after a name in the payload of a hit, up to the next quote; None if the name is missing or occurs
-// twice.
+// The text after a name in the payload of a hit, up to the next quote; None if the name is missing
+// or occurs twice.
 PyObject* named_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (n != 2 || !PyBytes_Check(arguments[1]))
     return PyErr_Format(PyExc_TypeError, "named_in: expected a hit and a name, bytes");

@@ -1,5 +1,5 @@
-// Instances: maps between Python objects and their C++ objects, for calls so short that pybind11's lookup
-// matters.
+// Instances: maps between Python objects and their C++ objects, for calls so short that
+// pybind11's lookup matters.
 //
 // pybind11 finds the type of every argument and result in tables keyed by the C++ type, and registers every
 // object in a third table: a fifth of the time of a short search. A class that is remembered here is

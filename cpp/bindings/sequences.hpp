@@ -12,8 +12,8 @@
 
 namespace scrubjay::bindings {
 
-// A tuple of a sequence's items, which owns them while the GIL is released. A str does not count as a
-// sequence.
+// A tuple of a sequence's items, which owns them while the GIL is released. A str does not count
+// as a sequence.
 [[nodiscard]] pybind11::tuple items_of(const pybind11::object& values, const char* name);
 void check_length(const pybind11::tuple& items, const char* name, size_t expected);
 

@@ -1,5 +1,5 @@
-// Checks that parse_iso_time accepts exactly what its comment says, and gives the instant of a plain
-// calculation.
+// Checks that parse_iso_time accepts exactly what its comment says, and gives the instant of
+// a plain calculation.
 //
 // Days since 1970, by counting them.
 #include <cstddef>

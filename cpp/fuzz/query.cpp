@@ -15,8 +15,8 @@ namespace {
 
 using namespace scrubjay::engine;
 
-// Documents of the kinds that queries consist of: prose, identifiers, other scripts, very long and empty
-// ones.
+// Documents of the kinds that queries consist of: prose, identifiers, other scripts, very long
+// and empty ones.
 struct Prepared {
   EngineOptions options;
   std::unique_ptr<Engine> engine;

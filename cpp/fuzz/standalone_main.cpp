@@ -1,6 +1,6 @@
-// Drives a fuzzer if the compiler has no libFuzzer (gcc): inputs are made by a seeded generator, so that a
-// run can be repeated. It does not see coverage; it mutates seeds that are rich in the cases that our code
-// distinguishes.
+// Drives a fuzzer if the compiler has no libFuzzer (gcc): inputs are made by a seeded generator, so
+// that a run can be repeated. It does not see coverage; it mutates seeds that are rich in the cases
+// that our code distinguishes.
 //
 // Options, as for libFuzzer: -max_total_time=SECONDS (default 10), -runs=N (no limit by default), -seed=N
 // (default 1), -max_len=N (default 4096); other options are ignored. Other arguments are files to run once

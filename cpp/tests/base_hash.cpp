@@ -7,8 +7,8 @@
 
 using namespace scrubjay::base;
 
-// Values from an independent implementation of the definition. They are in stored indexes and must never
-// change.
+// Values from an independent implementation of the definition. They are in stored indexes and
+// must never change.
 TEST(hash64_has_the_values_of_the_format) {
   std::string all_bytes;
   for (int byte = 0; byte < 256; ++byte) all_bytes.push_back(static_cast<char>(byte));

@@ -1,5 +1,5 @@
-// Keys chosen to collide under the fixed hash are separated, and a harder probing separates keys that
-// collided.
+// Keys chosen to collide under the fixed hash are separated, and a harder probing separates
+// keys that collided.
 #include "base/seeded_hash.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Compaction, in the background and on demand, changes nothing but memory, with concurrent writes and
-// searches.
+// Compaction, in the background and on demand, changes nothing but memory, with concurrent
+// writes and searches.
 #include <atomic>
 #include <chrono>
 #include <random>

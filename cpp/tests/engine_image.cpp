@@ -1,5 +1,5 @@
-// Images of chunks: a written image reads back the same; a damaged one is rejected and leaves the engine
-// unchanged.
+// Images of chunks: a written image reads back the same; a damaged one is rejected and leaves
+// the engine unchanged.
 #include "engine/image.hpp"
 
 #include <atomic>

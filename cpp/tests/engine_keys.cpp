@@ -1,6 +1,6 @@
-// The key of a document is (exact scope, id): reads find the most specific document visible from their scope,
-// writes touch exactly the document that they name, and one id in several scopes is several documents
-// everywhere.
+// The key of a document is (exact scope, id): reads find the most specific document visible from
+// their scope, writes touch exactly the document that they name, and one id in several scopes is
+// several documents everywhere.
 #include <atomic>
 #include <bit>
 #include <memory>

@@ -117,8 +117,8 @@ Cost measured(const Shape& shape) {
   return cost;
 }
 
-// The minimum of three: one-time allocations of the process, and current work of upkeep, do not belong to the
-// partitions.
+// The minimum of three: one-time allocations of the process, and current work of upkeep, do not belong
+// to the partitions.
 Cost cost_of(const Shape& shape) {
   Cost least = measured(shape);
   for (int i = 0; i < 2; ++i) {

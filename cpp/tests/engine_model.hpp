@@ -348,9 +348,9 @@ class Model {
   return out.str();
 }
 
-// Compares one search with both inputs (either or both may be missing), in every mode that they allow. With
-// `exact` false the engine may answer from a graph: the vector ranking must then only be correct as far as it
-// goes.
+// Compares one search with both inputs (either or both may be missing), in every mode that they allow.
+// With `exact` false the engine may answer from a graph: the vector ranking must then only be correct as
+// far as it goes.
 [[nodiscard]] inline std::string difference_of_search(const Engine& engine, const Model& model,
                                                       SearchRequest request) {
   std::ostringstream out;

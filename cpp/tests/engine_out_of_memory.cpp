@@ -364,8 +364,8 @@ TEST(engine_survives_every_allocation_that_fails) {
   }
 }
 
-// A reader keeps everything from being freed, and the list of retired objects is full whenever an operation
-// begins.
+// A reader keeps everything from being freed, and the list of retired objects is full whenever
+// an operation begins.
 TEST(engine_survives_when_nothing_more_can_be_retired) {
   const Inputs inputs;
   for (const Operation& operation : operations(inputs)) {

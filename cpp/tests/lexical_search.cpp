@@ -246,8 +246,8 @@ TEST(lexical_pruned_bounds_hold_for_the_greatest_weights) {
     weighting.prepare(no_norm, {n_docs, 10 * n_docs}, dfs, counts, 10);
     uint32_t worth[kMaxTf + 1];
     for (uint32_t tf = 1; tf <= kMaxTf; ++tf) worth[tf] = contribution(weighting.weight(0), tf, 0.0f);
-    // Chunk 0 holds `first`; chunk 1 holds `last` and a `best` that scores higher than both, with a lower
-    // frequency.
+    // Chunk 0 holds `first`; chunk 1 holds `last` and a `best` that scores higher than both, with
+    // a lower frequency.
     const uint32_t last = static_cast<uint32_t>(std::min_element(worth + 1, worth + kMaxTf + 1) - worth);
     const uint32_t best_tf = static_cast<uint32_t>(std::max_element(worth + 1, worth + last) - worth);
     for (uint32_t first = 1; first <= kMaxTf; ++first) {

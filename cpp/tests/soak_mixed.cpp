@@ -337,8 +337,8 @@ class Soak {
     std::deque<SearchResult> held_;
   };
 
-  // No thread writes any more: all counts agree, every document is found by its name, and all memory is
-  // released.
+  // No thread writes any more: all counts agree, every document is found by its name, and all
+  // memory is released.
   void check_at_rest() {
     std::vector<DocumentKey> alive;
     for (int64_t number = 0; number < kShared + static_cast<int64_t>(kThreads) * kOwn; ++number) {

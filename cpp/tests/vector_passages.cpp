@@ -1,5 +1,5 @@
-// Documents with passages are found by their nearest passage, by rows and by codes, whatever was written
-// before.
+// Documents with passages are found by their nearest passage, by rows and by codes, whatever
+// was written before.
 #include <algorithm>
 #include <random>
 #include <vector>

@@ -120,8 +120,8 @@ TEST(scan_and_gathering_of_codes_equal_a_loop_over_all_vectors) {
 }
 
 // For many documents, those that will probably be scored are guessed from the first block (code_scan.cpp):
-// whatever it contains, the result equals that of a loop. Two chunks into one top-k: the second begins with a
-// threshold.
+// whatever it contains, the result equals that of a loop. Two chunks into one top-k: the second begins
+// with a threshold.
 TEST(scan_of_many_codes_equals_a_loop_whatever_the_first_block_is_like) {
   constexpr float kMargin = 6.0f;
   constexpr uint32_t kDim = 256, kBlock = 1024;

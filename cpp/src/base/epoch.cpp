@@ -135,9 +135,9 @@ EpochGuard::~EpochGuard() {
 
 namespace {
 
-// Frees the oldest objects that no reader can hold, at most kMostPerPass: a thread frees about as much as it
-// retires, instead of all that a writer of millions has left. Allocates nothing. Returns the number of freed
-// objects.
+// Frees the oldest objects that no reader can hold, at most kMostPerPass: a thread frees about as much
+// as it retires, instead of all that a writer of millions has left. Allocates nothing. Returns the
+// number of freed objects.
 size_t collect_some() noexcept {
   Domain& d = domain();
   Retired free[kMostPerPass];
@@ -169,8 +169,8 @@ void retire(void* object, void (*destroy)(void*) noexcept) noexcept {
   try {
     const std::lock_guard lock(d.mutex);
     d.retired.push_back({object, destroy, 0});
-    // A reader that pins an epoch after this increment is ordered after the unlinking and cannot find the
-    // object.
+    // A reader that pins an epoch after this increment is ordered after the unlinking and cannot
+    // find the object.
     d.retired.back().epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
     is_time = ++d.n_ever % kRetiredPerPass == 0;
   } catch (...) {

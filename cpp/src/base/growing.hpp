@@ -27,8 +27,8 @@ inline void free_aligned(void* memory) noexcept {
   ::operator delete(memory, std::align_val_t{kCacheLineBytes});
 }
 
-// Bytes that an allocator uses for n bytes: one word before them, rounded up to 16 (glibc; others are
-// similar).
+// Bytes that an allocator uses for n bytes: one word before them, rounded up to 16 (glibc;
+// others are similar).
 inline constexpr size_t kAllocationStep = 16, kAllocationWord = sizeof(size_t);
 [[nodiscard]] constexpr size_t held_bytes(size_t n_bytes) noexcept {
   if (n_bytes == 0) return 0;
@@ -109,9 +109,9 @@ class GrowingArray {
   uint32_t n_asked_ = 0;
 };
 
-// Fixed-size rows of up to 65,536 documents, in blocks of 1,024 rows that never move once they have their
-// full size. A large chunk grows without copying, and a small one stays small: its only block grows by
-// halves.
+// Fixed-size rows of up to 65,536 documents, in blocks of 1,024 rows that never move once they have
+// their full size. A large chunk grows without copying, and a small one stays small: its only block
+// grows by halves.
 class RowBlocks {
  public:
   static constexpr uint32_t kRowsPerBlock = 1024;

@@ -27,8 +27,8 @@ namespace scrubjay::base {
 #endif
 }
 
-// Loads up to eight bytes, little-endian, zero-filled. Four or more bytes are loaded by two loads that may
-// overlap.
+// Loads up to eight bytes, little-endian, zero-filled. Four or more bytes are loaded by two loads
+// that may overlap.
 [[nodiscard]] inline uint64_t load_bytes(const char* data, size_t size) noexcept {
   if (std::endian::native == std::endian::little && size >= 4) {
     uint32_t first, last;

@@ -28,8 +28,8 @@ class Probing {
   // The same salt with a higher limit; for an insertion that may not fail.
   [[nodiscard]] Probing farther() const noexcept { return {salt_, most_ < kEver / 2 ? 2 * most_ : kEver}; }
 
-  // Start of the probe sequence for a seeded hash (or 32 bits of one), to be masked or scaled to the table's
-  // size.
+  // Start of the probe sequence for a seeded hash (or 32 bits of one), to be masked or scaled to
+  // the table's size.
   [[nodiscard]] uint32_t home(uint64_t hash) const noexcept {
     return static_cast<uint32_t>(mix64(hash ^ salt_, process_hash_seed.factors[1]));
   }

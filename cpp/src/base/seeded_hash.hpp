@@ -1,5 +1,5 @@
-// Seeded hashing: maps untrusted bytes and integers to a 64-bit number that is unpredictable outside the
-// process.
+// Seeded hashing: maps untrusted bytes and integers to a 64-bit number that is unpredictable
+// outside the process.
 //
 // For every in-memory table whose keys a caller chooses: terms, ids, scopes, field names, metadata. An
 // attacker who knows the hash function can choose keys that collide, and one text then costs quadratic time

@@ -1,12 +1,12 @@
 // Bounded top-k: the best k of many scored documents, under one total order.
 //
-// A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the
-// complement of the document in the lower half. A greater key is a better candidate: higher score, then lower
-// document. For small k, a heap whose least key is the threshold, which is always tight. For large k,
-// candidates are appended to a buffer; once it holds more than 2k of them they are counted in a histogram of
-// their scores, and the threshold is the lower edge of the best bins that hold k candidates, tight to one
-// bin. Keys are not moved until the end (or until the buffer is many times k, when std::nth_element trims
-// it).
+// A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it),
+// the complement of the document in the lower half. A greater key is a better candidate: higher score,
+// then lower document. For small k, a heap whose least key is the threshold, which is always tight. For
+// large k, candidates are appended to a buffer; once it holds more than 2k of them they are counted in a
+// histogram of their scores, and the threshold is the lower edge of the best bins that hold k candidates,
+// tight to one bin. Keys are not moved until the end (or until the buffer is many times k, when
+// std::nth_element trims it).
 #pragma once
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 namespace scrubjay::embed {
 namespace {
 
-// Orders candidates: lower rank first, then further left. For the heap functions, which put the greatest
-// first.
+// Orders candidates: lower rank first, then further left. For the heap functions, which put
+// the greatest first.
 struct Later {
   bool operator()(const BytePairTokenizer::Scratch::Candidate& a,
                   const BytePairTokenizer::Scratch::Candidate& b) const noexcept {

@@ -1,8 +1,8 @@
 // Static embedder: computes a text's vector from one vector per token.
 //
-// The sum of the rows of its tokens, normalised to length 1 (the direction of their mean), without a network.
-// Rows are added in the order of the tokens, in single precision, so every instruction set gives the same
-// bits.
+// The sum of the rows of its tokens, normalised to length 1 (the direction of their mean), without a
+// network. Rows are added in the order of the tokens, in single precision, so every instruction set gives
+// the same bits.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ struct StaticTable {
   StaticTable& operator=(const StaticTable&) = delete;
 };
 
-// Reads a file into an empty table. Throws base::Corrupt if it is not a valid file; the message says what is
-// wrong.
+// Reads a file into an empty table. Throws base::Corrupt if it is not a valid file; the message says
+// what is wrong.
 void read_static_table(std::string_view bytes, StaticTable& table);
 
 // Returns the bytes of the file, with 4 or 8 `bits` per element, which read_static_table() reads.

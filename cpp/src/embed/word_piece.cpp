@@ -27,8 +27,8 @@ constexpr Ascii ascii_class(char c) noexcept {
   return Ascii::alone;
 }
 
-// Calls word(view) for the text between ASCII separators, and for each ASCII character that is a word of its
-// own.
+// Calls word(view) for the text between ASCII separators, and for each ASCII character that is a word
+// of its own.
 template <class Word>
 void split_ascii(std::string_view text, Word&& word) {
   size_t begin = 0;

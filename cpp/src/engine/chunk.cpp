@@ -97,9 +97,9 @@ filter::Columns* Chunk::with_attributes(uint32_t offset, std::string_view payloa
   return columns ? columns : new_columns.release();
 }
 
-// Threads that arrive meanwhile each make columns of their own, so that none waits for another; the first to
-// finish installs its columns. The writer calls this before it adds to the columns, and adds to the installed
-// ones.
+// Threads that arrive meanwhile each make columns of their own, so that none waits for another; the
+// first to finish installs its columns. The writer calls this before it adds to the columns, and adds to
+// the installed ones.
 void Chunk::make_columns() const {
   std::unique_ptr<filter::Columns> new_columns;
   for (uint32_t offset = 0; offset < n_deferred_; ++offset) {

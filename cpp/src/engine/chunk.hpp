@@ -72,8 +72,8 @@ class Chunk {
 
   // Stores all data of a document under number tail(), invisible until publish(). Strong exception guarantee.
   void prepare(const NewDocument& document, const vector::ColumnOptions& vectors);
-  // Gives the document that was prepared last a bit-for-bit copy of the vector that `from` stores for
-  // `offset`.
+  // Gives the document that was prepared last a bit-for-bit copy of the vector that `from`
+  // stores for `offset`.
   void copy_vector(const vector::Column& from, uint32_t offset);
   void copy_passages(const vector::Passages& from, const vector::PassageEntry& entry);
   void publish(uint32_t n) noexcept;  // the first n prepared ones; within a publication
@@ -127,8 +127,8 @@ class Chunk {
     return max_length_code_.load(std::memory_order_relaxed);
   }
 
-  // For a published document. Call under an epoch guard, even with a reference; the views live as long as the
-  // chunk.
+  // For a published document. Call under an epoch guard, even with a reference; the views live as long
+  // as the chunk.
   [[nodiscard]] Id id(uint32_t offset) const noexcept;
   // Prefetches the record that id(), text() and payload() read first.
   void prefetch(uint32_t offset) const noexcept { __builtin_prefetch(records_.read() + offset); }
@@ -164,8 +164,8 @@ class Chunk {
 
   void prepare_vector(uint32_t offset, const NewDocument& document, const vector::ColumnOptions& vectors);
 
-  // Reads the attributes of document `offset` from its payload, which is not copied. Strong exception
-  // guarantee.
+  // Reads the attributes of document `offset` from its payload, which is not copied.
+  // Strong exception guarantee.
   void add_attributes(uint32_t offset, std::string_view payload);
   [[nodiscard]] static filter::Columns* with_attributes(uint32_t offset, std::string_view payload,
                                                         filter::Columns* columns);

@@ -1,8 +1,8 @@
 // Chunk rewrite: copies the live documents of neighbouring chunks into one chunk while they change.
 //
-// copy() reads published documents, like a search, and may be called again for documents published since.
-// Only the last step, finish(), blocks the writers. Texts are not analysed again: postings are copied and
-// renumbered.
+// copy() reads published documents, like a search, and may be called again for documents published
+// since. Only the last step, finish(), blocks the writers. Texts are not analysed again: postings are
+// copied and renumbered.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Context: words that are indexed with a document's text but are not part of it (a title, a summary of its
-// surroundings).
+// Context: words that are indexed with a document's text but are not part of it (a title, a summary
+// of its surroundings).
 //
 // The payload of a document with a context is a JSON object that begins with {"context":"... (written by
 // python/scrubjay/payload.py). The terms of the context count with their frequency, but not towards the

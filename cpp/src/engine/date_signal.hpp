@@ -43,8 +43,8 @@ class DateSignal {
   std::vector<fusion::ScoreParts>* const parts_;
 };
 
-// Stores the dates that the question names in scratch.dates. Returns false for most questions, at almost no
-// cost.
+// Stores the dates that the question names in scratch.dates. Returns false for most questions, at
+// almost no cost.
 [[nodiscard]] bool find_dates(std::string_view question, const RankingOptions& options,
                               SearchScratch& scratch);
 

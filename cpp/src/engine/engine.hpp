@@ -127,8 +127,8 @@ struct SearchRequest {
   std::span<const float> vector;                    // empty: no vector
   const embed::StaticEmbedder* embedder = nullptr;  // embeds the text if there is no vector
   const Scope* scope = nullptr;
-  // What several scopes see (visible_together.hpp), instead of what `scope` sees; ties are broken by their
-  // order.
+  // What several scopes see (visible_together.hpp), instead of what `scope` sees; ties are broken
+  // by their order.
   std::span<const Scope::Visible> together;
   size_t k = 10;
   bool lexical = true;  // arms that may run
@@ -187,9 +187,9 @@ class Engine {
   // partition, new documents become visible at once, replacements in groups. Returns the number of distinct
   // keys written.
   size_t upsert(std::span<const DocumentInput> documents) { return write(documents).n_docs; }
-  // Same as upsert(), and returns the versions. Conditions (`DocumentInput::expected`; of equal keys that of
-  // the last one) are checked in the writer's turn; if one is not met, throws VersionConflict and writes
-  // nothing.
+  // Same as upsert(), and returns the versions. Conditions (`DocumentInput::expected`; of equal keys
+  // that of the last one) are checked in the writer's turn; if one is not met, throws VersionConflict
+  // and writes nothing.
   Written write(std::span<const DocumentInput> documents);
   // Same as upsert(), in two steps: all the work that needs no writer's turn, then the rest, which is short.
   // `documents` and what they refer to must live until after apply(), which may be called at most once; it
@@ -204,8 +204,8 @@ class Engine {
   // Removes every partition within `scope`, or with `exact` only the partition of exactly this scope.
   size_t erase(const Scope& scope, bool exact);
   // Rewrites chunks with deleted documents, concurrently with searches and writes, and drops empty
-  // partitions. Returns the number of deleted documents that were purged. Writers wait only while a chunk is
-  // replaced.
+  // partitions. Returns the number of deleted documents that were purged. Writers wait only while a
+  // chunk is replaced.
   size_t compact();
 
   // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, concurrently with searches
@@ -235,8 +235,8 @@ class Engine {
   [[nodiscard]] SearchResult search(const SearchRequest& request) const {
     return search_row(request, kOnlyRow);
   }
-  // Uses `n_threads` threads including the caller's (0: as many as the machine has cores, which is also the
-  // maximum).
+  // Uses `n_threads` threads including the caller's (0: as many as the machine has cores, which is
+  // also the maximum).
   [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests,
                                                        unsigned n_threads) const;
 

@@ -4,9 +4,9 @@
 // number derived from the checksums of the chunk images that were written with it, so that a graph is never
 // loaded over other documents than its own. Neither contains deleted documents. Little-endian.
 //
-// The reader trusts nothing. A graph that is damaged, of another version or generation, or that does not hold
-// exactly the vectors that it covers is ignored without an error: the partition is scanned until a graph is
-// built.
+// The reader trusts nothing. A graph that is damaged, of another version or generation, or that does not
+// hold exactly the vectors that it covers is ignored without an error: the partition is scanned until a
+// graph is built.
 #pragma once
 
 #include <cstdint>

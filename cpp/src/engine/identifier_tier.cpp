@@ -21,8 +21,8 @@ bool contains(std::string_view term, std::string_view inner) noexcept {
   return term.find(inner) != std::string_view::npos;
 }
 
-// Whether the term is three numbers, the first or last of four digits, the others of one or two: 2023-04-20,
-// 10.1.2024.
+// Whether the term is three numbers, the first or last of four digits, the others of one or
+// two: 2023-04-20, 10.1.2024.
 bool is_date(std::string_view term) noexcept {
   std::array<size_t, 3> n_digits{};
   size_t group = 0;
@@ -138,8 +138,8 @@ class Finder {
     }
   }
 
-  // For each identifier of the text, chooses the longest form that occurs in a document, with its other
-  // forms.
+  // For each identifier of the text, chooses the longest form that occurs in a document, with
+  // its other forms.
   void choose_named(std::span<const text::Token> tokens) {
     text::TokenKind before = text::TokenKind::word;
     bool wanted = false;

@@ -1,7 +1,7 @@
 // Identifier tier: query terms that name something exactly; documents that contain one rank first.
 //
-// Neither rank fusion nor vectors distinguish TS-2304 from TS-2305. A term of the query is such an identifier
-// if
+// Neither rank fusion nor vectors distinguish TS-2304 from TS-2305. A term of the query is such
+// an identifier if
 //  - it is an identifier as written (a whole form), or contains a digit as a word or joined form;
 //  - it is rare: at least one and at most max(5, 0.5%) of the visible documents contain it;
 //  - no other such term of the query contains it (of jane@acme.com, acme.com does not count by itself);
@@ -48,8 +48,8 @@ void find_identifiers(std::span<const text::Token> tokens, std::span<const lexic
 void find_any_form(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
                    QueryIdentifiers& out);
 
-// Index in `named` of the identifier that the fewest documents contain, over all its forms; the first of
-// equals.
+// Index in `named` of the identifier that the fewest documents contain, over all its forms; the
+// first of equals.
 [[nodiscard]] size_t rarest(const QueryIdentifiers& identifiers, std::span<const uint64_t> dfs) noexcept;
 
 }  // namespace scrubjay::engine

@@ -94,8 +94,8 @@ void ChunkParts::write_vectors(const vector::Column& column, const std::vector<u
     if (codes->errors()[doc].has_code()) out.append(codes->rows().row(doc), codes->rows().row_bytes());
 }
 
-// Writes the documents with passages and their numbers of passages, then spans, scales and rows of all
-// passages.
+// Writes the documents with passages and their numbers of passages, then spans, scales and rows
+// of all passages.
 void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered,
                                 ImageHeader& header, std::string& out) {
   const vector::Passages& passages = *chunk.passages();

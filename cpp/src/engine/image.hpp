@@ -5,10 +5,10 @@
 // documents. Little-endian; the header holds a version, the engine's options, the size and a checksum.
 //
 // The reader trusts nothing: for any bytes, the result is a chunk that searches can use, or base::Corrupt.
-// Properties that the checksum cannot prove (for a forged image) are checked value by value: ranges, order,
-// UTF-8, that every posting refers to a document and carries its length. A forged image may still have codes
-// or bounds that do not match its documents: its answers are then wrong, as those of other documents would
-// be.
+// Properties that the checksum cannot prove (for a forged image) are checked value by value: ranges,
+// order, UTF-8, that every posting refers to a document and carries its length. A forged image may still
+// have codes or bounds that do not match its documents: its answers are then wrong, as those of other
+// documents would be.
 //
 // Acceleration only: rows are the truth, and an image that cannot be read is rebuilt from them.
 #pragma once

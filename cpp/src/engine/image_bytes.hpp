@@ -1,5 +1,5 @@
-// Image bytes: writing values, reading them with every length checked, and the checksum. Private to
-// image*.cpp.
+// Image bytes: writing values, reading them with every length checked, and the checksum.
+// Private to image*.cpp.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ class LinkGraph {
   // Calls visit(text) for each of a document's links, possibly with repetitions.
   template <class Visit>
   void visit_links(uint32_t doc, Visit&& visit) const;
-  // Calls visit(linking document, linked document) for each visible link to one of `names`, possibly with
-  // repetitions.
+  // Calls visit(linking document, linked document) for each visible link to one of `names`,
+  // possibly with repetitions.
   template <class Visit>
   void visit_links_to(const Names& names, Visit&& visit) const;
 

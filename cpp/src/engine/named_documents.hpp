@@ -17,8 +17,8 @@
 
 namespace scrubjay::engine {
 
-// For one search, after its filter is applied (hidden documents are not found), under the search's epoch
-// guard.
+// For one search, after its filter is applied (hidden documents are not found), under the
+// search's epoch guard.
 class NamedDocuments {
  public:
   using Rankings = std::span<const std::vector<DocumentKey>>;

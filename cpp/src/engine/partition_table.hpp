@@ -39,8 +39,8 @@ class PartitionTable {
     return nullptr;
   }
 
-  // For the writer. The partition's scope must not be in the table. If this throws, the caller keeps the
-  // partition.
+  // For the writer. The partition's scope must not be in the table. If this throws, the caller
+  // keeps the partition.
   Partition& insert(std::unique_ptr<Partition>&& partition) {
     Table* table = table_.load(std::memory_order_relaxed);
     if (!table) {

@@ -112,8 +112,8 @@ bool Ranker::find_lexical_places() {
   return true;
 }
 
-// Documents with an identifier of the query become candidates even if the other words of a long query outrank
-// them.
+// Documents with an identifier of the query become candidates even if the other words of a long
+// query outrank them.
 void Ranker::add_holders(uint64_t n_docs) {
   if (terms_.empty()) return;
   find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.identifiers);
@@ -236,8 +236,8 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
     // With identifiers, all of them: their distance has no lower bound.
     if (s_.unscored.size() < k || any_identifier_) s_.unscored.push_back(i);
   }
-  // BM25 is at least 0, which counts for the k others, and is exactly 0 if the lexical ranking was not cut
-  // off.
+  // BM25 is at least 0, which counts for the k others, and is exactly 0 if the lexical ranking was
+  // not cut off.
   size_t n_by_vector_alone = 0;
   for (const uint32_t i : by_vector) {
     if (all[i].lexical_rank != 0) continue;

@@ -14,8 +14,8 @@ namespace {
 
 using Component = std::optional<std::string_view>;
 
-// Each component is encoded as a presence byte, a 32-bit length and its bytes, so no separator can occur in a
-// name.
+// Each component is encoded as a presence byte, a 32-bit length and its bytes, so no separator can occur
+// in a name.
 using Components = std::array<Component, 3>;
 
 size_t encoded_bytes(const Components& components) noexcept {

@@ -298,8 +298,8 @@ class Search {
   static constexpr double kGuessedShare = 0.5;
   [[nodiscard]] bool is_guessed(size_t term) const { return corrected_ && s_.spelled.guessed[term]; }
 
-  // Information of each term and of all terms: idf, which is greatest for unknown terms; function words have
-  // none.
+  // Information of each term and of all terms: idf, which is greatest for unknown terms; function
+  // words have none.
   void weigh_information(SearchResult& result, uint64_t n_docs) {
     s_.term_idfs.assign(terms_.size(), 0.0);
     result.information = 0.0;

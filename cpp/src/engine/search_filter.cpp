@@ -90,8 +90,8 @@ void Engine::check_kind(const DocumentNames& names, const char* argument) const 
                         " like the ids of this engine, got " + (ids->holds_integers() ? "int" : "str"));
 }
 
-// Fills scratch.admitted, and hides in each chunk of the snapshot the documents that the filter does not
-// admit.
+// Fills scratch.admitted, and hides in each chunk of the snapshot the documents that the filter
+// does not admit.
 void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const {
   const size_t n_chunks = scratch.chunks.size();
   if (scratch.admitted.size() < n_chunks) scratch.admitted.resize(n_chunks);

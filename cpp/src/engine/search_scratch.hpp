@@ -1,7 +1,7 @@
 // Search scratch: buffers and state of a search that are reused by the next searches of the thread.
 //
-// Holds the snapshot of the visible chunks and the working data of the two arms (lexical_arm.hpp,
-// vector_arm.hpp).
+// Holds the snapshot of the visible chunks and the working data of the two arms
+// (lexical_arm.hpp, vector_arm.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Similarity spread: mean and standard deviation of the similarities between a query and the visible
-// documents.
+// Similarity spread: mean and standard deviation of the similarities between a query and
+// the visible documents.
 //
 // Tells how far a similarity stands out in its scope, for any embedder. Computed from a sample: the visible
 // live documents in their order, ignoring filters, are cut into blocks of 2^s, where s is the least number

@@ -68,8 +68,8 @@ struct SpelledTerms {
   [[nodiscard]] const Replaced* find(uint32_t term) const noexcept;
   // Whether the term is the result of a correction to this word.
   [[nodiscard]] bool means(const lexical::TermCount& term, std::string_view word) const noexcept;
-  // Fills `terms` with the given terms, some of them replaced, the further forms and the parts, without
-  // duplicates.
+  // Fills `terms` with the given terms, some of them replaced, the further forms and the
+  // parts, without duplicates.
   void apply(std::span<const lexical::TermCount> given);
 };
 

@@ -1,12 +1,12 @@
 // Spelling: corrects query words that no visible document contains to known ones.
 //
 // A word is corrected if it may be misspelt (text/spelling.hpp), is not a known word of the language
-// (text/known_words.hpp), and no visible document contains its term. It becomes a word at edit distance one
-// that occurs in a visible document: among the candidates that begin with the same letter, or else among all,
-// the one whose term occurs in most visible documents, then the lesser term by bytes, and of the words of
-// that term the one that occurs first (standing_words.hpp). A term of which some query word is known is not
-// corrected because of its other words. A function word of the text is never corrected, but may be a
-// correction.
+// (text/known_words.hpp), and no visible document contains its term. It becomes a word at edit distance
+// one that occurs in a visible document: among the candidates that begin with the same letter, or else
+// among all, the one whose term occurs in most visible documents, then the lesser term by bytes, and of
+// the words of that term the one that occurs first (standing_words.hpp). A term of which some query word
+// is known is not corrected because of its other words. A function word of the text is never corrected,
+// but may be a correction.
 //
 // A term with other forms that have other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers
 // named for other languages), or with another way of writing (text/digraphs.hpp), is searched in all forms

@@ -28,8 +28,8 @@
 
 namespace scrubjay::engine {
 
-// Turn: a mutex of one byte, since there may be a million partitions (Drepper 2011, "Futexes Are Tricky",
-// mutex2).
+// Turn: a mutex of one byte, since there may be a million partitions (Drepper 2011, "Futexes
+// Are Tricky", mutex2).
 class Turn {
  public:
   void lock() noexcept {

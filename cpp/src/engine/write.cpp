@@ -253,9 +253,9 @@ void Engine::choose_last(std::span<const DocumentInput> documents, PreparedBatch
   }
 }
 
-// Checks the vectors of all documents, including those that do not count: an invalid vector is an error
-// anywhere. Copies first: the checked copy is the one that is stored, even if the caller's array changes
-// meanwhile.
+// Checks the vectors of all documents, including those that do not count: an invalid vector is an
+// error anywhere. Copies first: the checked copy is the one that is stored, even if the caller's
+// array changes meanwhile.
 void Engine::prepare_vectors(std::span<const DocumentInput> documents, WriterScratch& scratch,
                              PreparedBatch& out) const {
   const size_t row_bytes = out.vectors_.row_bytes();

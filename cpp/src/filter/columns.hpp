@@ -16,8 +16,8 @@
 
 namespace scrubjay::filter {
 
-// The codes of a column. Every document that has the field with a value that is not a number or time has a
-// code.
+// The codes of a column. Every document that has the field with a value that is not a number or time
+// has a code.
 inline constexpr uint16_t kFalse = 1, kTrue = 2, kOther = 3, kList = 4, kFirstString = 5, kSpilled = 0xffff;
 
 // A string for which no code was left: there are more than 65,530 distinct ones in one field of one chunk.

@@ -39,8 +39,8 @@ class Digests {
   // returns the number of values covered.
   [[nodiscard]] uint32_t match(const int64_t* values, uint32_t n, int64_t least, int64_t greatest,
                                uint64_t* bits) const;
-  // The same for the values in a set. `digest_set` has one bit per digest, all zero before and after the
-  // call.
+  // The same for the values in a set. `digest_set` has one bit per digest, all zero before and
+  // after the call.
   [[nodiscard]] uint32_t match_set(const int64_t* values, uint32_t n, const ValueSet& set,
                                    uint32_t* digest_set, uint64_t* bits) const;
   static constexpr size_t kDigestSetWords = 65536 / 32;

@@ -17,8 +17,8 @@ using Kind = Value::Kind;
 
 constexpr const char* kOperators = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $contains or $not";
 
-// A printable form of a message: a field's name may contain any character, and what() ends at the first zero
-// byte.
+// A printable form of a message: a field's name may contain any character, and what() ends at the
+// first zero byte.
 [[nodiscard]] std::string shown(const std::string& message) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string out;

@@ -40,8 +40,8 @@ class Track {
   Track& operator=(const Track&) = delete;
   ~Track() { delete form_.load(std::memory_order_relaxed); }
 
-  // The view of a reader whose snapshot has n_docs documents. Dense: values[doc]; sparse: values[i] of
-  // docs[i].
+  // The view of a reader whose snapshot has n_docs documents. Dense: values[doc]; sparse:
+  // values[i] of docs[i].
   struct View {
     bool dense = true;
     std::span<const T> values;

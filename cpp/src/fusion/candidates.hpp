@@ -41,8 +41,8 @@ class Candidates {
     n_in_table_ = kNoTable;
   }
 
-  // Adds the next document of the lexical ranking (all of it before the vector ranking); documents are
-  // distinct.
+  // Adds the next document of the lexical ranking (all of it before the vector ranking);
+  // documents are distinct.
   void add_lexical(uint32_t doc, double bm25) {
     Candidate& entry = entries_.emplace_back();
     entry.doc = doc;

@@ -31,10 +31,10 @@
 //               of the vector ranking.
 //               Form and constants by cross-validation: `python -m benchmarks.quality.shares`.
 //
-// In the other methods a document that is not in the lexical ranking has BM25 0 (scores at the cut-off are
-// near it); one that is not in the vector ranking counts as that ranking's least. A caller's ranking has no
-// scores: it adds weight * 11 / (10 + rank), except in rrf. Double precision, sums in the order of the
-// rankings.
+// In the other methods a document that is not in the lexical ranking has BM25 0 (scores at the cut-off
+// are near it); one that is not in the vector ranking counts as that ranking's least. A caller's ranking
+// has no scores: it adds weight * 11 / (10 + rank), except in rrf. Double precision, sums in the order
+// of the rankings.
 #pragma once
 
 #include <cmath>

@@ -17,8 +17,8 @@ inline constexpr uint32_t kMaxTf = 31;
 inline constexpr uint32_t kMaxOffset = 65535;   // of a document in its chunk
 inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their own code
 
-// Above kExactLength every octave is divided into 128 equal steps; the last code stands for all greater
-// lengths.
+// Above kExactLength every octave is divided into 128 equal steps; the last code stands for
+// all greater lengths.
 [[nodiscard]] constexpr uint32_t encode_length(uint64_t length) noexcept {
   if (length <= kExactLength) return static_cast<uint32_t>(length);
   const uint32_t octave = static_cast<uint32_t>(std::bit_width(length / kExactLength)) - 1;
@@ -42,9 +42,9 @@ inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their 
   return payload & kMaxLengthCode;
 }
 
-// The shortest documents of a list by term frequency: one byte each for 1, 2, 3 and more occurrences. Gives a
-// bound on the list's contributions that does not combine a short document with the high frequency of another
-// one.
+// The shortest documents of a list by term frequency: one byte each for 1, 2, 3 and more occurrences.
+// Gives a bound on the list's contributions that does not combine a short document with the high frequency
+// of another one.
 class Shortest {
  public:
   static constexpr uint32_t kClasses = 4;

@@ -146,8 +146,8 @@ void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint
   slot.count.store((n + 1) | kListBit, std::memory_order_release);
 }
 
-// Maintains the ranked bitmap, if the list should have one, before posting number n, of document `offset`, is
-// published.
+// Maintains the ranked bitmap, if the list should have one, before posting number n, of document
+// `offset`, is published.
 void PostingTable::rank(Slot& slot, uint32_t n, uint16_t offset) {
   RankedBitmap* ranked = slot.ranked();
   if (!ranked || !ranked->has_room(offset)) {

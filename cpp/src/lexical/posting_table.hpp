@@ -103,9 +103,9 @@ class PostingTable {
     uint32_t n = 0;
     uint32_t n_dead = 0;  // kNotCounted for short lists, which are counted when they are read
   };
-  // Visits every list, ordered by is_stored_before() of the keys, then by long_term: the order does not
-  // depend on this table or on the process's seed. The views are valid during the call. May throw
-  // std::bad_alloc.
+  // Visits every list, ordered by is_stored_before() of the keys, then by long_term: the order
+  // does not depend on this table or on the process's seed. The views are valid during the call.
+  // May throw std::bad_alloc.
   void for_each(const std::function<void(const List&)>& visit) const;
   // Adds the list of a term; offsets ascend, and no document is deleted. Returns false, without a change, if
   // the term already has a list.

@@ -13,8 +13,8 @@ namespace scrubjay::lexical {
 
 void PostingTable::append_all(const PostingTable& from, uint32_t first,
                               std::span<const uint32_t> renumbered) {
-  // Loaded after the documents were published, so it contains them all; data that its writer replaces stays
-  // readable.
+  // Loaded after the documents were published, so it contains them all; data that its writer
+  // replaces stays readable.
   const uintptr_t form = from.form_.load(std::memory_order_acquire);
   if (const TinyPostings* tiny = tiny_of(form)) return append_all_tiny(from, *tiny, first, renumbered);
   if (const FrozenPostings* frozen = frozen_of(form))

@@ -77,8 +77,8 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   return filled;
 }
 
-// Call after a term was inserted. A filter that has become too small is dropped, and the next reader makes
-// another.
+// Call after a term was inserted. A filter that has become too small is dropped, and the next
+// reader makes another.
 void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
   TermPrefixes* current = prefixes_.fetch_add(0, std::memory_order_acq_rel);
   if (!current) return;

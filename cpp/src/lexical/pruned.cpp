@@ -103,8 +103,8 @@ void PrunedSearch::prepare_impacts(const Query& query) {
       impacts.shortest.add(postings.shortest);
       impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
     }
-    // A list's bounds may include documents beyond the snapshot; the weighting covers all documents of the
-    // snapshot.
+    // A list's bounds may include documents beyond the snapshot; the weighting covers all documents
+    // of the snapshot.
     impacts.last_length = std::min(impacts.last_length, query.weighting->max_length_code());
   }
 }

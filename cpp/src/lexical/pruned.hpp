@@ -27,8 +27,8 @@
 
 namespace scrubjay::lexical {
 
-// Holds the memory of searches; one per thread, reused, so that a search allocates nothing in the steady
-// state.
+// Holds the memory of searches; one per thread, reused, so that a search allocates nothing in
+// the steady state.
 class PrunedSearch {
  public:
   static constexpr uint32_t kWindow = 65536;

@@ -29,8 +29,8 @@ class RankedBitmap {
     return n >= kShortest && uint64_t{n} * kSparsest > last;
   }
 
-  // Allocates room for as many documents as a chunk with document `last` may soon have; throws
-  // std::bad_alloc.
+  // Allocates room for as many documents as a chunk with document `last` may soon have;
+  // throws std::bad_alloc.
   [[nodiscard]] static RankedBitmap* make(uint32_t last) {
     const uint32_t n_docs = std::min(last + 1 + last / 4, kMaxOffset + 1);
     const uint32_t n_words = (n_docs + kDocsPerWord - 1) / kDocsPerWord;

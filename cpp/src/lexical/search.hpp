@@ -1,8 +1,8 @@
 // Lexical search: the k visible documents that BM25 ranks highest.
 //
-// The input is a snapshot: the visible chunks in order, each with the postings of every query term. Documents
-// are numbered `chunk ordinal << 16 | offset`, so a lower number is an earlier chunk, then an earlier
-// document.
+// The input is a snapshot: the visible chunks in order, each with the postings of every query term.
+// Documents are numbered `chunk ordinal << 16 | offset`, so a lower number is an earlier chunk, then
+// an earlier document.
 #pragma once
 
 #include <cstdint>

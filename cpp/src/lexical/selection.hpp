@@ -31,8 +31,8 @@ class Selection {
   }
 
   [[nodiscard]] size_t k() const noexcept { return k_; }
-  // A document that is not yet a candidate is among the best k only if its score exceeds this. Never
-  // decreases.
+  // A document that is not yet a candidate is among the best k only if its score exceeds
+  // this. Never decreases.
   [[nodiscard]] uint32_t threshold() const noexcept { return threshold_; }
   // Tells the selection that k documents, candidates already or still to come, have at least this score.
   void raise_threshold(uint32_t score) noexcept {

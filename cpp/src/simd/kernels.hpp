@@ -110,9 +110,9 @@ struct Kernels {
   // Vector codes (vector/codes.hpp). A block is 128 elements in 64 bytes, element i in the lower nibble of
   // byte i, element 64 + i in the upper one. A code c stands for 2c - 15 half steps.
 
-  // Distributes groups of 16 elements over the blocks in turn, with their signs changed (one bit per
-  // element), and applies the unnormalised Walsh-Hadamard transform to each block. Returns the greatest
-  // magnitude.
+  // Distributes groups of 16 elements over the blocks in turn, with their signs changed (one bit
+  // per element), and applies the unnormalised Walsh-Hadamard transform to each block. Returns
+  // the greatest magnitude.
   float (*rotate)(const float* vector, size_t n_groups, const uint16_t* signs, size_t n_blocks,
                   float* values);
   // out = values * per_step, rounded, ties away from zero; n is a multiple of 16. Returns the sum.
@@ -156,8 +156,8 @@ struct Kernels {
   void (*checksum)(const void* bytes, size_t n_blocks, uint32_t* lanes);
 };
 
-// The selected kernels. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this
-// CPU.
+// The selected kernels. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level
+// of this CPU.
 [[nodiscard]] const Kernels& kernels();
 
 // All levels of this build that the CPU supports, best last.

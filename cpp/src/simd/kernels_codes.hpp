@@ -264,8 +264,8 @@ inline int32_t sum_of_8(__m256i lanes) {
 
 inline __m256i lanes_at(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
-// Products of a nibble and a signed byte fit into 16 bits in pairs, and so do eight such pairs: those of two
-// blocks.
+// Products of a nibble and a signed byte fit into 16 bits in pairs, and so do eight such pairs: those
+// of two blocks.
 inline __m256i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
   const __m256i low = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
   const auto products = [&](__m256i nibbles, const int8_t* elements) {

@@ -13,9 +13,9 @@ inline F32x16 widen_f16(const unsigned short* from) {
   return {(F32x8)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))),
           (F32x8)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8)))};
 #else
-  // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias: exact
-  // for all finite halves, including subnormal ones (Fabian Giesen's method). Infinities do not occur in the
-  // index.
+  // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias:
+  // exact for all finite halves, including subnormal ones (Fabian Giesen's method). Infinities do not occur
+  // in the index.
   uint32_t wide[16];
   for (int lane = 0; lane < 16; ++lane) wide[lane] = from[lane];
   const U32x16 half = load<U32x16>(wide);

@@ -25,9 +25,9 @@ constexpr std::string_view kVersion = "-1";
 
 std::atomic<uint64_t> next_analyzer_number{1};
 
-// Drops leading and trailing joiners without a meaning in the compound rules, so that "word." and "word" are
-// one surface form. Keeps those that may have one: # and @ before, + and # after, / before a path, _ on both
-// sides.
+// Drops leading and trailing joiners without a meaning in the compound rules, so that "word." and "word"
+// are one surface form. Keeps those that may have one: # and @ before, + and # after, / before a path, _
+// on both sides.
 std::string_view trim(std::string_view run) noexcept {
   const auto drops_before = [](char c) { return c == '-' || c == '.' || c == ':' || c == '\'' || c == '+'; };
   const auto drops_after = [](char c) {

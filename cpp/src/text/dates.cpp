@@ -50,8 +50,8 @@ bool before_negated(std::string_view word) noexcept {
 
 }  // namespace
 
-// Matches the patterns at each word in turn. Each pattern returns the number of words it matched; 0: no
-// match.
+// Matches the patterns at each word in turn. Each pattern returns the number of words it matched;
+// 0: no match.
 class DateFinder {
  public:
   DateFinder(Dates& out, int64_t now_us)
@@ -104,8 +104,8 @@ class DateFinder {
     return 0;
   }
 
-  // Before May, after 2024, since Monday; not in May. "The week before 8 May" is near that day and gives no
-  // relation.
+  // Before May, after 2024, since Monday; not in May. "The week before 8 May" is near that day and
+  // gives no relation.
   [[nodiscard]] DateRelation relation_of(size_t place) const noexcept {
     constexpr size_t kMostBetween = 3;
     size_t first = place;
@@ -158,8 +158,8 @@ class DateFinder {
     return 0;
   }
 
-  // Whether a day without a year is a date: after "on", or with a month that is not another word, and not a
-  // deadline.
+  // Whether a day without a year is a date: after "on", or with a month that is not another word, and
+  // not a deadline.
   [[nodiscard]] bool names_day(size_t first, size_t month, std::string_view day, bool of) const noexcept {
     const QuestionWord& name = words_[month];
     if (name.kind == DateWord::month) return false;

@@ -23,8 +23,8 @@ namespace scrubjay::text {
 
 inline constexpr int64_t kDayUs = 86'400'000'000;
 
-// Days since 1970-01-01: [start, end) match fully; [end, later) match with `after`, since people often report
-// afterwards.
+// Days since 1970-01-01: [start, end) match fully; [end, later) match with `after`, since people
+// often report afterwards.
 struct DateWindow {
   int32_t start = 0, end = 0, later = 0;
   double after = 0.0;

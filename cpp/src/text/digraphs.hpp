@@ -1,5 +1,5 @@
-// Digraphs: letters with a mark that are also written as two letters (Müller, Mueller; Århus, Aarhus; Tromsø,
-// Tromsoe).
+// Digraphs: letters with a mark that are also written as two letters (Müller, Mueller; Århus,
+// Aarhus; Tromsø, Tromsoe).
 //
 // Query words with ä, ö, ü, å and ø are also searched with ae, oe, ue, aa and oe, replacing all of them in
 // the word at once; in Danish, Norwegian and Swedish aa and oe are also searched as å and ø, which folding

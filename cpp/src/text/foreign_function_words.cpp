@@ -94,8 +94,8 @@ constexpr std::string_view kTellNothing =
     "nos les "
     "est dans aux sans bis ins till also ma mes ou et un is we i a c d e j l m n o s t u y";
 
-// For each term two sets of bits: the languages that have it, and those for which it is distinctive. Bit 0 is
-// English.
+// For each term two sets of bits: the languages that have it, and those for which it is distinctive. Bit
+// 0 is English.
 class LanguageTable {
  public:
   static constexpr size_t kSlots = 4096;

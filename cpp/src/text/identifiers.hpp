@@ -35,8 +35,8 @@ struct Compound {
 // Turns one compound at a time into tokens, in reusable buffers. Not thread-safe.
 class CompoundTokens {
  public:
-  // Appends the tokens to the draft. At most kMaxParts parts. Consumes the compound: apostrophes change its
-  // parts.
+  // Appends the tokens to the draft. At most kMaxParts parts. Consumes the compound: apostrophes
+  // change its parts.
   void add(Compound& compound, TermMaker& terms, const TermRules& rules, Draft& draft);
 
   [[nodiscard]] size_t memory_bytes() const noexcept;

@@ -1,5 +1,5 @@
-// Kept letters: the number of letters of a word that its Porter2 stem certainly begins with, from the endings
-// alone.
+// Kept letters: the number of letters of a word that its Porter2 stem certainly begins with, from
+// the endings alone.
 //
 // The stemmer removes endings step by step, and some steps replace an ending by a few letters. Whatever the
 // regions and preceding letters allow, the stem thus begins with the letters before the leftmost position

@@ -106,8 +106,8 @@ class Word {
   size_t r1_ = 0, r2_ = 0;
 };
 
-// The rule with the longest suffix that the word has; the tables are sorted so that the first match is the
-// longest.
+// The rule with the longest suffix that the word has; the tables are sorted so that the first match
+// is the longest.
 template <size_t n>
 const Rule* longest(const Word& word, const std::array<Rule, n>& rules) noexcept {
   const char last = word.length() > 0 ? word.view().back() : '\0';

@@ -37,8 +37,8 @@ void replace(std::string& text, const Replacement (&replacements)[n]) {
   text.resize(end);
 }
 
-// Lower-case ASCII letters, of which the first may be a capital: by far the most frequent run, and not a
-// compound.
+// Lower-case ASCII letters, of which the first may be a capital: by far the most frequent run, and
+// not a compound.
 bool is_plain_word(std::string_view run) noexcept {
   return (is_lower(run[0]) || is_upper(run[0])) && std::all_of(run.begin() + 1, run.end(), is_lower);
 }
@@ -48,8 +48,8 @@ size_t end_of_digits(std::string_view text, size_t at) noexcept {
   return at;
 }
 
-// 1,000 -> 1000. Only for well-formed groups: 1 to 3 digits, then groups of three; the commas of "1,2,3"
-// separate.
+// 1,000 -> 1000. Only for well-formed groups: 1 to 3 digits, then groups of three; the commas
+// of "1,2,3" separate.
 void drop_thousands_commas(std::string& text) {
   size_t end = 0;
   for (size_t at = 0; at < text.size();) {
@@ -255,8 +255,8 @@ void RunTokens::add_bigrams(std::string_view stretch) {
     }
     return false;
   };
-  // These scripts have no case, and the stretch is in form NFKC: without a mark to remove, folding changes
-  // nothing.
+  // These scripts have no case, and the stretch is in form NFKC: without a mark to remove,
+  // folding changes nothing.
   if (stripped()) stretch = terms_.folded(stretch);
   units_.clear();
   for (size_t i = 0; i < stretch.size(); i += utf8_length(static_cast<unsigned char>(stretch[i]))) {

@@ -1,9 +1,9 @@
 // Snowball: the stemmers of Snowball 3.1 for languages other than English.
 //
-// Translated at build time by cmake/snowball.py from the pinned package snowballstemmer, which is Snowball's
-// Python output. The stems equal those of the C library of that version (libstemmer, PyStemmer): tests
-// compare all languages. A later version with other stems is a new version of the analyzer's name. English:
-// porter2.hpp.
+// Translated at build time by cmake/snowball.py from the pinned package snowballstemmer, which is
+// Snowball's Python output. The stems equal those of the C library of that version (libstemmer,
+// PyStemmer): tests compare all languages. A later version with other stems is a new version of the
+// analyzer's name. English: porter2.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Snowball word: the letters of a word, the cursor and region that Snowball's commands move, and those
-// commands.
+// Snowball word: the letters of a word, the cursor and region that Snowball's commands move,
+// and those commands.
 //
 // The translated stemmers (cmake/snowball.py) are functions over it. Equivalent to the class BaseStemmer of
 // the package snowballstemmer: a command that fails leaves the cursor where it was. `_b` commands move

@@ -1,7 +1,7 @@
 #include "text/unicode.hpp"
 
-// Serial code only: it is used after the surface-form cache, and an object without ISA extensions cannot leak
-// any.
+// Serial code only: it is used after the surface-form cache, and an object without ISA extensions
+// cannot leak any.
 #define SZ_DYNAMIC_DISPATCH 0
 #define SZ_USE_WESTMERE 0
 #define SZ_USE_HASWELL 0

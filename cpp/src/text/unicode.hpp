@@ -1,8 +1,8 @@
 // Unicode: normal forms, case folding and word boundaries.
 //
-// The only access to the third-party tables (StringZilla, Unicode 17), which only unicode.cpp includes. All
-// arguments are well-formed UTF-8. The tests check every property here against Python's unicodedata and
-// `regex`.
+// The only access to the third-party tables (StringZilla, Unicode 17), which only unicode.cpp
+// includes. All arguments are well-formed UTF-8. The tests check every property here against Python's
+// unicodedata and `regex`.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ class StemMemo {
   explicit StemMemo(Stemmer stemmer);
   ~StemMemo();
 
-  // stemmer(word), made well-formed UTF-8. The stemmer runs without a lock: it may take one of its own (the
-  // GIL).
+  // stemmer(word), made well-formed UTF-8. The stemmer runs without a lock: it may take one of its
+  // own (the GIL).
   [[nodiscard]] std::string stem(std::string_view word) const;
 
  private:

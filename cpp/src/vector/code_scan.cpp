@@ -20,8 +20,8 @@ constexpr uint32_t kTriedShare = 8;
 // Added to the margin for signs: as errors are normal, a third as many exceed it.
 constexpr float kRarer = 0.3f;
 
-// Grows a buffer that is only written; it keeps its size between searches, since growing it fills it with
-// zeros.
+// Grows a buffer that is only written; it keeps its size between searches, since growing it fills
+// it with zeros.
 template <class T>
 void make_room(std::vector<T>& buffer, size_t n) {
   if (buffer.size() < n) buffer.resize(n);
@@ -190,9 +190,9 @@ void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32
   }
 }
 
-// A bound that k documents and a third more reach: the k-th greatest of the maxima of about 2k groups. With
-// so many originals the first threshold is nearly final; with more groups fewer are scored first and more
-// afterwards.
+// A bound that k documents and a third more reach: the k-th greatest of the maxima of about 2k groups.
+// With so many originals the first threshold is nearly final; with more groups fewer are scored first
+// and more afterwards.
 [[nodiscard]] uint32_t seed_bound(const uint32_t* bounds, size_t n, size_t k, CodeScanScratch& scratch) {
   const size_t group = std::max<size_t>(1, n / (2 * k));
   make_room(scratch.maxima, n + 16);
@@ -236,8 +236,8 @@ size_t look_at(uint32_t chunk, size_t n, const LikelyDocuments* likely, CodeScan
     scored_from = seed_bound(scratch.bounds.data(), padded, best.k(), scratch);
     n_scored = select(scored_from);
     score(positions, n_scored);
-    // Tighter than the threshold of many candidates, which is tight to a bin only; and most need not be
-    // offered.
+    // Tighter than the threshold of many candidates, which is tight to a bin only; and most need
+    // not be offered.
     if (n_scored >= best.k()) {
       make_room(scratch.maxima, n_scored);
       for (size_t i = 0; i < n_scored; ++i) scratch.maxima[i] = halved(scratch.scores[i]);
@@ -360,9 +360,9 @@ void bound_picked(const Codes& codes, size_t n_docs, DocOf&& doc_of, const Prepa
   return std::max(kernels.kth_greatest(scratch.least.data(), n_seeds, k, kNothing), kNothing + 1);
 }
 
-// Leaves in scratch.sifted the documents of [first_doc, n_docs) that can be among the best according to their
-// signs. Returns false if that would not help, because there are few documents or too many can be among the
-// best.
+// Leaves in scratch.sifted the documents of [first_doc, n_docs) that can be among the best according to
+// their signs. Returns false if that would not help, because there are few documents or too many can be
+// among the best.
 bool sift(const ChunkVectors& vectors, const Codes& codes, uint32_t first_doc, uint32_t n_docs,
           const PreparedQuery& query, float margin, CodeScanScratch& scratch, const base::TopK& best) {
   constexpr uint32_t kPlane = Signs::kPlaneDocs;

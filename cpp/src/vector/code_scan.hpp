@@ -5,8 +5,8 @@
 // reaches it. Results are exact similarities of the stored vectors, and a vector that belongs among the best
 // is missed only if its estimate errs by more than `margin` errors.
 //
-// If the originals are not cached, those that will probably be scored are prefetched while codes are still
-// compared.
+// If the originals are not cached, those that will probably be scored are prefetched while codes
+// are still compared.
 //
 // For many documents (is_worth_sifting()) the signs are compared first (signs.hpp), in the same way: lower
 // bounds from the codes of some documents that seem near give a threshold for the best k, and only documents

@@ -8,10 +8,10 @@
 //     c       clamp(floor(h / step + 8), 0, 15), step = 0.9 max|h| / 7.5
 // The inner product of a query with u is estimated, without bias in the direction of u, by
 //     <H S q, 2c - 15> / <h, 2c - 15>        (Gao and Long 2024, RaBitQ, section 3.2, for a scalar grid)
-// whose error is close to normal with a standard deviation of |q| times `error` (measured on real embeddings:
-// 0.89 to 1.00 of it). So `estimate + z * error` bounds the similarity with a known probability, and a search
-// that scores every vector whose bound reaches the k-th best exact similarity misses few: that is the recall
-// setting.
+// whose error is close to normal with a standard deviation of |q| times `error` (measured on real
+// embeddings: 0.89 to 1.00 of it). So `estimate + z * error` bounds the similarity with a known probability,
+// and a search that scores every vector whose bound reaches the k-th best exact similarity misses few: that
+// is the recall setting.
 //
 // The query is rotated likewise and rounded to eight bits, so the first pass sums integers and is the same on
 // every CPU. One writer, any number of readers under an epoch guard, like the column.

@@ -10,8 +10,8 @@
 // up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for
 // the *stored* vector. Half precision moves a stored vector by at most 5e-4 of its norm from the given one.
 //
-// One writer, any number of readers under an epoch guard; rows below the published document count never
-// change.
+// One writer, any number of readers under an epoch guard; rows below the published document
+// count never change.
 // change.
 #pragma once
 

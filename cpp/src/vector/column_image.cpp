@@ -18,8 +18,8 @@ void copy_to(base::GrowingArray<T>& array, std::string_view bytes) {
   if (!bytes.empty()) std::memcpy(array.data(), bytes.data(), bytes.size());
 }
 
-// Copies concatenated rows to the documents that have one, a run at a time. Returns false if their numbers
-// differ.
+// Copies concatenated rows to the documents that have one, a run at a time. Returns false if
+// their numbers differ.
 template <class Has>
 [[nodiscard]] bool copy_rows(base::RowBlocks& rows, uint32_t n_docs, std::string_view bytes, Has&& has) {
   constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;

@@ -46,13 +46,13 @@ struct GraphAsk {
 
 struct GraphAnswer {
   enum class End : uint8_t { found, hidden, too_long, no_memory } end;
-  // Rank of the k-th admitted node, hidden nodes included; greater than the expansion if fewer than k were
-  // found.
+  // Rank of the k-th admitted node, hidden nodes included; greater than the expansion if fewer than
+  // k were found.
   size_t rank = 0;
 };
 
-// A document in the results, and its similarity as estimated by the graph (by its code, if the graph is
-// coded).
+// A document in the results, and its similarity as estimated by the graph (by its code, if the
+// graph is coded).
 struct GraphHit {
   uint32_t doc;
   float similarity;

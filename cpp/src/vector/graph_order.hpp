@@ -65,8 +65,8 @@ class LinkQueue {
   uint32_t most_ = 0;
 };
 
-// Returns the nodes in order. for_each_link(node, visit) calls visit(neighbour) for each of its distinct
-// neighbours.
+// Returns the nodes in order. for_each_link(node, visit) calls visit(neighbour) for each of
+// its distinct neighbours.
 template <class ForEachLink>
 [[nodiscard]] std::vector<uint32_t> order_by_links(uint32_t n_nodes, ForEachLink&& for_each_link) {
   constexpr size_t kWindow = 100;  // nodes; 20 save nine tenths as much, 200 no more
