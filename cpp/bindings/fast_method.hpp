@@ -27,7 +27,7 @@ class FastEntry {
   void install(pybind11::handle type, const char* name, std::span<const char* const> parameters,
                PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*));
 
-  // Fills `given` with borrowed references by parameter, null for missing ones. Returns false for
+  // Fills `values` with borrowed references by parameter, null for missing ones. Returns false for
   // an unusual call.
   [[nodiscard]] bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
                           std::span<PyObject*> values) const noexcept {

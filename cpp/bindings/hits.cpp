@@ -74,7 +74,7 @@ PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, n
                           "The score by which it ranks; see Hits.scores for its meaning."},
                          {nullptr, 0, 0, 0, nullptr}};
 
-// Makes a view refer to hit `position`, which must exist. `found`: the C++ object of `result`, or null
+// Makes a view refer to hit `position`, which must exist. `native`: the C++ object of `result`, or null
 // for a pickled result; if not null, call under an epoch guard. Returns false with an error set and
 // the view unchanged.
 bool place(HitView* view, PyObject* hits, PyObject* result, const Result* native, Py_ssize_t position) {

@@ -306,14 +306,14 @@ class Engine {
   void build_graph_later(Partition& partition) noexcept;
   enum class GraphWork : uint8_t { none, extend, build };
   [[nodiscard]] GraphWork graph_work(const Partition& partition) const noexcept;
-  void maintain(Maintenance& own) noexcept;
+  void maintain(Maintenance& state) noexcept;
   void restart_after_fork(bool torn) noexcept;  // upkeep.cpp; in the child, with no other thread
   [[nodiscard]] size_t compact_partition(const Scope& scope, bool thoroughly,
                                          const std::atomic<bool>& stopped);
   [[nodiscard]] size_t drop_if_empty(const Scope& scope);
   [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
   [[nodiscard]] bool make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped);
-  [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made);
+  [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> partition_graph);
   void check_kind(const DocumentNames& names, const char* argument) const;
   void apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const;
   void find_members(const filter::IdSet& ids, SearchScratch& scratch) const;

@@ -52,7 +52,7 @@ class Ranker {
 
   // Call after both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of
   // the only one. `depth` is the size of the largest requested ranking, at least k.
-  void run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result);
+  void run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, SearchResult& result);
 
  private:
   void collect();
@@ -62,7 +62,7 @@ class Ranker {
   void find_pairs(double most);
   [[nodiscard]] uint32_t n_identifiers_of(uint32_t doc) const;
   void complete_similarities();
-  [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked);
+  [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& requested);
   void complete_scores(double least_similarity);
   void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
   void find_least(const fusion::Automatic& automatic);

@@ -48,7 +48,7 @@ void check_chunks(size_t n_chunks) {
   }
 }
 
-// Size of an arm's ranking, if `asked` were requested.
+// The size of an arm's ranking for a request (0: the default).
 size_t depth(const SearchRequest& request, size_t requested) noexcept {
   return requested != 0 ? requested : std::max<size_t>(100, request.k);
 }

@@ -70,7 +70,7 @@ struct SpelledTerms {
   [[nodiscard]] bool means(const lexical::TermCount& term, std::string_view word) const noexcept;
   // Fills `terms` with the given terms, some of them replaced, the further forms and the
   // parts, without duplicates.
-  void apply(std::span<const lexical::TermCount> given);
+  void apply(std::span<const lexical::TermCount> originals);
 };
 
 }  // namespace scrubjay::engine
