@@ -57,10 +57,10 @@ def around_scope(table: str, names: Sequence[str], version: int, documents: int,
 def open_digest(
     box: Box, table: str, names: Sequence[str], version: int, documents: int, vectors: int, sealed: Any
 ) -> ScopeDigest:
-    """Return the digest of a scope, whose documents are in this table.
+    """Decrypt the digest of a scope; `table` is the table of its documents.
 
     Raises:
-        CorruptIndexError: it is missing, or of another state of the scope.
+        CorruptIndexError: it is missing, or belongs to another state of the scope.
     """
     if sealed is None and not documents:
         return ScopeDigest()

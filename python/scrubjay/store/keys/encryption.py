@@ -116,7 +116,7 @@ class Box:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing of the tenant is plain; a plain row was written by something else."""
+        """Whether nothing of the tenant is plain; then Scrubjay did not write a plain row."""
         return bool(self.mark & WHOLE)
 
     @property

@@ -198,7 +198,7 @@ def row_reader(
             head_is_right = is_id(id) and checksum.damage(id, text, None, stored)[1]
             return _without_payload(row, path) if head_is_right else lost(row, _OF_PLACE)
         if opened is not None:
-            authentic(row)  # refuses what is in the clear and must not be
+            authentic(row)  # raises for plaintext of an encrypted tenant
         if expected(id, text, payload) == stored:
             return StoredRow(seq, id, text, payload, vector)
         damage, usable = checksum.damage(id, text, payload, stored)

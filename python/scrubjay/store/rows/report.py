@@ -10,9 +10,9 @@ _MAX_PROBLEMS = 100
 
 @dataclass
 class CheckReport:
-    """What was looked at, and what was wrong (at most 100 sentences; empty: nothing).
+    """What was checked, and the problems found (at most 100 messages; empty: none).
 
-    `sealed` counts partitions whose tenant's key was not available: of their rows only the hashes are checked.
+    `sealed` counts partitions whose tenant's key was not available: only the hashes of their rows are checked.
     """
 
     documents: int = 0
