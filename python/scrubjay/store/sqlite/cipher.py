@@ -4,8 +4,7 @@ Every store has a cipher; without a key provider it seals nothing, and rejects s
 same file use it as follows (a *place* names the table, row and column; sealed bytes cannot be opened elsewhere)::
 
     with store.writing("remembering") as transaction:
-                data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # unchanged if not
-                encrypted
+        data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # unchanged if not encrypted
         key = store.cipher.digest("acme", text.encode())  # for a UNIQUE column: equal texts, equal bytes
         transaction.connection.execute("INSERT INTO fact VALUES (?, ?, ?, ?)", ("acme", id, data, key))
     text = store.cipher.open("acme", f"fact.content {id}", data).decode()

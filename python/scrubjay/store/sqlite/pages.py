@@ -111,9 +111,9 @@ class Pages:
                 yield page
 
     def zero(self, page: int) -> None:
-        """Zero the unallocated space of a page, unless it is no page of a table or an index any more, or a damaged one.
+        """Zero the unallocated space of a page, unless it no longer belongs to a table or index, or is damaged.
 
-        The caller holds the writer's turn of the whole file, and has brought the log into it.
+        The caller holds the write lock of the whole file, and has checkpointed the log completely.
         """
         if self._kind_now(page) not in (_ROOT, _BTREE):
             return
@@ -123,7 +123,7 @@ class Pages:
             os.pwrite(self._descriptor, bytes(end - begin), (page - 1) * self.page_bytes + begin)
 
     def sync(self) -> None:
-        """Wait until what was zeroed is on the disk."""
+        """Sync the zeroed pages to disk."""
         os.fsync(self._descriptor)
 
     def _kind_now(self, page: int) -> int:

@@ -5,20 +5,18 @@ table. So what is sealed does not depend on which modules a process has imported
 collection, are the store's own and have no row.) The rules are data; every identifier is checked when they are
 read:
 
-        key      the columns that identify a row
-        bound    the columns that are authenticated with a sealed cell
-        form     how these are written: "list" (JSON) or "dots"
-        sealed   the columns that are sealed; the first is never empty in a plain row
-        empty    whether empty texts are sealed, too
-        hashes   the columns with hashes of contents, keyed once the tenant has a key
-        owner    how a row belongs to a tenant: by its column `tenant` (empty), or through other rows: [[column,
-            table, column], ..]
-        counted  whether the rows are in a digest (:mod:`scrubjay.store.sqlite.digests`); they have a column
-        `tenant`
-        marker   a table in which format 2 recorded the tenants whose rows it had sealed
-        grown    whether columns were appended after a last column that was never NULL: trailing NULLs are not in
-        the digest,
-                 so older rows keep their digest
+    key      the columns that identify a row
+    bound    the columns that are authenticated with a sealed cell
+    form     how these are written: "list" (JSON) or "dots"
+    sealed   the columns that are sealed; the first is never empty in a plain row
+    empty    whether empty texts are sealed, too
+    hashes   the columns with hashes of contents, keyed once the tenant has a key
+    owner    how a row belongs to a tenant: by its column `tenant` (empty), or through other rows:
+             [[column, table, column], ..]
+    counted  whether the rows are in a digest (:mod:`scrubjay.store.sqlite.digests`); they have a column `tenant`
+    marker   a table in which format 2 recorded the tenants whose rows it had sealed
+    grown    whether columns were appended after a last column that was never NULL: trailing NULLs are not in the
+             digest, so older rows keep theirs
 """
 
 from __future__ import annotations
