@@ -287,10 +287,10 @@ class Hints:
 
 
 def _readable(ends: Iterable[Any], patience: float) -> set[Any]:
-    """Return those that can be read after at most so many seconds; their numbers may be above 1,023."""
+    """Return the readable ones, after at most `patience` seconds; descriptors may exceed select's limit of 1,023."""
     if not hasattr(select, "poll"):
         return set(select.select(list(ends), [], [], None if patience == float("inf") else patience)[0])
-    # An object of `selectors` is made anew at eight times the cost.
+    # Creating an object of `selectors` costs eight times as much.
     poll = select.poll()
     by_number = {end.fileno(): end for end in ends}
     for number in by_number:
