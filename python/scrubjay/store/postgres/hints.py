@@ -59,9 +59,7 @@ class Hints:
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
         self._pending: set[Hint] = set()
-        self._quiet: dict[
-            int, float
-        ] = {}  # bucket -> until when it is assumed to have no listener
+        self._quiet: dict[int, float] = {}  # bucket -> until when it is assumed to have no listener
         self._wanted: set[int] = set()
         self._heard_of: set[int] = set()  # the buckets that the connection listens to
         self._is_stopped = False

@@ -21,18 +21,18 @@ _TABLE = f"sj_{TABLE}"
 
 
 class HoldTable:
-    """Whether a database has the table, which is never dropped. One for all transactions of a store."""
+    """Whether a database has the table, which is never dropped. Shared by all transactions of a store."""
 
     def __init__(self) -> None:
         self.is_there = False
 
 
 class Holds:
-    """What is held, of the homes whose turns a transaction has. Not for several threads.
+    """The legal holds of the homes that a transaction has locked. Not thread-safe.
 
     Args:
-        table: whether it is known that the database has it.
-        homes: where rows are.
+        table: the cached existence of the table.
+        homes: the assignment of scopes to homes.
     """
 
     def __init__(self, table: HoldTable, homes: Homes) -> None:

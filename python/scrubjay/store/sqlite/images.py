@@ -89,9 +89,7 @@ class Images:
         return found[0][3], [row[0] for row in found]
 
     def _opened(self, scope: Scope, version: int, chunks: _Parts) -> _Parts:
-        if (
-            self._cipher.ring is not None
-        ):  # without keys the engine rejects a sealed image
+        if self._cipher.ring is not None:  # without keys the engine rejects a sealed image
             chunks = self._cipher.open_image(self._tables.image, scope, version, chunks)
         return unmarked(scope, version, chunks)
 
