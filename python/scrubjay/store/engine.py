@@ -41,7 +41,7 @@ _View = tuple[Partition, ...]
 
 _ERASED = -1  # takes the place of a version if the user's key was destroyed
 _MAX_SIGHTS = 2_000  # cached
-_MOST_DAYS = 100_000  # since 1970; freezing takes at most this many, as intervals of a server are bounded
+_MOST_DAYS = 100_000  # bound of `days` in `freeze`: since 1970 and beyond, within a server's intervals
 _PATIENCE = 8  # attempts of a disturbed search before it suspends eviction
 
 

@@ -116,7 +116,7 @@ class Box:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing of the tenant is plain; then Scrubjay did not write a plain row."""
+        """Whether nothing of the tenant is plain; any plain row was then written by other software."""
         return bool(self.mark & WHOLE)
 
     @property
