@@ -1,4 +1,4 @@
-"""Episodes: tasks that were completed, each kept once in its scope."""
+"""Episodes: completed tasks, each stored once in its scope."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.store.together import Change
 
 
 def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
-    """Write an episode, unless its scope has it already."""
+    """Write an episode, unless its scope already has the same one."""
     candidate: EpisodeCandidate = one.candidate
     assert one.target is not None
     connection, now = change.connection, change.now

@@ -18,7 +18,7 @@ from scrubjay.store.together import Change
 
 
 def write_preference(change: Change, one: Proposal) -> Outcome:
-    """Write a preference in the place of that of its key, or say why it stays."""
+    """Write a preference in place of the one with its key, or return why the existing one stays."""
     candidate: PreferenceCandidate = one.candidate
     assert one.target is not None
     connection, now = change.connection, change.now
@@ -85,7 +85,7 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
 
 
 def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | None) -> None:
-    """Give a preference that has no class the one that it was said again with."""
+    """Add the sensitivity of a restatement to a preference that has none."""
     detail = {} if held.detail is None else json.loads(held.detail)
     if not sensitivity or detail.get("sensitivity"):
         return
@@ -98,7 +98,7 @@ def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | N
 
 
 def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:
-    """When the next preference of a key was said after another that is told late."""
+    """Return when the next preference of a key was said, for one that was said before it and is written after it."""
     (after,) = connection.execute(
         "SELECT min(created_at) FROM memory_preference "
         "WHERE tenant = ? AND user = ? AND key = ? AND created_at > ?",
