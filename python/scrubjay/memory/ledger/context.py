@@ -58,7 +58,7 @@ class MemoryContext:
             self.backend.use_clock(settings.clock)
         self.judge = settings.judge
         self.changes = Changes(self)
-        self._version: tuple[object, object] = (None, None)  # the last glance, and the row version at that time
+        self._version: tuple[object, object] = (None, None)  # the last glance, and its row version
 
     # ------------------------------------------------------------------ the file
 

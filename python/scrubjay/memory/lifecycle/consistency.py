@@ -82,9 +82,7 @@ class Consistency:
                 scopes, ids = zip(*found.stray, strict=True)
                 change.delete(ids, scope=scopes, reason="reindex")
             for row in found.missing:
-                documents_in(change).put(
-                    row, known.get(row)
-                )  # None: written meanwhile, again without the memory
+                documents_in(change).put(row, known.get(row))  # None: written meanwhile, without the memory
         return len(found.missing) + len(found.stray)
 
     def _has_vector(self, row: FactRow | EpisodeRow) -> bool:

@@ -170,9 +170,7 @@ class Editing:
                 row.confidence,
                 metadata=loaded(row.metadata),
                 single=None if row.single is None or "predicate" in changes else bool(row.single),
-                value=None
-                if "content" in changes
-                else detail.get("value"),  # the value of the old content
+                value=None if "content" in changes else detail.get("value"),  # the value of the old content
                 relation=row.relation or "asserts",
                 valid_from=None if row.valid_from is None else as_moment(row.valid_from),
                 valid_until=None if row.valid_until is None else as_moment(row.valid_until),

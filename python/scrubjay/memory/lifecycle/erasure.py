@@ -185,7 +185,7 @@ class Erasure:
         if self._context.store.cipher.ring is not None:
             self._context.store.cipher.openable(scope.tenant)
         of: list[str | Scope] = [scope.tenant]
-        if names:  # names occur in other scopes' rows, and the change stamp of all tenants announces that they are gone
+        if names:  # they occur in other scopes' rows; the stamp of all tenants announces their removal
             of.append("")
         elif scope.user is not None:
             of = [scope, Scope(scope.tenant)]
@@ -194,7 +194,7 @@ class Erasure:
             check_hold(connection, scope, within=True)
             with erasing(connection):
                 gone = _gather(connection, scope)
-                shared = [  # facts of the tenant itself: the erasure of the user's scope does not cover their documents
+                shared = [  # facts of the tenant itself: the user's scope does not contain their documents
                     found
                     for some in _some(gone["memory_fact"])
                     for found in raw_rows_where(
@@ -331,7 +331,7 @@ def _erase_rows(
             connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)
             if kind == "fact":
                 connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", given)
-    condition, values = _of(scope, "memory_log")  # log rows of records deleted earlier; one event replaces them
+    condition, values = _of(scope, "memory_log")  # of records deleted earlier; one event replaces them
     connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
     for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
         condition, values = _of(scope, table)

@@ -434,7 +434,7 @@ def _earlier(one: int | None, other: int | None) -> int | None:
 
 def _stretches(claims: Sequence[_Claim]) -> list[tuple[int, int | None, _Claim]]:
     """Return which claim prevails when: stretches in ascending order; neighbours have different values."""
-    begins = sorted(claims, key=lambda claim: claim.order, reverse=True)  # a stack: the next to begin is on top
+    begins = sorted(claims, key=lambda claim: claim.order, reverse=True)  # a stack: the next is on top
     edges = sorted({edge for claim in claims for edge in (claim.begin, claim.end) if edge is not None})
     there: list[
         _Highest

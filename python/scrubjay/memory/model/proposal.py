@@ -55,11 +55,11 @@ class Proposal:
     valid_from: int | None = None
     valid_until: int | None = None
     is_decided: bool = True  # whether the judge need not compare the fact with others
-    digests: tuple[bytes, tuple[bytes, ...], bytes | None] = (b"", (), None)  # of content, topics and value, unkeyed
-    # From the file: the same digests in its form (keyed, if the tenant is encrypted), and what is known there.
+    digests: tuple[bytes, tuple[bytes, ...], bytes | None] = (b"", (), None)  # of content, topics, value
+    # From the file: the same digests, keyed if the tenant is encrypted, and what is known there.
     hash: bytes = b""  # of the content in its target
     topic: bytes = b""  # the key of its slot; empty without subject or predicate
-    topics: tuple[bytes, ...] = ()  # keys of its slot: the canonical one, and that of the predicate's own words
+    topics: tuple[bytes, ...] = ()  # keys of its slot: the canonical one, and that of its own words
     value_hash: bytes | None = None
     is_new: bool = False  # whether no living record of its target had that hash when its change began
     embedded: Embedded | None = None

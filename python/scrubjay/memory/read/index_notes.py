@@ -81,7 +81,7 @@ class IndexNotes:
         self._backend = None if index is None else Backend.of(index)
         self._documents = Backend.of(documents)
         self._version = version
-        self._without: dict[Scope, object] = {}  # scope without visible notes -> the version at which that was read
+        self._without: dict[Scope, object] = {}  # scope without visible notes -> version when it was read
 
     def any(self, scope: Scope) -> bool:
         """Whether `scope` sees any note; a negative answer is cached until something other than traces is written."""

@@ -67,7 +67,7 @@ class KeptRecords:
         state = self._now()
         if state is not None:
             row = state.rows.get(id)
-            if row is None and not self._store.is_writing_here():  # a row read inside a transaction may be rolled back
+            if row is None and not self._store.is_writing_here():  # a row read there may be rolled back
                 self._read(state, scope, beside())
                 row = state.rows.get(id)
             if row is not None:
