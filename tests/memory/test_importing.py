@@ -1,4 +1,4 @@
-"""Dumps of other memories are taken over with times and ids, for whom they are; what is left out is counted."""
+"""Dumps of other memory systems are imported with times, ids and owners; parts left out are counted."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_lines_of_json_and_other_files(memory: Memory, tmp_path: Path) -> None:
     raw = "\n".join(
         json.dumps({"memory": f"Jane saw film {n}\u2028twice\x85"}, ensure_ascii=False) for n in (1, 2)
     )
-    assert taken(memory, tmp_path, raw, "mem0").found == 2  # these end no line
+    assert taken(memory, tmp_path, raw, "mem0").found == 2  # these characters end no line
     with pytest.raises(ValueError, match="path: expected JSON"):
         taken(memory, tmp_path, "tea", "mem0")
     with pytest.raises(ValueError, match="path: expected a list"):

@@ -1,4 +1,4 @@
-"""Notes: memory says what the files say, after every ingestion, whatever happened to files and processes."""
+"""Notes: after every ingestion memory agrees with the files, whatever happened to files and processes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_passages_that_change_places_are_kept(memory: Memory, notes: Path) -> No
         (notes / f"{name}.md").write_text(text)
     assert memory.ingest(notes, scope=JANE).written == 3
     assert contents(memory) == before
-    (notes / "a.md").write_text("three")  # two files say it
+    (notes / "a.md").write_text("three")  # now in two files
     memory.ingest(notes, scope=JANE)
     (notes / "b.md").write_text("")
     memory.ingest(notes, scope=JANE)
@@ -122,7 +122,7 @@ def test_what_is_passed_over_is_named_with_the_reason(memory: Memory, notes: Pat
     outside = notes.parent / "outside.md"
     (notes / "plan.md").rename(outside)
     (notes / "plan.md").symlink_to(outside)
-    gone = memory.ingest(notes, scope=JANE)  # it is no note of this folder any more
+    gone = memory.ingest(notes, scope=JANE)  # it does not belong to this folder any more
     assert gone.revoked == 1 and gone.skipped["plan.md"] == "is a link to a file outside of the folder"
 
 
@@ -211,7 +211,7 @@ def test_memory_says_what_the_files_say(states: list[dict[str, list[str]]], tmp_
             with Memory.open(folder / f"fresh{len(list(folder.iterdir()))}.scrubjay") as fresh:
                 fresh.ingest(notes, scope=JANE)
                 expected = contents(fresh)
-            # Of passages that differ only in case or a full stop either may be the one that is kept.
+            # Of passages that differ only in case or a full stop either may be kept.
             assert sorted(text.rstrip(".") for text in living) == sorted(
                 text.rstrip(".") for text in expected
             )

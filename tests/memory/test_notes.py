@@ -1,4 +1,4 @@
-"""Which passages of which files are notes, and where they stand."""
+"""Which passages of which files become notes, and their lines."""
 
 from __future__ import annotations
 

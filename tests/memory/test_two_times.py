@@ -1,4 +1,4 @@
-"""Does a memory know when something was so, and when it learned of it? Both axes, in every way of asking."""
+"""A memory must know when something was true, and when it learned of it: both axes, in every kind of query."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def day(n: float) -> datetime:
-    """Return the n-th day from the beginning of the clock."""
+    """Return the n-th day after the clock's start."""
     return START + timedelta(days=n)
 
 
@@ -45,7 +45,7 @@ def say(
 
 
 def held(memory: Memory, scope: Scope = JANE, **times: Any) -> list[str]:
-    """Return what is in force, asked in four ways that must agree."""
+    """Return the facts in force from four queries that must agree."""
     listed = memory.list(scope, kinds=["fact"], **times)
     contents = sorted(record.text for record in listed)
     every = {record.id: record.text for record in memory.list(scope, kinds=["fact"], hidden=True)}
@@ -90,9 +90,7 @@ def test_a_fact_of_the_past_told_late_goes_to_its_place(memory: Memory, clock: C
         and one(memory, late).status == "ended"
     )
     assert held(memory, as_of="2019-06-01", known_at=day(0.5)) == []
-    before = say(
-        memory, "Jane lived in Bern", said_at="2018-05-05"
-    )  # superseded by what began before it was told
+    before = say(memory, "Jane lived in Bern", said_at="2018-05-05")  # superseded by the later known fact
     assert not before.active and held(memory, as_of="2018-06-01") == ["Jane lived in Bern"]
     assert held(memory, as_of="2020-06-01") == ["Jane lived in Bern"] and held(memory) == [
         "Jane lives in Oslo"
@@ -322,7 +320,7 @@ def test_values_entities_importance_and_a_vector_of_ones_own(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None:
-    """Statements with stated times, told in any order, give the same past, as the file says and as it is projected."""
+    """Statements with stated times, in any order of arrival, give the same past, in the file and by the projection."""
     rng = random.Random(seed)
     told = []
     for n in range(12):
@@ -405,7 +403,7 @@ def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encry
 
 
 def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> None:
-    """The moment of a search stays the same until something is written or begins, so that caches stay of use."""
+    """A search uses the same moment until something is written or begins, so that cached filters are reused."""
     lives(memory, "Oslo")
     first = memory._parts.recall._present.moment(JANE)
     clock.now += 1000
