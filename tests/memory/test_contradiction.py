@@ -283,7 +283,7 @@ def test_what_says_more_takes_the_place_of_what_said_less(memory: Memory, predic
     )
     richer = "Noor lives in Oslo, near the opera"
     new = told(memory, richer, predicate, value="Oslo", said_at="2024-02-01")
-    assert (new.status, new.superseded, new.reason) == ("superseded", old.id, "says more than what was known")
+    assert (new.status, new.superseded, new.reason) == ("superseded", old.id, "says more than a known fact")
     assert memory.recall("opera", JANE).texts == [richer] and held(memory) == [richer]
     record: Any = memory.get(new.id or "", scope=JANE)
     assert record.sensitivity == "private", "its class is not lost"

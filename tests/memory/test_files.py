@@ -368,7 +368,7 @@ def test_what_does_not_fit_is_said(memory: Memory, tmp_path: Path) -> None:
     memory.add("Jane sings", scope=JANE)
     memory.add("Jane dances", scope=JANE)
     clash = taken(memory, tmp_path, written(memory, tmp_path).replace("Jane sings <", "Jane dances <"))
-    assert "says that already" in clash.left_alone[0] and clash.updated == []
+    assert "already has this content" in clash.left_alone[0] and clash.updated == []
 
 
 @settings(max_examples=300, deadline=None)

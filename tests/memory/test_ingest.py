@@ -113,7 +113,7 @@ def test_what_is_passed_over_is_named_with_the_reason(memory: Memory, notes: Pat
     again = memory.ingest(notes, scope=JANE)
     assert {file: why.split(" (")[0] for file, why in again.skipped.items()} == {
         "deep/data.CSV": "is neither Markdown nor plain text",
-        "latin.md": "is no UTF-8",
+        "latin.md": "is not UTF-8",
         "plan.pdf": "is neither Markdown nor plain text",
     }
     assert (again.files, again.unchanged, again.revoked) == (read.files, read.written, 0)
@@ -271,7 +271,11 @@ def test_a_killed_ingestion_is_simply_run_again(memory: Memory, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
-        (lambda m, f: m.ingest(f / "nothing", scope=JANE), FileNotFoundError, "folder: expected a folder"),
+        (
+            lambda m, f: m.ingest(f / "nothing", scope=JANE),
+            FileNotFoundError,
+            "folder: expected an existing folder",
+        ),
         (lambda m, f: m.ingest(f, scope=None), TypeError, "scope: expected"),
         (lambda m, f: m.ingest(f, scope=JANE, name="a/b"), ValueError, "name: expected"),
         (lambda m, f: m.ingest(f, scope=JANE, name=""), ValueError, "name: expected"),

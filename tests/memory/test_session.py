@@ -331,7 +331,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("hello")
     session.assemble()
-    with pytest.raises(ValueError, match=r"events\[1\]: content: expected text that has UTF-8"):
+    with pytest.raises(ValueError, match=r"events\[1\]: content: expected text that UTF-8 can encode"):
         session.extend([{"kind": "model", "content": "x"}, {"kind": "model", "content": "\ud800"}])
     assert [event.kind for event in session.events()] == ["user"]
     session.model("answer")
@@ -357,7 +357,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
         (
             lambda m: m.session(JANE, "r").assemble(),
             ValueError,
-            "query: expected a str, as the user has said nothing",
+            "query: expected a str, because the user has not said anything",
         ),
         (lambda m: m.admin.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),

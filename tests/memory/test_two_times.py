@@ -123,7 +123,7 @@ def test_what_ends_is_over_from_its_day_on(memory: Memory, clock: Clock) -> None
         say(memory, f"Jane is allergic to {what}", "allergic to", value=what)
     clock.pass_days(5)
     end = say(memory, "Jane is not allergic to cats any more", "allergic to", value="Cats", relation="ends")
-    assert end.status == "superseded" and end.reason == "ends what was known"
+    assert end.status == "superseded" and end.reason == "ends a known fact"
     assert held(memory) == ["Jane is allergic to nuts", "Jane is not allergic to cats any more"]
     assert held(memory, as_of=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
     assert held(memory, known_at=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
@@ -290,7 +290,7 @@ def test_bad_times_are_errors_or_reasons(memory: Memory) -> None:
     with pytest.raises(ValueError, match="valid_from: expected an ISO 8601 time"):
         say(memory, "x", valid_from="soon")
     for fields, reason in (
-        ({"said_at": day(9)}, "said_at: expected a time that has come"),
+        ({"said_at": day(9)}, "said_at: expected a past or present time"),
         ({"valid_from": day(2), "valid_until": day(2)}, "valid_until: expected a time after"),
         ({"relation": "denies"}, "relation: expected one of asserts, ends, corrects, plans"),
         ({"importance": 2}, "importance: expected 0 to 1"),

@@ -84,7 +84,7 @@ def _letta(dump: Any, found: Foreign) -> None:
                 continue
             label = str(block.get("label") or "block")
             if label == "persona":
-                found.leave("the persona of the agent, which says nothing of the user")
+                found.leave("the agent's persona, not about the user")
                 continue
             if block.get("is_deleted"):
                 found.leave("deleted there")
@@ -96,7 +96,7 @@ def _letta(dump: Any, found: Foreign) -> None:
                 )
         for agent in agents:
             for _ in agent.get("messages") or []:
-                found.leave("a message, which is no memory")
+                found.leave("a message, not a memory")
         return
     for one in _items(dump, "passages", "archival_memory", texts=("text", "content")):
         text = _text_in(one, "text", "content")
@@ -195,7 +195,7 @@ def _chatgpt(dump: Any, found: Foreign) -> None:
             for node in one["mapping"].values():
                 message = node.get("message") if isinstance(node, Mapping) else None
                 if not isinstance(message, Mapping) or message.get("recipient") != "bio":
-                    found.leave("a message, which is no memory")
+                    found.leave("a message, not a memory")
                     continue
                 parts = (message.get("content") or {}).get("parts") or []
                 text = "\n".join(part for part in parts if isinstance(part, str)).strip()

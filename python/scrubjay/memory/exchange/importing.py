@@ -105,10 +105,10 @@ def _proposal(
             payload.to_utc(_time(when), "time") for when in (one.at, one.valid_from, one.valid_until)
         )
     except (TypeError, ValueError):
-        foreign.leave("a time that is none")
+        foreign.leave("an invalid time")
         return None
     if begin is not None and end is not None and end <= begin:
-        foreign.leave("its time is empty")
+        foreign.leave("an empty interval")
         return None
     given = one.metadata or {}
     metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in given.items()}

@@ -140,7 +140,7 @@ def take_edits(
             continue
         record = there.get(item.id)
         if record is None or _digest(_written(record)) != item.digest:
-            done.left_alone.append(f"{item.id}: it was changed, or is not in force any more")
+            done.left_alone.append(f"{item.id}: it was changed, or is no longer in force")
             continue
         try:
             done.updated.append(_update(memory, record, item, scope, source, by, dry_run))
@@ -151,7 +151,7 @@ def take_edits(
             continue
         record = there.get(id)
         if record is None or _digest(_written(record)) != digest:
-            done.left_alone.append(f"{id}: it was changed, or is not in force any more")
+            done.left_alone.append(f"{id}: it was changed, or is no longer in force")
             continue
         if not dry_run:
             memory.revoke(id, reason="deleted by hand", scope=scope, by=by)
@@ -166,7 +166,7 @@ def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str], list[st
     ends = [found for line in lines if (found := _END.match(line))]
     if len(ends) != 1:
         raise ValueError(
-            "path: expected the last line of an export as Markdown, which says whose it is, got none"
+            "path: expected the last line of an export as Markdown, which names its scope, got none"
         )
     try:
         said: dict[str, Any] = json.loads(ends[0][1])

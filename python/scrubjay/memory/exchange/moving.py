@@ -104,7 +104,7 @@ def copy_records(source: MemoryContext, target: MemoryContext) -> CopiedRecords:
                 found = dict(_rows(there, tenant, target.store.place))
             if _digest(found) != expected:
                 raise StoreError(
-                    f"copy: the records of {tenant!r} are not what was written: somebody wrote meanwhile: "
+                    f"copy: the records of {tenant!r} were changed by another writer meanwhile: "
                     f"{target.store.place}"
                 )
             n_rows += sum(map(len, rows.values()))

@@ -37,7 +37,7 @@ def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
         remove(change, twin, "expired")
         twin = None
     if twin is not None:
-        return Outcome("deduplicated", "episode", twin.id, "the same is known")
+        return Outcome("deduplicated", "episode", twin.id, "already known")
     id = new_id("episode")
     told = one.source.at if candidate.completed_at is None else candidate.completed_at
     completed_at = payload.to_utc(told, "completed_at")

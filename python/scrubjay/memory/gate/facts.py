@@ -36,7 +36,7 @@ from scrubjay.store.together import Change
 
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
-_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or somebody who confirms it"
+_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or a confirmation"
 
 
 class Facts:
@@ -251,7 +251,7 @@ class Facts:
                         self._slots.project_around(change, fresh, None, None)
         fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
         active = is_in_force(fresh, change.now)
-        return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
+        return Outcome("deduplicated", "fact", held.id, "already known", active=active)
 
 
 def stands_alone(one: Proposal) -> bool:

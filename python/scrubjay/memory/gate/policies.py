@@ -89,7 +89,7 @@ def write_policy(
     )
     insert(change.connection, "memory_policy", row)
     log(change, id, "written", source.author)
-    return Outcome("written", "policy", id, "provisional: somebody has to confirm it", active=False)
+    return Outcome("written", "policy", id, "provisional: it needs a confirmation", active=False)
 
 
 def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
@@ -101,7 +101,7 @@ def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
     log(change, row.id, "confirmed", by)
     reason = f"confirmed by {by}"
     if not is_global(row) and _is_mandatory(change, row.key):
-        reason += "; the global policy of this key is mandatory and goes before it"
+        reason += "; the global policy of this key is mandatory and overrides it"
     return Outcome("written", "policy", row.id, reason)
 
 

@@ -42,12 +42,12 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
             if says_the_same:
                 return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
             raise Unfit(
-                f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
+                f"key: {candidate.key!r} is {held.source}, which an inferred preference does not replace"
             )
         same = says_the_same and held.source == candidate.source
         if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
             _classify(change, held, candidate.sensitivity, one.source.author)
-            return Outcome("deduplicated", "preference", held.id, "the same is known")
+            return Outcome("deduplicated", "preference", held.id, "already known")
     id = new_id("preference")
     said_at = now if one.said_at is None else min(one.said_at, now)
     late = held is not None and said_at < held.created_at
@@ -78,7 +78,7 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
     insert(connection, "memory_preference", row)
     log(change, id, "written", one.source.author)
     if late:
-        return Outcome("written", "preference", id, "what was said later holds", active=False)
+        return Outcome("written", "preference", id, "a later statement is in force", active=False)
     if held is None:
         return Outcome("written", "preference", id)
     return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)

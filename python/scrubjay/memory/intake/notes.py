@@ -52,7 +52,7 @@ def read_notes(folder: str | Path) -> Notes:
     """
     root = Path(folder)
     if not root.exists():
-        raise FileNotFoundError(f"folder: expected a folder or a file, there is none: {root}")
+        raise FileNotFoundError(f"folder: expected an existing folder or file, got {root}")
     notes = Notes()
     for path, why in _files(root):
         name = path.name if path == root else path.relative_to(root).as_posix()
@@ -70,9 +70,9 @@ def read_notes(folder: str | Path) -> Notes:
         except UnicodeError as error:
             shown = name.encode(errors="replace").decode()
             notes.skipped[shown] = (
-                f"is no UTF-8 ({error.reason} at byte {error.start})"
+                f"is not UTF-8 ({error.reason} at byte {error.start})"
                 if isinstance(error, UnicodeDecodeError)
-                else "has a name that is no UTF-8"
+                else "has a name that is not UTF-8"
             )
             continue
         except OSError as error:

@@ -87,7 +87,7 @@ def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
         value.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
+            f"{name}: expected text that UTF-8 can encode, got a lone surrogate at {error.start}"
         ) from None
 
 
@@ -117,7 +117,7 @@ def _with_utf8(encoded: bytes | None) -> bytes | None:
         try:
             encoded.decode()
         except UnicodeDecodeError:
-            raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
+            raise ValueError("data: expected text that UTF-8 can encode, got a lone surrogate") from None
     return encoded
 
 

@@ -80,7 +80,7 @@ def prepare(store: Any, tables: Sequence[str]) -> None:
         )
     if store.identity().id_kind == "int":
         raise CorruptIndexError(
-            f"the collection {store.collection!r} is not that of a memory: its ids are numbers"
+            f"the collection {store.collection!r} does not belong to a memory: its ids are numbers"
         )
 
 

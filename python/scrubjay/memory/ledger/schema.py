@@ -280,13 +280,11 @@ def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> bool:
         raise CorruptIndexError(f"memory_meta.format: expected a format from 1 to {FORMAT}, got {found}")
     if store.identity().id_kind == "int":
         raise CorruptIndexError(
-            f"the collection {store.collection!r} is not that of a memory: its ids are numbers"
+            f"the collection {store.collection!r} does not belong to a memory: its ids are numbers"
         )
     missing = [table for table, columns in _tables().items() if _columns(connection, table) != columns]
     if missing:
-        raise CorruptIndexError(
-            f"tables of memory that are gone or not as they were made: {', '.join(missing)}"
-        )
+        raise CorruptIndexError(f"missing or altered tables of memory: {', '.join(missing)}")
     return is_upgraded
 
 

@@ -359,7 +359,7 @@ class Traces:
                 for column, kept in zip(_SEALED[:2], sealed[:2], strict=True)
             )
             if author is None or content is None:
-                raise CorruptIndexError("its author or content is gone")
+                raise CorruptIndexError("its author or content is missing")
             data = sealed[2]
             if data is not None:
                 data = self._sealer.open(tenant, _place(_SEALED[2], key, seq), data)

@@ -52,13 +52,10 @@ class Consistency:
             rules = missing_rules(connection)
             misplaced = [] if is_file(connection) else misplaced_rows(connection)
         return [
-            *(f"{name}: an index or rule of the tables is gone" for name in rules),
+            *(f"{name}: a table, index or trigger is missing" for name in rules),
             *misplaced,
-            *(f"{row.id}: not in the index, or as it was before" for row in found.missing),
-            *(
-                f"{id} of {scope!r}: in the index, and no record is in force that it is of"
-                for scope, id in found.stray
-            ),
+            *(f"{row.id}: missing or outdated in the index" for row in found.missing),
+            *(f"{id} of {scope!r}: in the index without a record in force" for scope, id in found.stray),
         ]
 
     def reindex(self) -> int:

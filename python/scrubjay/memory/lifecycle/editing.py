@@ -132,7 +132,7 @@ class Editing:
         else:
             until = seen.expires_at
         if until is not None and until <= self._context.clock():
-            raise ValueError("expires_at: expected a time to come; to let a record go, delete or revoke it")
+            raise ValueError("expires_at: expected a future time; to remove a record, delete or revoke it")
         candidate = self._changed(seen, changes)
         metadata = encoded(candidate.metadata) if seen.kind != "preference" else None
         embedded = None
@@ -141,7 +141,7 @@ class Editing:
         with self._context.changing("updating", [scope.tenant], of=[scope]) as change:
             held = find_row(change.connection, id, scope)
             if held is None or _said(held) != _said(seen):
-                raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
+                raise ConflictError(f"id: {id!r} was changed in the meantime; read it again")
             check_hold(change.connection, scope_in(held), within=False)
             fresh = self._rewrite(change, held, candidate, until, metadata)
             if isinstance(fresh, (FactRow, EpisodeRow)) and isinstance(held, (FactRow, EpisodeRow)):
@@ -286,7 +286,7 @@ def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: by
         if topic is not None and other.topic != topic:
             continue
         if other.expires_at is None or other.expires_at > change.now:
-            raise ConflictError(f"content: {other.id!r} of this scope says that already")
+            raise ConflictError(f"content: {other.id!r} of this scope already has this content")
         drop(change, other)
         remove_documents(change, other, "expired")
 

@@ -26,8 +26,8 @@ from scrubjay.memory.model.statements import (
 from scrubjay.store.rows.scopes import names_of
 
 UNFELT = {
-    "ends": "ends nothing that is known: it names no value of its slot",
-    "corrects": "corrects nothing that is known: it names no value of its slot",
+    "ends": "ends no known fact: it names no value of its slot",
+    "corrects": "corrects no known fact: it names no value of its slot",
 }
 """Relation -> the reason why a stored statement affected no other one."""
 
@@ -172,9 +172,9 @@ def superseding(fact: Outcome, relation: str, superseded: str, extended: str | N
         superseded: the id of the fact that it replaced.
         extended: the id of the fact with the same value about which it says more.
     """
-    reason = "ends what was known" if relation == "ends" else "contradicts what was known"
+    reason = "ends a known fact" if relation == "ends" else "contradicts a known fact"
     if superseded == extended:
-        reason = "says more than what was known"
+        reason = "says more than a known fact"
     return Outcome("superseded", "fact", fact.id, reason, superseded, active=fact.active)
 
 

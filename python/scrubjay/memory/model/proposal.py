@@ -94,7 +94,7 @@ def prepared(
     else:
         one.expires_at = expiry_of(typed.expires_at, typed.ttl, settings.clock)
         if one.expires_at is not None and one.expires_at <= settings.clock():
-            one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
+            one.unfit = f"expires_at: expected a future time, got {as_moment(one.expires_at)}"
             return one
     if kind == "preference":
         one.said_at = moment_of(one.source.at, "source.at")
@@ -146,7 +146,7 @@ def _check_times(one: Proposal, now: int) -> None:
     told = one.source.at if candidate.said_at is None else candidate.said_at
     one.said_at = moment_of(told, "said_at")
     if one.said_at is not None and one.said_at > now + _DAY_US:
-        raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
+        raise Unfit(f"said_at: expected a past or present time, got {as_moment(one.said_at)}")
     one.valid_from = moment_of(candidate.valid_from, "valid_from")
     if one.valid_from is None and one.said_at is not None and one.said_at > now:
         one.valid_from = one.said_at

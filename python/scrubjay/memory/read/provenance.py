@@ -78,7 +78,7 @@ class ProvenanceReader:
             if not are_texts(record, what) or not are_texts(by, optional=True):
                 raise CorruptIndexError("an event of its log cannot be read")
         if not are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
-            raise CorruptIndexError("what it superseded or who observed it cannot be read")
+            raise CorruptIndexError("the facts it superseded or its observers cannot be read")
         return Why(
             record_of(row),
             tuple(

@@ -142,9 +142,7 @@ class Recall:
             n_damaged += n_lost
             hits = [one.hit for one in ranked if not one.is_note]
         if n_damaged:
-            reason = (
-                f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
-            )
+            reason = f"metadata_damaged: {n_damaged} memories found cannot be read and were left out"
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
         rows = FoundRows(self.kept, hits, scope)
 

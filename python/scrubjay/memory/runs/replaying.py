@@ -85,12 +85,12 @@ def _read(data: Mapping[str, Any]) -> _Prompt:
     turns = [integer(seq, "a turn in it") for seq in data["turns"]]
     summary = data.get("summary")  # absent in prompts that earlier releases recorded
     if not isinstance(summary, (str, type(None))):
-        raise TypeError("a summary that is no text")
+        raise TypeError("the summary is not a text")
     return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), summary, data["sha256"])
 
 
 def _piece(given: Any) -> Piece:
     piece = Piece(*given)
     if not all(isinstance(text, str) for text in piece):
-        raise TypeError("a record in the prompt that is no text")
+        raise TypeError("a record in the prompt is not a text")
     return piece

@@ -200,7 +200,7 @@ class Session:
         with self._lock:
             if self._is_writing:
                 raise StoreError(
-                    "this session is in the middle of appending, which called what called it again"
+                    "this session is already appending: the memory's clock or key provider called it again"
                 )
             pending = [_prompt_draft(*prompt) for prompt in self._pending]
             if not pending and not drafts:
@@ -327,7 +327,7 @@ class Session:
         if query is None:
             query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
             if query is None:
-                raise ValueError("query: expected a str, as the user has said nothing in this run yet")
+                raise ValueError("query: expected a str, because the user has not said anything in this run")
         made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
         with self._lock:
             seqs = [turn.seq for turn in turns]
