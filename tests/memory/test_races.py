@@ -168,7 +168,7 @@ def test_updates_at_the_same_moment_are_not_lost(tmp_path: Path) -> None:
             [lambda i=i: memory.update(id, scope=JANE, content=f"tea {i}") for i in range(N_THREADS)]  # type: ignore[misc]
         )
         done = [result for result in results if not isinstance(result, BaseException)]
-        assert done and all("changed by somebody else" in str(r) for r in results if r not in done)
+        assert done and all("changed in the meantime" in str(r) for r in results if r not in done)
         found = memory.get(id, scope=JANE)
         assert found is not None and found.text in {record.text for record in done}
         assert texts(memory, "tea", JANE) == [found.text] and memory.documents.admin.check().clean
@@ -197,11 +197,11 @@ def test_an_update_does_not_undo_another(tmp_path: Path) -> None:
     with open_memory(tmp_path / "m.scrubjay", embedder=embedder) as memory:
         id = memory.propose("tea", scope=JANE, source="r").id or ""
         embedder.meddle = lambda: memory.update(id, scope=JANE, content="tea of another", confidence=0.8)
-        with pytest.raises(scrubjay.ConflictError, match="changed by somebody else"):
+        with pytest.raises(scrubjay.ConflictError, match="changed in the meantime"):
             memory.update(id, scope=JANE, content="tea of mine")
         assert texts(memory, "tea", JANE) == ["tea of another"]
         embedder.meddle = lambda: memory.delete(id, scope=JANE)
-        with pytest.raises(scrubjay.ConflictError, match="changed by somebody else"):
+        with pytest.raises(scrubjay.ConflictError, match="changed in the meantime"):
             memory.update(id, scope=JANE, content="tea of mine")
         assert memory.list(JANE, hidden=True) == [] and len(memory.documents) == 0
 
