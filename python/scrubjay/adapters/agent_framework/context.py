@@ -185,7 +185,7 @@ class ScrubjayContextProvider(ContextProvider):
 
 
 def _said(message: Any) -> Iterator[Said]:
-    """What a message says: its text, and what tools answered. Messages of the system are not part of a turn."""
+    """Yield the text of a message and the tool results in it; system messages are not part of a turn."""
     kind = _KINDS.get(str(message.role))
     if kind is None:
         return
