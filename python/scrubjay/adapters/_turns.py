@@ -61,8 +61,8 @@ class TurnMemory:
         budget_tokens: the limit for policies, preferences and recalled records of one turn together.
         item_tokens: the limit for one recalled record; a longer one is cut to the part that answers.
         floor: the relevance that the best record needs for any to be included, as in :meth:`Memory.assemble`.
-        noted: the kinds of messages that are stored as notes; () for none. A user message that only asks is not, because
-            later it would be recalled in place of the answer.
+        noted: the kinds of messages that are stored as notes; () for none. A user message that only asks is not,
+            because later it would be recalled in place of the answer.
         extractor: reads a run after each of its turns, on a background thread; its results pass the gate.
         options: of :meth:`Index.open`, for a path.
     """

@@ -62,7 +62,7 @@ class ScrubjayDocumentStore(Retrieval):
     ['1']
     """
 
-    __module__ = "haystack_integrations.document_stores.scrubjay"  # the name under which Haystack serialises it
+    __module__ = "haystack_integrations.document_stores.scrubjay"  # the name for serialisation
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class ScrubjayDocumentStore(Retrieval):
             changed = []
             for record, document in self._matching(filters, exact=True, with_embedding=True):
                 fields = self._fields(replace(document, meta=document.meta | meta))
-                if fields["vector"] is None:  # keep the vector that the store's embedder made of the same text
+                if fields["vector"] is None:  # keep the embedding of the same text
                     fields["vector"] = record.vector
                 fields |= {"created_at": record.created_at, "expires_at": record.expires_at}
                 changed.append(fields)

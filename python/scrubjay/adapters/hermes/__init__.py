@@ -1,8 +1,8 @@
 """Hermes Agent's memory provider over a :class:`scrubjay.Memory`.
 
 Hermes discovers it as the provider "scrubjay" through Scrubjay's entry point, or, in versions that look for plugins
-only in their home, after :func:`install`. `memory.provider: scrubjay` in its config.yaml then enables it. Nothing of Hermes
-is imported here, because its manager only calls the methods of a provider.
+only in their home, after :func:`install`. `memory.provider: scrubjay` in its config.yaml then enables it. Nothing of
+Hermes is imported here, because its manager only calls the methods of a provider.
 
 >>> import tempfile
 >>> home = tempfile.TemporaryDirectory()

@@ -386,7 +386,7 @@ class Service:
         try:
             if tokens is not None:
                 tokens.find("")
-            await self.off_loop(Backend.of(self.index).first_scopes, None, None, 1)  # cheap with any number of scopes
+            await self.off_loop(Backend.of(self.index).first_scopes, None, None, 1)  # cheap with many scopes
         except StoreUnavailableError:
             if self.index.path is None:
                 return Json({"status": "stale"})

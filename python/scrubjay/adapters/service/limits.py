@@ -84,7 +84,7 @@ class Rates:
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
-        self._callers: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # (tokens left, time of that count)
+        self._callers: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # (tokens left, time)
 
     def wait(self, caller: Hashable, now: float | None = None) -> float:
         """Count one request and return 0, or return the seconds that the caller must wait, without counting it."""
