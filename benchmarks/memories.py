@@ -202,7 +202,7 @@ class Exact:
     def recall(
         self, question: Question, found: Sequence[int], k: int, allowed: NDArray[np.bool_] | None = None
     ) -> float:
-        """Share of the k best that were found; what ties with the last of them is as good as it."""
+        """Return the fraction of the k best that was found; ties with the last of them count as found."""
         scores = self.fused(question, allowed)
         best = sorted(scores.values(), reverse=True)[:k]
         if not best:
@@ -216,19 +216,19 @@ class Exact:
         k: int,
         allowed: NDArray[np.bool_] | None = None,
     ) -> float:
-        """Mean over some questions and what was found for them."""
+        """Return the mean recall over some questions and their results."""
         return float(np.mean([self.recall(question, numbers, k, allowed) for question, numbers in found]))
 
 
 def scope_of(who: Block | Question) -> Any:
-    """Scrubjay's scope of a block or of one who asks."""
+    """Return Scrubjay's scope of a block or a question."""
     import scrubjay
 
     return scrubjay.Scope(TENANT, user=who.user, agent=who.agent)
 
 
 def write_blocks(engine: Any, memories: Memories, blocks: Sequence[Block]) -> None:
-    """Upserts the documents of some blocks into a scrubjay.Engine, a thousand a call."""
+    """Upsert the documents of some blocks into a scrubjay.Engine, a thousand a call."""
     for block in blocks:
         scope = scope_of(block)
         for first in range(block.first, block.last, ROWS_A_CALL):
