@@ -5,9 +5,8 @@
 One user of 9,742 facts with the default embedder, in a file of normal durability; policies and preferences as in
 `benchmarks/memory.py`. Reads are interleaved call by call, so that noise affects all alike; the figures are the CPU
 time of the calling thread, and the ratio to `Index.search` of the same scope with the same questions. A turn is what a
-run
-records: the user's message, the prompt, the model's answer. Writes are batches of the same texts, through the gate and
-into the index. Texts and questions: `lme_user_dev` (SCRUBJAY_DATA), or generated ones.
+run records: the user's message, the prompt, the model's answer. Writes are batches of the same texts, through the gate
+and into the index. Texts and questions: `lme_user_dev` (SCRUBJAY_DATA), or generated ones.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ recall@10, or more than .005 below RRF(60) in recall@100. Exit code 1 if any is.
 
 The vectors of `typo_dev` are of the texts with their errors. An index that embeds its questions embeds the corrected
 text instead, so below the table are the mean nDCG@10 of the questions without their errors, with the vector of the
-typed
-text, and with that of the corrected text: where the correction restores the original, its vector.
+typed text, and with that of the corrected text: where the correction restores the original, its vector.
 """
 
 from __future__ import annotations
