@@ -357,7 +357,7 @@ async def _told(call: Callable[..., T], *arguments: Any) -> T:
         return await anyio.to_thread.run_sync(call, *arguments)
     except MCPError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the client is told and the server goes on
+    except Exception as error:  # noqa: BLE001 - report any error to the client and continue
         raise MCPError(types.INVALID_PARAMS, refusal("it", error)) from None
 
 
