@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def table(text: str) -> list[Row]:
-    section = text.partition("\n## Every verb of the memory, everywhere\n")[2].partition("\n## ")[0]
+    section = text.partition("\n## Verbs of the memory by interface\n")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
     return [Row(row[0].strip("`"), dict(zip(("http", "mcp", "cli"), row[1:], strict=True))) for row in rows]
 
@@ -112,6 +112,6 @@ def test_every_verb_is_everywhere_or_has_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_a_gap_is_noticed(tmp_path: Path, old: str, new: str) -> None:
-    head, mark, rest = PAGE.read_text().partition("## Every verb of the memory, everywhere")
+    head, mark, rest = PAGE.read_text().partition("## Verbs of the memory by interface")
     assert old in rest
     assert faults(table(head + mark + rest.replace(old, new, 1)), there(tmp_path))
