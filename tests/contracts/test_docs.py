@@ -225,9 +225,9 @@ def test_named_files_exist(name: str) -> None:
 
 
 def test_places_of_the_architecture_exist() -> None:
-    """Each row of the table "Where do I add ...?" names existing files."""
+    """Each row of the table below "Where to add a feature" names existing files."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text.partition("## Where do I add")[2].partition("\n## ")[0]
+    table = text.partition("## Where to add a feature")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
     assert len(rows) >= 7
     for row in rows:
