@@ -68,7 +68,7 @@ def _whole(module: str) -> Any:
 def _after_in_child() -> None:
     mine = threading.get_ident()
     _cut.extend(module for thread, module in _under_way.items() if thread != mine)
-    for thread in [one for one in _under_way if one != mine]:
+    for thread in [thread for thread in _under_way if thread != mine]:
         del _under_way[thread]
 
 

@@ -51,7 +51,7 @@ def _before() -> None:
     # Repeat until there are no new locks: while this thread waits for one, others may register more.
     while new := [(owner, name) for owner, name in _attributes() if (id(owner), name) not in seen]:
         # Turns last: a thread that waits for a turn holds other locks, and this thread would wait for those in vain.
-        for owner, name in sorted(new, key=lambda one: one[1] == "turn"):
+        for owner, name in sorted(new, key=lambda lock: lock[1] == "turn"):
             seen.add((id(owner), name))
             held = getattr(owner, name)
             least = _LEAST_WAIT_SECONDS if name == "turn" else 0.0

@@ -266,8 +266,8 @@ def as_scopes(value: Any) -> Scope | list[Scope]:
         return as_scope(value)
     if not value:
         raise ValueError("scope: expected at least one scrubjay.Scope, got none")
-    if not all(isinstance(one, Scope) for one in value):
-        value = [as_scope(one, f"scope[{i}]") for i, one in enumerate(value)]
+    if not all(isinstance(item, Scope) for item in value):
+        value = [as_scope(item, f"scope[{i}]") for i, item in enumerate(value)]
     scopes: list[Scope] = list(dict.fromkeys(value))
     return scopes[0] if len(scopes) == 1 else scopes
 
@@ -485,12 +485,12 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
         )
     n_chars = len(as_text(text))
     found = []
-    for place, one in enumerate(passages):
+    for place, passage in enumerate(passages):
         try:
-            start, end = one
+            start, end = passage
             start, end = operator.index(start), operator.index(end)
         except (TypeError, ValueError):
-            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {one!r}") from None
+            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {passage!r}") from None
         if not 0 <= start < end <= n_chars:
             raise ValueError(f"passages[{place}]: expected 0 <= start < end <= {n_chars}, got {start}, {end}")
         found.append((start, end))

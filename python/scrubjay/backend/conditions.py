@@ -151,7 +151,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     if rest is None:
         return Admitted(native)
     ids = _only_ids(rest)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, ids)
     if isinstance(rest, All) and len(rest.parts) == 1:
         rest = rest.parts[0]
@@ -181,7 +181,7 @@ def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
         return Admitted(native)
     if len(scopes) == 1:
         return admit(index, scopes[0], node)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, _only_ids(rest))
     keys: dict[Key, None] = {}
     for scope in scopes:

@@ -189,11 +189,11 @@ class Offsets:
             while len(walk.ends) > _MOST_ENDS:
                 del walk.ends[next(iter(walk.ends))]
             if end.keys is not None:
-                known = {id(one.keys): len(one.keys or ()) for one in walk.ends.values()}
+                known = {id(known_end.keys): len(known_end.keys or ()) for known_end in walk.ends.values()}
                 walk.n_keys = sum(known.values())
             while self._walks and (
                 len(self._walks) > _MOST_LISTINGS
-                or sum(one.n_keys for one in self._walks.values()) > _MOST_KEYS
+                or sum(other.n_keys for other in self._walks.values()) > _MOST_KEYS
             ):
                 self._walks.popitem(last=False)
 
@@ -210,12 +210,12 @@ def _listing(
     native, rest = (None, None) if where is None else split(where)
     compiled = None if native is None else Filter(native)
     scrolls = [scroll_of(scope, filter=compiled, **order) for scope in dict.fromkeys(scopes)]
-    tenants = {one.scope.tenant for one in scrolls}
+    tenants = {scroll.scope.tenant for scroll in scrolls}
     if len(tenants) > 1:
         raise ValueError(f"scope: expected scopes of one tenant, got those of {', '.join(sorted(tenants))}")
     if is_durable and len(scrolls) > 1 and scrolls[0].exact:
         # One listing reads the rows of all scopes, a few of each.
-        scrolls = [scrolls[0]._replace(more=tuple(one.scope for one in scrolls[1:]))]
+        scrolls = [scrolls[0]._replace(more=tuple(scroll.scope for scroll in scrolls[1:]))]
     told = None
     if question is not None or (rest is None and kept is None):
         said = None if native is None else json.dumps(native, default=repr)
@@ -248,7 +248,7 @@ def _read(index: Index, wanted: _Listing, after: int, n: int) -> Iterator[tuple[
         yield from each[0]
         return
     before = None
-    merged = heapq.merge(*each, key=lambda one: one[1].version or 0, reverse=scrolls[0].descending)
+    merged = heapq.merge(*each, key=lambda pair: pair[1].version or 0, reverse=scrolls[0].descending)
     for scope, record in merged:
         if record.version != before:
             yield scope, record
@@ -269,7 +269,7 @@ def _read_one(index: Index, scroll: Scroll, after: int, n: int) -> Iterator[tupl
 def _met(index: Index, wanted: _Listing, part: Sequence[tuple[Scope, Record]]) -> list[Record]:
     """Return those of the memories that match the conditions which the index does not check, in order."""
     checks = [check for check in (wanted.own, wanted.kept) if check is not None]
-    kept = [(scope, one) for scope, one in part if all(check(one) for check in checks)]
+    kept = [(scope, record) for scope, record in part if all(check(record) for check in checks)]
     if wanted.rest is None:
         return [record for _, record in kept]
     seen: dict[Scope, list[Record]] = {}

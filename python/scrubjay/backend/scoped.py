@@ -133,7 +133,11 @@ class ScopedMemories:
         said = None if document is None else passages_of(document.payload)
         if said is None:
             return {}
-        if said and isinstance(vector, PassageVectors) and vector.spans.tolist() != [[*one] for one in said]:
+        if (
+            said
+            and isinstance(vector, PassageVectors)
+            and vector.spans.tolist() != [[*span] for span in said]
+        ):
             return {"passages": said, "vector": None}  # some of them have no vector
         return {"passages": said or False}
 

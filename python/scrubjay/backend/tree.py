@@ -79,12 +79,12 @@ class _Paths:
     def below(self, path: str, index: Index) -> list[Scope]:
         found, engine = [], cast(LocalEngine, Backend.of(index).engine)
         with self._lock:
-            for one in sorted(self._by_beginning.get(path, ())):
-                scope = Scope(self._within.tenant, user=one, agent=self._within.agent)
+            for user in sorted(self._by_beginning.get(path, ())):
+                scope = Scope(self._within.tenant, user=user, agent=self._within.agent)
                 if index.count(scope) and len(engine.scroll(scope, exact=True, limit=1)):
                     found.append(scope)
                 else:  # its memories were deleted; a later writer notes it again
-                    self._forget(one)
+                    self._forget(user)
         return found
 
     def add(self, paths: Iterable[str]) -> None:
@@ -106,7 +106,7 @@ class _Paths:
 
 
 def _scopes(index: Index, within: Scope) -> list[Scope]:
-    return [one for one in index.scopes(within) if one.user is not None and one.agent == within.agent]
+    return [scope for scope in index.scopes(within) if scope.user is not None and scope.agent == within.agent]
 
 
 _trees: weakref.WeakKeyDictionary[Index, dict[tuple[Scope, str], _Paths]] = weakref.WeakKeyDictionary()

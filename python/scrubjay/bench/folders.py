@@ -50,7 +50,7 @@ class JudgedFolder:
         for scope, question in self._questions(relevant):
             asked.setdefault(scope, []).append(question)
         for scope, questions in asked.items():
-            visible = [scopes[one] for one in scope.visible() if one in scopes]
+            visible = [scopes[partition] for partition in scope.visible() if partition in scopes]
             self._check(scope, questions, visible)
             lines = sorted(line for some in visible for line in some.places())
             documents = _Documents(self.path / "corpus.jsonl", lines, vectors)

@@ -55,7 +55,9 @@ class LoCoMo:
         turns = {document.id for document in documents}
         if len(turns) < len(documents):
             twice = next(
-                one.id for at, one in enumerate(documents) if one.id in {d.id for d in documents[:at]}
+                document.id
+                for at, document in enumerate(documents)
+                if document.id in {d.id for d in documents[:at]}
             )
             raise row.error("conversation", "another dia_id for each turn", twice)
         questions = tuple(

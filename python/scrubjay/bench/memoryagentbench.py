@@ -99,7 +99,7 @@ def chunks(text: str, n_words: int) -> Iterator[str]:
 
 def _accepted(row: Row, field: str, given: Any) -> tuple[str, ...]:
     several = given if isinstance(given, list) else [given]
-    flat = [item for one in several for item in (one if isinstance(one, list) else [one])]
+    flat = [item for entry in several for item in (entry if isinstance(entry, list) else [entry])]
     if any(not isinstance(item, (str, int, float)) for item in flat):
         raise row.error(field, "a str or a list of str", given)
     return tuple(str(item) for item in flat)

@@ -136,7 +136,7 @@ def _run_case(
         first = [searcher.search(question, k) for question in case.questions]
         timed = [[searcher.search(question, k) for question in case.questions] for _ in range(passes)]
         for place, (question, found) in enumerate(zip(case.questions, first, strict=True)):
-            sample = _sample(question, found, k, depths, [one[place] for one in timed])
+            sample = _sample(question, found, k, depths, [results[place] for results in timed])
             if answerer is not None:
                 answer = answerer(Asked(question, found.ids, found.texts))
                 if not isinstance(answer, str):
@@ -151,7 +151,9 @@ def _run_case(
 def _sample(
     question: Question, found: Found, k: int, depths: Sequence[int], timed: Sequence[Found]
 ) -> Sample:
-    sample = Sample(question.category, [one.search_us for one in timed], [one.embed_us for one in timed])
+    sample = Sample(
+        question.category, [search.search_us for search in timed], [search.embed_us for search in timed]
+    )
     if question.relevant:
         sample.quality = {
             **{f"recall@{depth}": metrics.recall_at(depth, found.ids, question.relevant) for depth in depths},

@@ -372,7 +372,7 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
             if isinstance(vector, PassageVectors):
                 row["passages"] = vector.spans.tolist()
             rows = np.atleast_2d(vector.rows if isinstance(vector, PassageVectors) else vector)
-            numbers = [[float(f"{x:.5g}") for x in one] for one in rows.tolist()]
+            numbers = [[float(f"{x:.5g}") for x in row_] for row_ in rows.tolist()]
             row["vector"] = numbers if isinstance(vector, PassageVectors) else numbers[0]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

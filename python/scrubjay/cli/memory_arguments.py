@@ -33,13 +33,13 @@ def _command(
     k: int | None = None,
 ) -> argparse.ArgumentParser:
     """Add a command on a file that Memory.open() created."""
-    one = command_of(below, name, help, "FILE is a file of Memory.open().")
-    one.add_argument("file", metavar="FILE")
+    command = command_of(below, name, help, "FILE is a file of Memory.open().")
+    command.add_argument("file", metavar="FILE")
     for argument, meaning in what:
-        one.add_argument(argument, metavar=argument.upper(), help=meaning)
-    add_scope(one)
-    add_common(one, k=k)
-    return one
+        command.add_argument(argument, metavar=argument.upper(), help=meaning)
+    add_scope(command)
+    add_common(command, k=k)
+    return command
 
 
 def _add_add(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -107,10 +107,10 @@ def _add_reading(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         ("subject", "such as Jane"),
         ("predicate", 'such as "lives in"'),
     )
-    for one in (recall, known, listed):
-        one.add_argument("--as-of", metavar="TIME", help="records that held at this time (ISO 8601)")
-    for one in (recall, known, listed, history):
-        one.add_argument(
+    for command in (recall, known, listed):
+        command.add_argument("--as-of", metavar="TIME", help="records that held at this time (ISO 8601)")
+    for command in (recall, known, listed, history):
+        command.add_argument(
             "--known-at", metavar="TIME", help="records known at this time, before later corrections"
         )
     _command(
@@ -139,8 +139,8 @@ def _add_copies(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     back = _command(
         below, "import", "read a file written by export, possibly edited by hand", ("source", "the file")
     )
-    for one in (out, back):
-        one.add_argument(
+    for command in (out, back):
+        command.add_argument(
             "--format",
             choices=("jsonl", "markdown"),
             help="jsonl: everything within the scope, lossless; markdown: the records in force of exactly the "
@@ -183,9 +183,9 @@ def _add_care(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     hold = _command(below, "hold", "prevent the data of a scope from being forgotten, deleted or changed")
     release = _command(below, "release", "release a hold on exactly this scope")
     _command(below, "holds", "show the holds on the scopes of a tenant")
-    for one in (revoke, hold):
-        one.add_argument("--reason", required=True, help="stored with it, and shown")
+    for command in (revoke, hold):
+        command.add_argument("--reason", required=True, help="stored with it, and shown")
     hold.add_argument("--name", help="name of the hold, for its release (default: the reason)")
     release.add_argument("--name", help="name of the hold, if the scope has several")
-    for one in (confirm, revoke, hold, release):
-        one.add_argument("--by", default="command line", help="who decided it")
+    for command in (confirm, revoke, hold, release):
+        command.add_argument("--by", default="command line", help="who decided it")

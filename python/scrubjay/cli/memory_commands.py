@@ -140,7 +140,7 @@ def _known(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"policies": known.policies, "preferences": known.preferences})
     elif records:
-        table = [[one.kind, one.key, one.text, one.id] for one in records]
+        table = [[record.kind, record.key, record.text, record.id] for record in records]
         print(render_table(["kind", "key", "text", "id"], table, stretch=2))
     else:
         print("nothing known")
@@ -186,16 +186,16 @@ def _replay(arguments: argparse.Namespace) -> int:
             replay = memory.replay(arguments.run, scope_of(arguments))
         except KeyError:
             raise InputError(f"{arguments.run}: no such run in this scope") from None
-    prompts = {one.seq: one for one in replay.prompts()} if arguments.prompts else {}
+    prompts = {prompt.seq: prompt for prompt in replay.prompts()} if arguments.prompts else {}
     if arguments.json:
         made = [
             {
-                "seq": one.seq,
-                "turn": one.turn,
-                "faithful": one.faithful,
-                "text": one.assembled and one.assembled.text,
+                "seq": prompt.seq,
+                "turn": prompt.turn,
+                "faithful": prompt.faithful,
+                "text": prompt.assembled and prompt.assembled.text,
             }
-            for one in prompts.values()
+            for prompt in prompts.values()
         ]
         events = [event.to_dict() for event in replay.events]
         print_json(
@@ -209,10 +209,12 @@ def _replay(arguments: argparse.Namespace) -> int:
             said = f"{event.data['envelope']['tokens']['total']} tokens, sha256 {event.data['sha256'][:12]}"
         table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, said])
     print(render_table(["event", "turn", "at", "who", "what"], table, stretch=4))
-    for one in prompts.values():
-        how = "as it was" if one.faithful else "not as it was: something in it is past its retention"
-        print(f"\n{bold(f'prompt {one.seq}')} {dim(how)}")
-        print("\n".join(_shown(line) for line in one.assembled.text.splitlines()) if one.assembled else "")
+    for prompt in prompts.values():
+        how = "as it was" if prompt.faithful else "not as it was: something in it is past its retention"
+        print(f"\n{bold(f'prompt {prompt.seq}')} {dim(how)}")
+        print(
+            "\n".join(_shown(line) for line in prompt.assembled.text.splitlines()) if prompt.assembled else ""
+        )
     return 0
 
 
@@ -240,8 +242,14 @@ def _changes(arguments: argparse.Namespace) -> int:
         print_json(found)
     elif found:
         table = [
-            [str(one.cursor), f"{one.at:%Y-%m-%d %H:%M:%S}", one.what, one.kind or "all", one.record or "-"]
-            for one in found
+            [
+                str(change.cursor),
+                f"{change.at:%Y-%m-%d %H:%M:%S}",
+                change.what,
+                change.kind or "all",
+                change.record or "-",
+            ]
+            for change in found
         ]
         print(render_table(["cursor", "at", "what", "kind", "id"], table, stretch=4))
     else:

@@ -46,7 +46,10 @@ def list_records(memory: Memory, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(found)
     elif found:
-        table = [[one.kind, one.status, getattr(one, "key", ""), one.text, one.id] for one in found]
+        table = [
+            [record.kind, record.status, getattr(record, "key", ""), record.text, record.id]
+            for record in found
+        ]
         print(render_table(["kind", "status", "key", "text", "id"], table, stretch=3))
     else:
         print("nothing there")
@@ -114,14 +117,14 @@ def holds(memory: Memory, arguments: argparse.Namespace) -> int:
     elif found:
         table = [
             [
-                one.scope.user or "all",
-                one.scope.agent or "all",
-                f"{one.at:%Y-%m-%d}",
-                one.by,
-                one.name,
-                one.reason if one.reason != one.name else "",
+                entry.scope.user or "all",
+                entry.scope.agent or "all",
+                f"{entry.at:%Y-%m-%d}",
+                entry.by,
+                entry.name,
+                entry.reason if entry.reason != entry.name else "",
             ]
-            for one in found
+            for entry in found
         ]
         print(render_table(["user", "agent", "since", "by", "name", "reason"], table, stretch=4))
     else:

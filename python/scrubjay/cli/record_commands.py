@@ -35,7 +35,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print({"records": [as_dict(record) for record in page], "cursor": page.cursor, "count": n_all})
     elif len(page):
-        rows = [[str(one.id), _time(one), _source(one), one.text] for one in page]
+        rows = [[str(record.id), _time(record), _source(record), record.text] for record in page]
         print(render_table(["id", "created", "file", "text"], rows, stretch=3))
         more = f"; the next page: --cursor {page.cursor}" if page.cursor is not None else ""
         print(dim(f"{len(page):,} of {n_all:,} memories that {scope!r} may see{more}"))

@@ -126,9 +126,9 @@ def run_export(arguments: argparse.Namespace) -> int:
             warnings.simplefilter("always", CorruptDataWarning)
             with file_or_output(arguments.target) as target:
                 n_written = index.admin.export(target, replace=arguments.force, progress=_bar(arguments))
-        for one in caught:
-            if isinstance(one.message, CorruptDataWarning):
-                left_out += one.message.damaged
+        for warning in caught:
+            if isinstance(warning.message, CorruptDataWarning):
+                left_out += warning.message.damaged
         files = [arguments.target]
     facts: dict[str, object] = {"memories": n_written, "to": arguments.target, "left_out": left_out}
     if arguments.salvage:
@@ -196,8 +196,8 @@ def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float
     for name, value in facts.items():
         if isinstance(value, list):
             what = _LISTED.get(name, name)
-            for one in value:
-                print(f"{what}: {clean(str(one))}", file=out)
+            for item in value:
+                print(f"{what}: {clean(str(item))}", file=out)
             continue
         shown = f"{value:,}" if isinstance(value, int) else value
         print(f"{name.replace('_', ' '):<14}{shown}", file=out)

@@ -190,8 +190,12 @@ class Query:
         return _remade, (self.values(),)
 
     def __repr__(self) -> str:
-        given = (one for one in fields(self) if one.init and not _same(getattr(self, one.name), one.default))
-        return f"Query({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in given)})"
+        given = (
+            option
+            for option in fields(self)
+            if option.init and not _same(getattr(self, option.name), option.default)
+        )
+        return f"Query({', '.join(f'{option.name}={getattr(self, option.name)!r}' for option in given)})"
 
 
 _RANKING = (
@@ -220,7 +224,7 @@ _PARTS: dict[str, Any] = {
     "prior": Prior,
     "relevance": Relevance,
 }
-_METHODS: dict[str, Any] = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
+_METHODS: dict[str, Any] = {kind._method: kind for kind in (Auto, RRF, Weighted, Boost, Production)}
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
 
@@ -367,10 +371,10 @@ def _from_dict(settings: Mapping[str, Any]) -> Query:
         raise ValueError(f"fusion: expected a method among {', '.join(_METHODS)}, got {fusion!r}")
     method = _METHODS[str(fusion["method"])]
     options = {name: value for name, value in fusion.items() if name != "method"}
-    _check_known(options, [one.name for one in fields(method)], f"fusion {fusion['method']}")
+    _check_known(options, [option.name for option in fields(method)], f"fusion {fusion['method']}")
     for name, kind in _PARTS.items():
         if isinstance(part := given.get(name), Mapping):
-            _check_known(part, [one.name for one in fields(kind)], name)
+            _check_known(part, [option.name for option in fields(kind)], name)
             given[name] = _made(name, kind, part)
     return Query(_made("fusion", method, options), **given)
 

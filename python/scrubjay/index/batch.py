@@ -72,19 +72,21 @@ def batch_of(
     if isinstance(scope, (Scope, Mapping)) or not isinstance(scope, Iterable):
         scopes = as_scope(scope)
     else:
-        named["scope"] = scopes = [as_scope(one) for one in scope]
+        named["scope"] = scopes = [as_scope(part) for part in scope]
     lengths = {name: len(value) for name, value in named.items() if value is not None}
-    has_keywords = queries is not None and any(isinstance(one, Query) and one.keywords for one in queries)
+    has_keywords = queries is not None and any(
+        isinstance(entry, Query) and entry.keywords for entry in queries
+    )
     if texts is None and vectors is None and not has_keywords:
         raise ValueError("texts, vectors: expected at least one of them")
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{length} {name}" for name, length in lengths.items())
         raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {given}")
     n = next(iter(lengths.values()))
-    asked = [USUAL if one is None else one for one in (queries or [query] * n)]  # type: ignore[list-item]
-    for i, one in enumerate(asked):
-        if not isinstance(one, Query):
-            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
+    asked = [USUAL if entry is None else entry for entry in (queries or [query] * n)]  # type: ignore[list-item]
+    for i, entry in enumerate(asked):
+        if not isinstance(entry, Query):
+            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(entry).__name__} {entry!r}")
     nothing: list[None] = [None] * n
     return Batch(nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, asked)
 

@@ -37,7 +37,7 @@ class ByDocument:
     """Adapts a progress bar that counts documents to updates that count embedded texts."""
 
     def __init__(self, parts: Sequence[Parts], progress: Progress) -> None:
-        self._ends = list(accumulate(len(one.texts) for one in parts))
+        self._ends = list(accumulate(len(part.texts) for part in parts))
         self._n_texts = 0
         self._progress = progress
 

@@ -114,7 +114,7 @@ class Reader:
         )
         self._collection.expiry.remove_due()
         ids = lasting(ids)
-        if functions or (ids is not None and any(isinstance(one, tuple) for one in ids)):
+        if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
             found = meeting(self._collection, wanted.scope, filter, functions, ids, exact=exact, order=order)
             return found[wanted.start : wanted.stop]
         documents = self._collection.engine.listed(wanted, ids)

@@ -180,9 +180,11 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
         weighed = _weighed(information, found, standing, cosine, log_documents, identifier)
         if another:
             weighed = min(weighed, _MOST_OF_ANOTHER)
-        one = object.__new__(RelevanceParts)  # its constructor would take as long as the rest of the loop
+        parts_of_hit = object.__new__(
+            RelevanceParts
+        )  # its constructor would take as long as the rest of the loop
         object.__setattr__(
-            one,
+            parts_of_hit,
             "__dict__",
             {
                 "information": information,
@@ -196,5 +198,5 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
                 "tier": tier_of(weighed),
             },
         )
-        parts.append(one)
+        parts.append(parts_of_hit)
     return parts

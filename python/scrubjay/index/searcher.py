@@ -332,8 +332,8 @@ class Searcher:
         collection = self._collection
         residency = collection.residency
         generation = residency.generation
-        keywords = [one.keywords for one in batch.queries]
-        modes = [one.mode for one in batch.queries]
+        keywords = [query.keywords for query in batch.queries]
+        modes = [query.mode for query in batch.queries]
         plans = make_plans(collection.semantics, modes, batch.texts, batch.vectors, keywords)
         collection.expiry.remove_due()
         results: list[Hits | None] = [None] * len(plans)
@@ -378,7 +378,7 @@ def _reach(collection: OpenCollection, scope: Scope | Sequence[Scope], after: St
     """Wait until the visible partitions include the write of a stamp."""
     if not isinstance(after, Stamp):
         raise TypeError(f"after: expected a scrubjay.Stamp, got {type(after).__name__}")
-    if not any(after.scope in one.visible() for one in _each(scope)):
+    if not any(after.scope in seeing.visible() for seeing in _each(scope)):
         raise ValueError(
             f"after: expected the stamp of a scope that {scope!r:.200} sees, got that of {after.scope!r}"
         )

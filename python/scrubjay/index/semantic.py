@@ -153,18 +153,18 @@ class Semantics:
             n_tried = len(documents) if self._written_by is None else 0
             return EmbeddedDocuments([None] * len(documents), n_tried)
         parts = [self.parts_of(*document) for document in documents]
-        if all(one.spans is None for one in parts):  # one text each
-            whole = self._embed([one.texts[0] for one in parts], batch_size, progress, on_error)
+        if all(part.spans is None for part in parts):  # one text each
+            whole = self._embed([part.texts[0] for part in parts], batch_size, progress, on_error)
             return EmbeddedDocuments([*whole.vectors], whole.n_tried)
         counted = ByDocument(parts, progress)
-        found = self._embed([text for one in parts for text in one.texts], batch_size, counted, on_error)
+        found = self._embed([text for part in parts for text in part.texts], batch_size, counted, on_error)
         vectors: list[DocumentVector | None] = []
         first = 0
-        for one in parts:
-            end = first + len(one.texts)
+        for part in parts:
+            end = first + len(part.texts)
             if end > found.n_tried:
                 break
-            vectors.append(joined(one, found.vectors[first:end]))
+            vectors.append(joined(part, found.vectors[first:end]))
             first = end
         n_tried = len(vectors)
         return EmbeddedDocuments(vectors + [None] * (len(documents) - n_tried), n_tried)

@@ -181,8 +181,8 @@ def _paired(
         small = sorted(mark for mark in found if mark.terms)
         narrowed: list[Mark] = []
         for mark in marks[run]:
-            inside = [one for one in small if mark.start <= one.start and one.end <= mark.end]
-            covered = frozenset[str]().union(*(one.terms for one in inside))
+            inside = [other for other in small if mark.start <= other.start and other.end <= mark.end]
+            covered = frozenset[str]().union(*(other.terms for other in inside))
             narrowed += _united(inside) if covered >= mark.terms else [mark]
         result[run] = narrowed
     return result

@@ -85,7 +85,9 @@ class LateInteractionReranker:
         if len(text) <= self._max_chars:
             return [text] if text.strip() else []
         found = split(text, max_chars=self._max_chars, overlap=self._overlap)
-        return [f"{one.context}\n{one.text}" if one.headings else one.text for one in found]
+        return [
+            f"{passage.context}\n{passage.text}" if passage.headings else passage.text for passage in found
+        ]
 
     def _vectors(self, passages: list[str]) -> dict[str, Tokens]:
         """Return the vectors of each passage, and cache them."""
@@ -114,9 +116,9 @@ class LateInteractionReranker:
 
     @staticmethod
     def _checked(answer: Sequence[Any], n: int) -> list[Tokens]:
-        vectors = [np.ascontiguousarray(one, dtype=np.float32) for one in answer]
-        if len(vectors) != n or any(one.ndim != 2 for one in vectors):
-            shapes = ", ".join(str(one.shape) for one in vectors[:3])
+        vectors = [np.ascontiguousarray(vector, dtype=np.float32) for vector in answer]
+        if len(vectors) != n or any(vector.ndim != 2 for vector in vectors):
+            shapes = ", ".join(str(vector.shape) for vector in vectors[:3])
             raise ValueError(
                 f"model: expected {n} arrays of shape (tokens, dim), got {len(vectors)}: {shapes}"
             )

@@ -153,10 +153,10 @@ class Remembering:
         if result is None:
             return None
         hits = []
-        for place, one in enumerate(held.hits):
-            hit = RetrievedHit(result, place, one.score, one.queries)
-            hit.rerank_score = one.rerank
-            hit.found_with(*one.evidence)
+        for place, held_hit in enumerate(held.hits):
+            hit = RetrievedHit(result, place, held_hit.score, held_hit.queries)
+            hit.rerank_score = held_hit.rerank
+            hit.found_with(*held_hit.evidence)
             hits.append(hit)
         return Retrieved(hits, held.mode, held.degraded, trace, cached=True)
 

@@ -112,9 +112,9 @@ class Trials:
         for start in range(0, len(self.queries), _BATCH):
             part = self.queries[start : start + _BATCH]
             found = index.search_batch(
-                [one.text for one in part],
+                [question.text for question in part],
                 vectors=self._vectors[start : start + _BATCH],
-                scope=[one.scope for one in part],
+                scope=[question.scope for question in part],
                 k=metrics.DEPTH,
                 query=query,
             )
@@ -130,8 +130,8 @@ class Trials:
             query=setting.query.replace(candidates=self._candidates),
         )
         keys: list[Sequence[Any]] = []
-        for one, vector in zip(self.queries, self._vectors, strict=True):
-            found = retriever.search(one.text, scope=one.scope, vector=vector, k=metrics.DEPTH)
+        for question, vector in zip(self.queries, self._vectors, strict=True):
+            found = retriever.search(question.text, scope=question.scope, vector=vector, k=metrics.DEPTH)
             failed = [reason for reason in found.degraded if reason.startswith("reranker_failed")]
             if failed:
                 raise ValueError(f"reranker: {failed[0]}")

@@ -187,7 +187,11 @@ def tune(
 
 
 def _is_pair(given: Any) -> bool:
-    if not isinstance(given, tuple) or len(given) != 2 or not all(type(one) in (int, float) for one in given):
+    if (
+        not isinstance(given, tuple)
+        or len(given) != 2
+        or not all(type(number) in (int, float) for number in given)
+    ):
         return False
     k1, b = given
     return bool(0 <= k1 < math.inf and 0 <= b <= 1)
@@ -223,7 +227,7 @@ def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress)
         folds.append((describe_setting(chosen), float(reached[part].mean()), float(base[part].mean())))
         bar.update(1)
     differences = np.array(
-        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Setting)]
+        [trials.target_scores(setting) - base for setting in trials.done if isinstance(setting, Setting)]
     )
     gain = Gain(float((reached - base).mean()), *_bounds(_repeated(differences, rng)))
     weights = _draw(n, rng) / n
@@ -253,7 +257,7 @@ def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
 
     leading = best_first([Setting(query) for query in steps.queries])[:_N_VARIED]
     if steps.varied:
-        leading += [Setting(query) for one in leading for query in variations(one.query)]
+        leading += [Setting(query) for setting in leading for query in variations(setting.query)]
     best = best_first(leading)[0]
     best = best_first([best, *(replace(best, bm25=pair) for pair in steps.bm25)])[0]
     return best_first([best, *(replace(best, rerank=depth) for depth in steps.depths)])[0]
@@ -272,7 +276,9 @@ def _repeated(differences: NDArray[np.float64], rng: np.random.Generator) -> NDA
     drawn = _draw(differences.shape[1], rng)
     drawn = drawn[(drawn == 0).any(axis=1)]
     chosen = np.argmax(np.round(drawn @ differences.T, 12), axis=1)
-    return np.array([differences[one, counts == 0].mean() for one, counts in zip(chosen, drawn, strict=True)])
+    return np.array(
+        [differences[choice, counts == 0].mean() for choice, counts in zip(chosen, drawn, strict=True)]
+    )
 
 
 def _bounds(means: NDArray[np.float64]) -> tuple[float, float]:

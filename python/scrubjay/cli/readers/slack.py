@@ -38,10 +38,10 @@ def is_messages(value: Any) -> bool:
         isinstance(value, list)
         and bool(value)
         and all(
-            isinstance(one, Mapping) and isinstance(one.get("ts"), str) and _TS.match(one["ts"])
-            for one in value
+            isinstance(item, Mapping) and isinstance(item.get("ts"), str) and _TS.match(item["ts"])
+            for item in value
         )
-        and any(one.get("type") == "message" for one in value)
+        and any(item.get("type") == "message" for item in value)
     )
 
 
@@ -49,7 +49,7 @@ def is_listing(source: Source, value: Any) -> str | None:
     """Return what a file at the root of an export lists, or None if it is not a list."""
     if source.stem not in _LISTS or not isinstance(value, list) or not source.found:
         return None
-    return source.stem if all(isinstance(one, Mapping) and "text" not in one for one in value) else None
+    return source.stem if all(isinstance(item, Mapping) and "text" not in item for item in value) else None
 
 
 def read(messages: list[Mapping[str, Any]], source: Source, reading: Reading) -> Iterator[dict[str, Any]]:

@@ -118,7 +118,7 @@ def _known(names: list[str], reading: Reading) -> list[str]:
         "embedding",
     )
     known = []
-    for name in (str(one).strip() for one in names):
+    for name in (str(column).strip() for column in names):
         if reading.columns.get(name) == "":
             known.append(f"{name}_")  # it must not be used
         elif name in given:

@@ -47,7 +47,7 @@ def is_chat(content: str) -> bool:
 def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield one record per message, with the id "file#number"; system messages, and media without text, are skipped."""
     messages = list(_messages(content))
-    order = _order([one.when for one in messages])
+    order = _order([message.when for message in messages])
     chat = re.sub(r"\A.*WhatsApp Chat (?:with|-)\s*", "", re.sub(r"\.txt\Z", "", name.rpartition("/")[2]))
     number = 0
     for message in messages:
