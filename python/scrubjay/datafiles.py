@@ -43,10 +43,10 @@ class Row:
 
     def error(self, field: str, expected: str, given: object) -> DatasetError:
         """Return the error for a field with another value than expected."""
-        shown = repr(given)
-        if len(shown) > 80:
-            shown = f"{shown[:77]}..."
-        return DatasetError(f"{self.inside}{field}: expected {expected}, got {shown}", self.path, self.line)
+        text = repr(given)
+        if len(text) > 80:
+            text = f"{text[:77]}..."
+        return DatasetError(f"{self.inside}{field}: expected {expected}, got {text}", self.path, self.line)
 
     def text(self, *names: str) -> str:
         """Return the str under the first of the names that is present."""
@@ -240,8 +240,8 @@ class _Blocks:
 
     def unexpected(self, expected: str) -> DatasetError:
         """Return the error for the unexpected text at the current position."""
-        given = "the end of the file" if self.at_end() else repr(self._text[self._place : self._place + 20])
-        return DatasetError(f"expected {expected}, got {given}", self._path, self.line)
+        rest = "the end of the file" if self.at_end() else repr(self._text[self._place : self._place + 20])
+        return DatasetError(f"expected {expected}, got {rest}", self._path, self.line)
 
     def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _TAIL

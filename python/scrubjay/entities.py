@@ -66,8 +66,8 @@ def mentions(text: str) -> list[str]:
 
 def mentioned(*texts: str | bytes | None) -> list[str]:
     """Return the candidates for names in the texts of a question; see :func:`mentions`."""
-    asked = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts)
-    return mentions(" ".join(filter(None, asked)))
+    strings = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts)
+    return mentions(" ".join(filter(None, strings)))
 
 
 def with_entities(metadata: Any, entities: Sequence[str] | None) -> Any:

@@ -194,8 +194,8 @@ class KeyFolder:
         """Return when a key was destroyed, or None if it was not."""
         note = self._note(id)
         try:
-            said = note.read_bytes()
-            at = int(said) / 1e6 if said else note.stat().st_mtime
+            content = note.read_bytes()
+            at = int(content) / 1e6 if content else note.stat().st_mtime
         except FileNotFoundError:
             return None
         return datetime.fromtimestamp(at, timezone.utc)
@@ -251,8 +251,8 @@ class KeyDatabase:
         self._idle: list[Any] = []
         self._process = os.getpid()
         with self._connection() as connection:
-            made = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
-            if made is None:
+            table = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
+            if table is None:
                 connection.execute(_KEY_TABLE)
 
     @contextmanager

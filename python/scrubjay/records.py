@@ -316,14 +316,14 @@ def check_row(
     if 4 * len(text) > _MAX_TEXT_BYTES:
         _check_size(text)
     expiry = None if expires_at is None and ttl is None else payload.expiry_of(expires_at, ttl)
-    said = None if passages is None else checked_passages(passages, text)
+    spans = None if passages is None else checked_passages(passages, text)
     several = None if vector is None else checked_vector(vector, rule)
-    if said is not None and several is not None:
-        several = _with_passages(several, said)
+    if spans is not None and several is not None:
+        several = _with_passages(several, spans)
     encoded = None
-    if not (metadata is entities is created_at is expiry is context is said is None):
+    if not (metadata is entities is created_at is expiry is context is spans is None):
         encoded = payload.encode(
-            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), said
+            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), spans
         )
     return Row(
         id if isinstance(id, str) else int(id),

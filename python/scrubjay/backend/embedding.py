@@ -71,12 +71,12 @@ class FrameworkEmbedder:
         """Return a float32 vector for each of `texts`."""
         ready = _ready.get() or {}
         missing = [text for text in texts if ("document", text) not in ready]
-        made = self.embeddings.embed_documents(missing) if missing else []
+        new_vectors = self.embeddings.embed_documents(missing) if missing else []
         if len(missing) == len(texts):
-            return as_vectors(made)
-        new = iter(made)
-        given = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
-        return as_vectors([_vector(vector) for vector in given])
+            return as_vectors(new_vectors)
+        new = iter(new_vectors)
+        vectors = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
+        return as_vectors([_vector(vector) for vector in vectors])
 
     def embed_query(self, text: str) -> Any:
         """Return the float32 vector of the question `text`."""

@@ -137,14 +137,14 @@ class Offsets:
         """
         start, n = checked_count(offset, "offset"), checked_count(limit, "limit")
         order = {"order_by": order_by, "descending": descending, "exact": exact}
-        wanted = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
-        if not wanted.scrolls or n == 0:
+        listing = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
+        if not listing.scrolls or n == 0:
             return []
-        if wanted.scrolls[0].by_writes:
-            return self._written(index, wanted, start, n)
-        if wanted.n_scopes > 1:
-            raise ValueError(f"order_by: expected None for {wanted.n_scopes} scopes, got {order_by!r}")
-        return self._ordered(index, wanted, start, n)
+        if listing.scrolls[0].by_writes:
+            return self._written(index, listing, start, n)
+        if listing.n_scopes > 1:
+            raise ValueError(f"order_by: expected None for {listing.n_scopes} scopes, got {order_by!r}")
+        return self._ordered(index, listing, start, n)
 
     def _written(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
         end = self._end(wanted, offset) if offset else _End(0)
@@ -216,11 +216,11 @@ def _listing(
     if is_durable and len(scrolls) > 1 and scrolls[0].exact:
         # One listing reads the rows of all scopes, a few of each.
         scrolls = [scrolls[0]._replace(more=tuple(scroll.scope for scroll in scrolls[1:]))]
-    told = None
+    key = None
     if question is not None or (rest is None and kept is None):
-        said = None if native is None else json.dumps(native, default=repr)
-        told = (tuple(scopes), said, *order.values(), question)
-    return _Listing(scrolls, rest, kept, own, told)
+        native_json = None if native is None else json.dumps(native, default=repr)
+        key = (tuple(scopes), native_json, *order.values(), question)
+    return _Listing(scrolls, rest, kept, own, key)
 
 
 # ---------------------------------------------------------------------- reading
@@ -269,18 +269,18 @@ def _read_one(index: Index, scroll: Scroll, after: int, n: int) -> Iterator[tupl
 def _met(index: Index, wanted: _Listing, part: Sequence[tuple[Scope, Record]]) -> list[Record]:
     """Return those of the memories that match the conditions which the index does not check, in order."""
     checks = [check for check in (wanted.own, wanted.kept) if check is not None]
-    kept = [(scope, record) for scope, record in part if all(check(record) for check in checks)]
+    pairs = [(scope, record) for scope, record in part if all(check(record) for check in checks)]
     if wanted.rest is None:
-        return [record for _, record in kept]
+        return [record for _, record in pairs]
     seen: dict[Scope, list[Record]] = {}
-    for scope, record in kept:
+    for scope, record in pairs:
         seen.setdefault(scope, []).append(record)
     met = {
         (record.scope, record.id)
         for scope, records in seen.items()
         for record in met_by(index, scope, wanted.rest, records)
     }
-    return [record for _, record in kept if (record.scope, record.id) in met]
+    return [record for _, record in pairs if (record.scope, record.id) in met]
 
 
 def _passed(index: Index, wanted: _Listing, n: int) -> int | None:

@@ -108,10 +108,12 @@ class ScopedMemories:
             old = self._own(scope, id)
             if version is not None and old.version != version:
                 raise VersionConflictError(id, version, old.version or 0)
-            given = changes.get("metadata")
-            if merge and isinstance(given, Mapping):
-                merged = {**(old.metadata or {}), **given}
-                left = {key: item for key, item in merged.items() if key not in given or item is not None}
+            new_metadata = changes.get("metadata")
+            if merge and isinstance(new_metadata, Mapping):
+                merged = {**(old.metadata or {}), **new_metadata}
+                left = {
+                    key: item for key, item in merged.items() if key not in new_metadata or item is not None
+                }
                 changes = {**changes, "metadata": left}
             fields = {
                 "text": old.text,
@@ -130,16 +132,16 @@ class ScopedMemories:
     def _passages(self, scope: Scope, id: str, vector: Any) -> dict[str, Any]:
         """Return the passages that the writer of a memory defined, as fields of a write."""
         document = Backend.of(self.index).engine.get(id, scope=scope)
-        said = None if document is None else passages_of(document.payload)
-        if said is None:
+        spans = None if document is None else passages_of(document.payload)
+        if spans is None:
             return {}
         if (
-            said
+            spans
             and isinstance(vector, PassageVectors)
-            and vector.spans.tolist() != [[*span] for span in said]
+            and vector.spans.tolist() != [[*span] for span in spans]
         ):
-            return {"passages": said, "vector": None}  # some of them have no vector
-        return {"passages": said or False}
+            return {"passages": spans, "vector": None}  # some of them have no vector
+        return {"passages": spans or False}
 
     def delete(self, scope: Scope, id: str, *, version: int | None = None) -> None:
         """Delete the memory `id` of this scope; with `version` only if it is still at this version.

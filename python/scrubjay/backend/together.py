@@ -90,8 +90,8 @@ def search_together(
     admitted = Admitted() if where is None else admit_all(index, scopes, where)
     if admitted.ids == []:
         return []
-    asked = admitted.asked(query)
-    return list(index.search(text, scope=scopes, k=k, vector=vector, explain=explain, **asked))
+    options = admitted.asked(query)
+    return list(index.search(text, scope=scopes, k=k, vector=vector, explain=explain, **options))
 
 
 def _ranked(

@@ -46,10 +46,10 @@ class JudgedFolder:
         relevant = judgements(self._qrels)
         scopes = self._scopes()
         vectors = self._matrix("docs", sum(len(lines) for lines in scopes.values()))
-        asked: dict[Scope, list[Question]] = {}
+        by_scope: dict[Scope, list[Question]] = {}
         for scope, question in self._questions(relevant):
-            asked.setdefault(scope, []).append(question)
-        for scope, questions in asked.items():
+            by_scope.setdefault(scope, []).append(question)
+        for scope, questions in by_scope.items():
             visible = [scopes[partition] for partition in scope.visible() if partition in scopes]
             self._check(scope, questions, visible)
             lines = sorted(line for some in visible for line in some.places())

@@ -61,7 +61,7 @@ class LoCoMo:
             )
             raise row.error("conversation", "another dia_id for each turn", twice)
         questions = tuple(
-            _question(f"{name}/q{number}", asked, turns) for number, asked in enumerate(row.rows("qa"))
+            _question(f"{name}/q{number}", item, turns) for number, item in enumerate(row.rows("qa"))
         )
         return Case(name, documents, questions)
 

@@ -60,9 +60,9 @@ class LongMemEval:
     def _case(self, id: str, row: Row) -> Case:
         names, dates = row.texts("haystack_session_ids"), row.items("haystack_dates")
         sessions = row.items("haystack_sessions")
-        for field, given in (("haystack_dates", dates), ("haystack_sessions", sessions)):
-            if len(given) != len(names):
-                raise row.error(field, f"{len(names)} items, as haystack_session_ids has", f"{len(given)}")
+        for field, items in (("haystack_dates", dates), ("haystack_sessions", sessions)):
+            if len(items) != len(names):
+                raise row.error(field, f"{len(names)} items, as haystack_session_ids has", f"{len(items)}")
         evidence = set(row.texts("answer_session_ids"))
         documents: list[Document] = []
         relevant: dict[str, float] = {}

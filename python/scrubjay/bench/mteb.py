@@ -116,12 +116,12 @@ class ScrubjaySearchIndex:
             return self._rerank(vectors, top_k, top_ranked, query_idx_to_id)
         scores: list[list[float]] = [[] for _ in vectors]
         places: list[list[int]] = [[] for _ in vectors]
-        asked = np.flatnonzero(self._has_direction(vectors))
-        if len(asked):
+        rows = np.flatnonzero(self._has_direction(vectors))
+        if len(rows):
             results = self._engine.search_batch(
-                vectors=vectors[asked], scope=_SCOPE, k=top_k, query=self._query, threads=self._threads
+                vectors=vectors[rows], scope=_SCOPE, k=top_k, query=self._query, threads=self._threads
             )
-            for row, result in zip(asked.tolist(), results, strict=True):
+            for row, result in zip(rows.tolist(), results, strict=True):
                 scores[row] = self._similarities(result.scores)
                 places[row] = np.asarray(result.ids).tolist()
         return scores, places

@@ -92,9 +92,9 @@ def run(
         DatasetError: a file violates its format.
         ValueError: an argument is out of range.
     """
-    for name, given, least in (("k", k, 1), ("passes", passes, 0), ("limit", limit, 1)):
-        if given is not None and given < least:
-            raise ValueError(f"{name}: expected {least} or more, got {given}")
+    for name, value, least in (("k", k, 1), ("passes", passes, 0), ("limit", limit, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name}: expected {least} or more, got {value}")
     if not depths or min(depths) < 1:
         raise ValueError(f"depths: expected numbers of 1 or more, got {tuple(depths)}")
     report = Report(dataset.name, config=show_config(as_dict=True) or {})

@@ -188,7 +188,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             raise InputError(f"{arguments.run}: no such run in this scope") from None
     prompts = {prompt.seq: prompt for prompt in replay.prompts()} if arguments.prompts else {}
     if arguments.json:
-        made = [
+        prompt_rows = [
             {
                 "seq": prompt.seq,
                 "turn": prompt.turn,
@@ -199,15 +199,19 @@ def _replay(arguments: argparse.Namespace) -> int:
         ]
         events = [event.to_dict() for event in replay.events]
         print_json(
-            {"run": replay.run_id, "events": events, **({"prompts": made} if arguments.prompts else {})}
+            {
+                "run": replay.run_id,
+                "events": events,
+                **({"prompts": prompt_rows} if arguments.prompts else {}),
+            }
         )
         return 0
     table = []
     for event in replay.events:
-        said = event.content
+        text = event.content
         if event.kind == "prompt":
-            said = f"{event.data['envelope']['tokens']['total']} tokens, sha256 {event.data['sha256'][:12]}"
-        table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, said])
+            text = f"{event.data['envelope']['tokens']['total']} tokens, sha256 {event.data['sha256'][:12]}"
+        table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, text])
     print(render_table(["event", "turn", "at", "who", "what"], table, stretch=4))
     for prompt in prompts.values():
         how = "as it was" if prompt.faithful else "not as it was: something in it is past its retention"
@@ -225,8 +229,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(counts)
     else:
-        for what, count in counts.items():
-            print(f"{what.replace('_', ' '):<24}{count:,}")
+        for name, count in counts.items():
+            print(f"{name.replace('_', ' '):<24}{count:,}")
     return 0
 
 
@@ -267,13 +271,13 @@ def _export(arguments: argparse.Namespace) -> int:
                 n = write(target, scope=scope, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror}") from None
-    what = "records" if as_markdown else "lines"
+    unit = "records" if as_markdown else "lines"
     if arguments.out == "-":
-        print(f"{n:,} {what}", file=sys.stderr)
+        print(f"{n:,} {unit}", file=sys.stderr)
     elif arguments.json:
-        print_json({what: n})
+        print_json({unit: n})
     else:
-        print(f"{n:,} {what} in {clean(arguments.out)}")
+        print(f"{n:,} {unit} in {clean(arguments.out)}")
     return 0
 
 
@@ -305,11 +309,11 @@ def _import(arguments: argparse.Namespace) -> int:
             raise InputError(f"{arguments.source}: {error.strerror}") from None
         except ValueError as error:
             raise InputError(f"{arguments.source}: {error}") from None
-    said = plain(done)
+    report = plain(done)
     if arguments.json:
-        print_json(said)
+        print_json(report)
         return 0
-    for what, found in said.items():
+    for name, found in report.items():
         n = (
             sum(found.values())
             if isinstance(found, dict)
@@ -317,8 +321,8 @@ def _import(arguments: argparse.Namespace) -> int:
             if isinstance(found, list)
             else found
         )
-        print(f"{what.replace('_', ' '):<14}{n:,}")
-    for reason in [*said.get("reasons", ()), *(said["left_alone"] if from_markdown else ())]:
+        print(f"{name.replace('_', ' '):<14}{n:,}")
+    for reason in [*report.get("reasons", ()), *(report["left_alone"] if from_markdown else ())]:
         print(dim(clean(reason)))
     return 0
 

@@ -16,8 +16,8 @@ from scrubjay.memory import Memory
 
 def times_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the times given on the command line, as options of the memory's methods."""
-    given = {"as_of": arguments.as_of, "known_at": arguments.known_at}
-    return {name: value for name, value in given.items() if value is not None}
+    times = {"as_of": arguments.as_of, "known_at": arguments.known_at}
+    return {name: value for name, value in times.items() if value is not None}
 
 
 @contextlib.contextmanager

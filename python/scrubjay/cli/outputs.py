@@ -159,8 +159,8 @@ def say_memory(index: Index, command: str) -> None:
 
 def said_by_system(error: OSError) -> str:
     """Return the system's error message, preceded by the file."""
-    said = error.strerror or str(error)
-    return said if error.filename is None else f"{error.filename}: {said}"
+    message = error.strerror or str(error)
+    return message if error.filename is None else f"{error.filename}: {message}"
 
 
 def is_same(path: Path, source: Path) -> bool:

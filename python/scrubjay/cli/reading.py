@@ -68,7 +68,7 @@ class Skips:
 
     def note_lines(self) -> list[str]:
         """Return a line for each file and note."""
-        return [f"{file}: {what}{_times(n)}" for (file, what), n in self.notes.items()]
+        return [f"{file}: {note}{_times(n)}" for (file, note), n in self.notes.items()]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the skipped items as JSON types."""
@@ -80,7 +80,7 @@ class Skips:
 
     def notes_to_dicts(self) -> list[dict[str, Any]]:
         """Return the notes as JSON types."""
-        return [{"file": file, "what": what, "n": n} for (file, what), n in self.notes.items()]
+        return [{"file": file, "what": note, "n": n} for (file, note), n in self.notes.items()]
 
     def _where(self, file: str, why: str, n: int) -> str:
         places = self._places.get((file, why))

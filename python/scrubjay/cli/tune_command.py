@@ -54,11 +54,11 @@ def run_tune(arguments: argparse.Namespace) -> int:
     index, queries = _read(arguments, bar)
     with index:
         if len(queries) < 2:
-            said = f"{arguments.source}: {len(queries)} judged questions, at least 2 are needed"
+            reason = f"{arguments.source}: {len(queries)} judged questions, at least 2 are needed"
             if arguments.json:
-                print(json.dumps({"questions": len(queries), "reason": said}, ensure_ascii=False, indent=2))
+                print(json.dumps({"questions": len(queries), "reason": reason}, ensure_ascii=False, indent=2))
             else:
-                print(said, file=sys.stderr)
+                print(reason, file=sys.stderr)
             return 1
         found = tune(
             index,

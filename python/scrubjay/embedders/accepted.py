@@ -162,8 +162,8 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
 def _of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
     for make in makers:
         with suppress(MissingExtraError):
-            if (made := make()).dim == dim:
-                return made
+            if (candidate := make()).dim == dim:
+                return candidate
     return None
 
 

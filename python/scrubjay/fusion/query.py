@@ -114,7 +114,7 @@ class Query:
     def __post_init__(self) -> None:
         for name, value in _normal(self).items():
             object.__setattr__(self, name, value)
-        given = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
+        values = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
         links = None if self.links is None else self.links._options()
         names = self.entities.names if isinstance(self.entities, Entities) else None
         compiled = CompiledQuery(
@@ -124,7 +124,7 @@ class Query:
             recall=self.recall,
             entities=names,
             links=links,
-            **given,
+            **values,
         )
         object.__setattr__(self, "compiled", compiled)
 
@@ -190,12 +190,12 @@ class Query:
         return _remade, (self.values(),)
 
     def __repr__(self) -> str:
-        given = (
+        changed = (
             option
             for option in fields(self)
             if option.init and not _same(getattr(self, option.name), option.default)
         )
-        return f"Query({', '.join(f'{option.name}={getattr(self, option.name)!r}' for option in given)})"
+        return f"Query({', '.join(f'{option.name}={getattr(self, option.name)!r}' for option in changed)})"
 
 
 _RANKING = (
@@ -362,9 +362,9 @@ def _same(value: Any, usual: Any) -> bool:
 def _from_dict(settings: Mapping[str, Any]) -> Query:
     if not isinstance(settings, Mapping):
         raise TypeError(f"settings: expected a mapping, got {type(settings).__name__} {settings!r}")
-    given = dict(settings)
-    _check_known(given, ("fusion", *_SETTINGS), "a query")
-    fusion = given.pop("fusion", {"method": "auto"})
+    values = dict(settings)
+    _check_known(values, ("fusion", *_SETTINGS), "a query")
+    fusion = values.pop("fusion", {"method": "auto"})
     if isinstance(fusion, str):
         fusion = {"method": fusion}
     if not isinstance(fusion, Mapping) or str(fusion.get("method")) not in _METHODS:
@@ -373,10 +373,10 @@ def _from_dict(settings: Mapping[str, Any]) -> Query:
     options = {name: value for name, value in fusion.items() if name != "method"}
     _check_known(options, [option.name for option in fields(method)], f"fusion {fusion['method']}")
     for name, kind in _PARTS.items():
-        if isinstance(part := given.get(name), Mapping):
+        if isinstance(part := values.get(name), Mapping):
             _check_known(part, [option.name for option in fields(kind)], name)
-            given[name] = _made(name, kind, part)
-    return Query(_made("fusion", method, options), **given)
+            values[name] = _made(name, kind, part)
+    return Query(_made("fusion", method, options), **values)
 
 
 def _made(name: str, kind: Any, options: Mapping[str, Any]) -> Any:

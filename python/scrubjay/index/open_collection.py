@@ -305,9 +305,9 @@ def open_root(
     if isinstance(where, Path):
         checked_max_stale(max_stale)
         checked_shared_feed(shared_feed)
-        for what, given in (("objects", objects), ("user_homes", user_homes)):
-            if given is not None:
-                raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
+        for what, value in (("objects", objects), ("user_homes", user_homes)):
+            if value is not None:
+                raise ValueError(f"{what}: expected None for an index in a file, got {value!r}")
     place: Path | Database = (
         where if isinstance(where, Path) else _database(where, max_stale, objects, shared_feed, user_homes)
     )

@@ -255,9 +255,9 @@ class Hits:
 
     def __reduce__(self) -> tuple[Any, ...]:  # detached from the engine: texts, metadata, evidence are copied
         result = self._result
-        asked = None if self._asked is None else result.corrected(as_text(self._asked))
+        corrected = None if self._asked is None else result.corrected(as_text(self._asked))
         frozen = freeze(result, self._explained)
-        return Hits, (frozen, self._degraded, self._explained, self._freshness, asked, self._reading)
+        return Hits, (frozen, self._degraded, self._explained, self._freshness, corrected, self._reading)
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows."""
@@ -499,5 +499,5 @@ def _line(hit: Hit) -> str:
         if rank
     ]
     text = " ".join(hit.text.split())
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {shown!r}"
+    preview = text if len(text) <= 60 else text[:57] + "..."
+    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {preview!r}"

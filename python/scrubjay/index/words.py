@@ -113,13 +113,13 @@ def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark
     >>> [text[mark.start : mark.end] for mark in find_words(text, language.asked("stage key SK-STG-0041"), language)]
     ['Keys', 'staging', 'sk-stg-0041']
     """
-    wanted = frozenset(terms)
+    wanted_terms = frozenset(terms)
     runs = list(dict.fromkeys(text.split()))
-    held = zip(runs, language.terms(runs, wanted), strict=True)
+    held = zip(runs, language.terms(runs, wanted_terms), strict=True)
     holding = {run: terms.all for run, terms in held if terms.all}
     if not holding:
         return []
-    narrowed = _narrow(holding, wanted, language)
+    narrowed = _narrow(holding, wanted_terms, language)
     places = _RUN
     if len(holding) <= _FEW_RUNS:  # testing every word takes five times as long
         places = re.compile(r"(?<!\S)(?:" + "|".join(map(re.escape, holding)) + r")(?!\S)")
@@ -192,11 +192,11 @@ def _analysed(
     spans: dict[str, Iterator[tuple[int, int]]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
     """Return spans of runs with the wanted terms that they hold; each distinct text is analysed once."""
-    given = {run: list(some) for run, some in spans.items()}
-    texts = list(dict.fromkeys(run[start:end] for run, some in given.items() for start, end in some))
+    by_run = {run: list(some) for run, some in spans.items()}
+    texts = list(dict.fromkeys(run[start:end] for run, some in by_run.items() for start, end in some))
     terms = dict(zip(texts, language.terms(texts, wanted), strict=True))
     return {
-        run: [_mark(start, end, terms[run[start:end]]) for start, end in some] for run, some in given.items()
+        run: [_mark(start, end, terms[run[start:end]]) for start, end in some] for run, some in by_run.items()
     }
 
 

@@ -447,9 +447,9 @@ def _delete_matching(
     if isinstance(filter, Mapping) and not filter:
         raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
-    wanted = None if ids is None else checked_ids(ids)
+    valid_ids = None if ids is None else checked_ids(ids)
     collection.expiry.remove_due()
-    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=wanted, reason=reason))
+    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))
     if not isinstance(collection.engine, DurableEngine):
         collection.notes.forget(lambda note: note.id in gone and note.document_scope == scope)
     return len(gone)

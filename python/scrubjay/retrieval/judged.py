@@ -77,9 +77,9 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
     path = Path(folder)
     documents = [judged_record(row) for row in json_lines(path / "corpus.jsonl")]
     questions = [judged_record(row) for row in json_lines(path / "queries.jsonl")]
-    given = {"docs": documents, "queries": questions}
+    parts = {"docs": documents, "queries": questions}
     if vectors is not None:
-        for end, rows in given.items():
+        for end, rows in parts.items():
             file = path / f"{vectors}.{end}.npy"
             matrix = np.load(file, allow_pickle=False)
             if matrix.ndim != 2 or len(matrix) != len(rows):

@@ -67,8 +67,8 @@ def key_of(value: Any) -> Hashable:
         return ("query", *(key_of(item) for item in value.values().values()))
     if is_dataclass(value) and type(value).__module__.startswith("scrubjay.fusion."):
         return ("part", repr(value))  # frozen, of numbers and texts
-    if isinstance(value, Filter) and "..." not in (shown := repr(value)):
-        return ("filter", shown)
+    if isinstance(value, Filter) and "..." not in (text := repr(value)):
+        return ("filter", text)
     raise Unkeyed(f"{type(value).__name__} has no key")
 
 

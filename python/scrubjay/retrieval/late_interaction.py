@@ -99,8 +99,8 @@ class LateInteractionReranker:
                     found[passage] = self._kept[passage]
         missing = [passage for passage in passages if passage not in found]
         if missing:
-            made = self._checked(self._encode(missing, False), len(missing))
-            found.update(zip(missing, made, strict=True))
+            new = self._checked(self._encode(missing, False), len(missing))
+            found.update(zip(missing, new, strict=True))
             self._keep({passage: found[passage] for passage in missing})
         return found
 

@@ -77,12 +77,12 @@ class Remembering:
         if not self.any:
             return None
         try:
-            asked = key_of({name: value for name, value in options.items() if name != "threads"})
+            options_key = key_of({name: value for name, value in options.items() if name != "threads"})
         except (Unkeyed, RecursionError):
             self._counters.add("uncacheable_total")
             return None
         embedder = self._index.embedder
-        key = (asked, key_of(scope), self._parts, None if embedder is None else embedder.name)
+        key = (options_key, key_of(scope), self._parts, None if embedder is None else embedder.name)
         # The local state first: storing a newer result under an older state is safe, the reverse is not.
         state, shared = self._backend.generation(scope), None
         if self._shared is not None and not options.get("explain"):  # the shared cache has no evidence

@@ -203,8 +203,8 @@ class Retriever:
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
         if not isinstance(anew, bool):
             raise TypeError(f"anew: expected a bool, got {type(anew).__name__}")
-        asked = self._query if query is None else checked_query(query)
-        request = Request(text, scope, filter, vector, asked, explain, conversation, anew)
+        search_query = self._query if query is None else checked_query(query)
+        request = Request(text, scope, filter, vector, search_query, explain, conversation, anew)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
         result = (self._run_plain if self._is_plain else self._remembered)(request, k, trace)
@@ -356,11 +356,11 @@ class Retriever:
     def _substring(
         self, text: str, scope: Scope, depth: int, reasons: list[str]
     ) -> tuple[list[RetrievedHit], str]:
-        wanted = text.strip()
-        if not wanted:
+        substring = text.strip()
+        if not substring:
             return [], "none"
         try:
-            found = Backend.of(self.index).find_substring(wanted, scope=scope, k=depth)
+            found = Backend.of(self.index).find_substring(substring, scope=scope, k=depth)
         except (TypeError, ValueError, ClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - the last fallback failed, too
@@ -381,7 +381,9 @@ class Retriever:
             try:
                 texts = [render(self._template, hit) for hit in head]
                 behind = [
-                    f"{said}\n{text}" for said, text in zip(before, texts, strict=True) if said is not None
+                    f"{context}\n{text}"
+                    for context, text in zip(before, texts, strict=True)
+                    if context is not None
                 ]
                 dated = [
                     text if day is None else f"{day}: {text}" for day, text in zip(days, texts, strict=True)
@@ -394,7 +396,7 @@ class Retriever:
                 reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
                 return hits
             scores, again = scores[: len(head)], scores[len(head) :]
-            read_twice = [place for place, said in enumerate(before) if said is not None]
+            read_twice = [place for place, context in enumerate(before) if context is not None]
             scores[read_twice] = (scores[read_twice] + again) / 2
             for hit, score in zip(head, scores.tolist(), strict=True):
                 hit.rerank_score = score

@@ -296,12 +296,12 @@ def describe_setting(setting: Setting) -> str:
     >>> describe_setting(Setting(Query(), (1.2, 0.75), 20))
     'Auto() (default), k1=1.2, b=0.75, rerank=20'
     """
-    said = [describe(setting.query)]
+    parts = [describe(setting.query)]
     if setting.bm25 is not None:
-        said.append("k1={:g}, b={:g}".format(*setting.bm25))
+        parts.append("k1={:g}, b={:g}".format(*setting.bm25))
     if setting.rerank:
-        said.append(f"rerank={setting.rerank}")
-    return ", ".join(said)
+        parts.append(f"rerank={setting.rerank}")
+    return ", ".join(parts)
 
 
 def describe(query: Query) -> str:
@@ -315,18 +315,18 @@ def describe(query: Query) -> str:
     """
     if query == Query():
         return f"{query.fusion!r} (default)"
-    said, usual = query.to_dict(), Query().to_dict()
+    settings, usual = query.to_dict(), Query().to_dict()
     kind: Any = type(query.fusion)
-    values = [value for name, value in said.pop("fusion").items() if name != "method"]
+    values = [value for name, value in settings.pop("fusion").items() if name != "method"]
     usually = [value for name, value in Query(kind()).to_dict()["fusion"].items() if name != "method"]
     while values and values[-1] == usually[len(values) - 1]:
         del values[-1]
-    rest = []
-    for name, value in sorted(said.items()):
+    options = []
+    for name, value in sorted(settings.items()):
         if value != usual[name]:
             part = getattr(query, name)
-            rest.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
-    return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *rest])
+            options.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
+    return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *options])
 
 
 def _short(value: Any) -> str:

@@ -105,11 +105,11 @@ def _plain(text: str, names: Mapping[str, str]) -> str:
     """Return the text without Slack's markup: mentions as names, links as their labels."""
 
     def said(match: re.Match[str]) -> str:
-        target, shown = match[1], match[2]
+        target, label = match[1], match[2]
         if target.startswith("@"):
-            return "@" + (names.get(target[1:]) or shown or target[1:])
+            return "@" + (names.get(target[1:]) or label or target[1:])
         if target.startswith(("#", "!")):
-            return target[0].replace("!", "@") + (shown or target[1:]).lstrip("@#")
-        return f"{shown} ({target})" if shown and shown != target else target
+            return target[0].replace("!", "@") + (label or target[1:]).lstrip("@#")
+        return f"{label} ({target})" if label and label != target else target
 
     return html.unescape(_LINK.sub(said, text))
