@@ -50,10 +50,10 @@ class Row:
 
     def text(self, *names: str) -> str:
         """Return the str under the first of the names that is present."""
-        found = next((self.value[name] for name in names if self.value.get(name) is not None), None)
-        if not isinstance(found, str):
-            raise self.error(" or ".join(names), "a str", found)
-        return found
+        value = next((self.value[name] for name in names if self.value.get(name) is not None), None)
+        if not isinstance(value, str):
+            raise self.error(" or ".join(names), "a str", value)
+        return value
 
     def optional_text(self, name: str) -> str | None:
         """Return the str under a name, or None if it is missing."""
@@ -61,10 +61,10 @@ class Row:
 
     def items(self, name: str) -> list[Any]:
         """Return the list under a name."""
-        found = self.value.get(name)
-        if not isinstance(found, list):
-            raise self.error(name, "a list", found)
-        return found
+        items = self.value.get(name)
+        if not isinstance(items, list):
+            raise self.error(name, "a list", items)
+        return items
 
     def optional_items(self, name: str) -> list[Any]:
         """Return the list under a name, or [] if it is missing."""
@@ -72,11 +72,11 @@ class Row:
 
     def texts(self, name: str) -> list[str]:
         """Return the list of str under a name."""
-        found = self.items(name)
-        for number, item in enumerate(found):
+        items = self.items(name)
+        for number, item in enumerate(items):
             if not isinstance(item, str):
                 raise self.error(f"{name}[{number}]", "a str", item)
-        return found
+        return items
 
     def row(self, name: str) -> Row:
         """Return the object under a name."""

@@ -308,12 +308,12 @@ class KeyDatabase:
             KeyErasedError: it was destroyed.
         """
         with self._connection() as connection:
-            found = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
-        if found is None:
+            row = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
+        if row is None:
             return None
-        if found[0] is None:
+        if row[0] is None:
             raise KeyErasedError(f"key {id.hex()}: it was destroyed")
-        return bytes(found[0])
+        return bytes(row[0])
 
     def destroy(self, id: bytes) -> None:
         """Destroy a key."""
@@ -327,10 +327,10 @@ class KeyDatabase:
     def destroyed_at(self, id: bytes) -> datetime | None:
         """Return when a key was destroyed, or None if it was not."""
         with self._connection() as connection:
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT destroyed_at FROM scrubjay_user_key WHERE id = %s", (id,)
             ).fetchone()
-        at: datetime | None = None if found is None else found[0]
+        at: datetime | None = None if row is None else row[0]
         return None if at is None else at.astimezone(timezone.utc)
 
     def close(self) -> None:

@@ -36,12 +36,12 @@ def is_mine(lock: Any) -> bool:
 
 
 def _attributes() -> list[tuple[Any, str]]:
-    found: list[tuple[Any, str]] = []
+    pairs: list[tuple[Any, str]] = []
     for reference, names in list(_owners.values()):  # an atomic copy: other threads may register meanwhile
         owner = reference()
         if owner is not None:
-            found.extend((owner, name) for name in names)
-    return found
+            pairs.extend((owner, name) for name in names)
+    return pairs
 
 
 def _before() -> None:

@@ -484,7 +484,7 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
             f"passages: expected pairs (start, end), False or None, got {type(passages).__name__}"
         )
     n_chars = len(as_text(text))
-    found = []
+    spans = []
     for place, passage in enumerate(passages):
         try:
             start, end = passage
@@ -493,10 +493,10 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
             raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {passage!r}") from None
         if not 0 <= start < end <= n_chars:
             raise ValueError(f"passages[{place}]: expected 0 <= start < end <= {n_chars}, got {start}, {end}")
-        found.append((start, end))
-    if not 1 <= len(found) <= MOST_PASSAGES:
-        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(found)}; False: none")
-    return found
+        spans.append((start, end))
+    if not 1 <= len(spans) <= MOST_PASSAGES:
+        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(spans)}; False: none")
+    return spans
 
 
 def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal[False]) -> DocumentVector:

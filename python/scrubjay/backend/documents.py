@@ -194,8 +194,8 @@ class Documents:
         with self.errors:
             wanted = list(ids)
             known = valid_ids(wanted)
-            found = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
-            records = [found.get(id) if isinstance(id, str) else None for id in wanted]
+            by_id = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
+            records = [by_id.get(id) if isinstance(id, str) else None for id in wanted]
             return [r if r is None or not exact or r.scope == scope else None for r in records]
 
     def search(

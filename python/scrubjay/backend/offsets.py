@@ -151,9 +151,9 @@ class Offsets:
         after = _passed(index, wanted, offset) if end is None else end.place
         if after is None:
             return []
-        found, last = _behind(index, wanted, after, limit)
-        self._remember(wanted, offset, limit, len(found), _End(last))
-        return found
+        records, last = _behind(index, wanted, after, limit)
+        self._remember(wanted, offset, limit, len(records), _End(last))
+        return records
 
     def _ordered(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
         end = self._end(wanted, offset) if offset else None
@@ -161,9 +161,9 @@ class Offsets:
             keys = Backend.of(index).engine.keys(wanted.scrolls[0])
             place = offset if wanted.is_native else _of_keys(index, wanted, keys, 0, offset)[1]
             end = _End(place, keys)
-        found, last = _of_keys(index, wanted, end.keys or [], end.place, limit)
-        self._remember(wanted, offset, limit, len(found), _End(last, end.keys))
-        return found
+        records, last = _of_keys(index, wanted, end.keys or [], end.place, limit)
+        self._remember(wanted, offset, limit, len(records), _End(last, end.keys))
+        return records
 
     # ------------------------------------------------------------------ remembered ends
 
@@ -228,16 +228,16 @@ def _listing(
 
 def _behind(index: Index, wanted: _Listing, after: int, limit: int) -> tuple[list[Record], int]:
     """Return the first memories after a version that match all conditions, and the version at which they end."""
-    found: list[Record] = []
+    records: list[Record] = []
     n = limit
     source = _read(index, wanted, after, n)
-    while (room := limit - len(found)) and (part := list(islice(source, n))):
+    while (room := limit - len(records)) and (part := list(islice(source, n))):
         met = _met(index, wanted, part)[:room]
-        found += met
+        records += met
         last = met[-1] if len(met) == room else part[-1][1]
         after = last.version or after
         n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few match the conditions
-    return found, after
+    return records, after
 
 
 def _read(index: Index, wanted: _Listing, after: int, n: int) -> Iterator[tuple[Scope, Record]]:
@@ -291,8 +291,8 @@ def _passed(index: Index, wanted: _Listing, n: int) -> int | None:
             return version
     after = 0
     while n > 0:
-        found, after = _behind(index, wanted, after, some := min(n, _MOST_READ))
-        if len(found) < some:
+        records, after = _behind(index, wanted, after, some := min(n, _MOST_READ))
+        if len(records) < some:
             return None
         n -= some
     return after
@@ -304,19 +304,19 @@ def _of_keys(
     """Return the first memories, by keys from an index on, that still exist and match the conditions, and the index
     after the last one."""
     scroll = wanted.scrolls[0]
-    found: list[Record] = []
+    records: list[Record] = []
     n = min(limit, _MOST_READ)
-    while (room := limit - len(found)) and start < len(keys):
+    while (room := limit - len(records)) and start < len(keys):
         part = keys[start : start + n]
         ids = {id for _, id in part}
         listed = index.list(scroll.scope, filter=scroll.filter, ids=ids, exact=scroll.exact)
         there = {(record.scope, record.id): record for record in listed}
         met = _met(index, wanted, [(scroll.scope, there[key]) for key in part if key in there])[:room]
-        found += met
+        records += met
         if len(met) == room:
             last = (met[-1].scope, met[-1].id)
             start += part.index(last) + 1
         else:
             start += len(part)
         n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few still exist, or match the conditions
-    return found, start
+    return records, start

@@ -151,8 +151,8 @@ class ScopedMemories:
             VersionConflictError: it is at another version.
         """
         with self._held(scope, [id]):
-            if version is not None and (found := self._own(scope, id).version) != version:
-                raise VersionConflictError(id, version, found or 0)
+            if version is not None and (current := self._own(scope, id).version) != version:
+                raise VersionConflictError(id, version, current or 0)
             if not self.index.delete(id, scope=scope):
                 self._own(scope, id)
                 raise UnknownMemoryError(id)  # another process changed it meanwhile
@@ -164,12 +164,12 @@ class ScopedMemories:
 
     def _own(self, scope: Scope, id: str) -> Record:
         """Return the memory that has this id in exactly this scope."""
-        found = self.index.get(id, scope=scope)
-        if found is None:
+        record = self.index.get(id, scope=scope)
+        if record is None:
             raise UnknownMemoryError(id)
-        if found.scope != scope:
+        if record.scope != scope:
             raise ReadOnlyMemoryError(id)
-        return found
+        return record
 
     def _held(self, scope: Scope, ids: Iterable[str]) -> Any:
         return self._locked(sorted({hash((scope, id)) % _N_LOCKS for id in ids}))

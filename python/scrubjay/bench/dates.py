@@ -21,8 +21,8 @@ def locomo_time(row: Row, field: str) -> str:
         DatasetError: it has another form.
     """
     value = row.text(field)
-    if found := _LOCOMO.fullmatch(value.strip()):
-        hour, minute, half, day, month, year = found.groups()
+    if match := _LOCOMO.fullmatch(value.strip()):
+        hour, minute, half, day, month, year = match.groups()
         hours = int(hour) % 12 + (12 if half.lower() == "p" else 0)
         if month.lower() in _MONTHS:
             time = _iso(int(year), _MONTHS.index(month.lower()) + 1, int(day), hours, int(minute))
@@ -37,8 +37,8 @@ def longmemeval_time(row: Row, field: str, given: object) -> str:
     Raises:
         DatasetError: it has another form.
     """
-    if isinstance(given, str) and (found := _LONGMEMEVAL.fullmatch(given.strip())):
-        year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+    if isinstance(given, str) and (match := _LONGMEMEVAL.fullmatch(given.strip())):
+        year, month, day, hour, minute = (int(part or 0) for part in match.groups())
         time = _iso(year, month, day, hour, minute)
         if time is not None:
             return time

@@ -57,14 +57,14 @@ class JudgedFolder:
             yield Case(_name_of(scope), documents, tuple(questions))
 
     def _scopes(self) -> dict[Scope, _Lines]:
-        found: dict[Scope, _Lines] = {}
+        scopes: dict[Scope, _Lines] = {}
         for place, row in enumerate(json_lines(self.path / "corpus.jsonl")):
             record = judged_record(row)
-            lines = found.setdefault(record["scope"], _Lines())
+            lines = scopes.setdefault(record["scope"], _Lines())
             if record["id"] in lines.ids:
                 raise row.error("id", "another one for each document", record["id"])
             lines.add(place, row, record["id"])
-        return found
+        return scopes
 
     def _questions(self, relevant: dict[str, dict[str, float]]) -> Iterator[tuple[Scope, Question]]:
         rows = [(row, judged_record(row)) for row in json_lines(self.path / "queries.jsonl")]
@@ -172,13 +172,13 @@ def turn_of(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vector(row: Row, matrix: Vector | None, place: int) -> Vector | None:
-    found: Any = row.value.get("vector") if matrix is None else matrix[place]
-    if found is None:
+    vector: Any = row.value.get("vector") if matrix is None else matrix[place]
+    if vector is None:
         return None
     try:
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(vector, dtype=np.float32)
     except (TypeError, ValueError):
-        raise row.error("vector", "numbers", found) from None
+        raise row.error("vector", "numbers", vector) from None
 
 
 def _judgements_file(folder: Path, split: str | None) -> Path:

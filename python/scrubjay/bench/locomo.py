@@ -67,7 +67,7 @@ class LoCoMo:
 
     def _documents(self, conversation: Row) -> Iterator[Document]:
         numbers = sorted(
-            int(found[1]) for field in conversation.value if (found := _SESSION.fullmatch(field)) is not None
+            int(match[1]) for field in conversation.value if (match := _SESSION.fullmatch(field)) is not None
         )
         for number in numbers:
             session = f"session_{number}"

@@ -69,8 +69,8 @@ class LongMemEval:
         for number, name in enumerate(names):
             time = longmemeval_time(row, f"haystack_dates[{number}]", dates[number])
             turns = list(row.rows_of(f"haystack_sessions[{number}]", sessions[number]))
-            found = self._documents(f"{number}:{name}", name in evidence, time, turns)
-            for document, is_relevant in found:
+            pairs = self._documents(f"{number}:{name}", name in evidence, time, turns)
+            for document, is_relevant in pairs:
                 documents.append(document)
                 if is_relevant:
                     relevant[document.id] = 1.0

@@ -105,10 +105,10 @@ def _here() -> dict[str, Any]:
 def _wheel() -> str | None:
     """Return the tags of the installed wheel, such as "cp312-cp312-manylinux_2_28_x86_64"; None without a wheel."""
     try:
-        found = metadata.distribution("scrubjay").read_text("WHEEL") or ""
+        wheel = metadata.distribution("scrubjay").read_text("WHEEL") or ""
     except metadata.PackageNotFoundError:
         return None
-    tags = [line.partition(":")[2].strip() for line in found.splitlines() if line.startswith("Tag:")]
+    tags = [line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")]
     return " ".join(tags) or None
 
 
@@ -143,11 +143,11 @@ def _embedder() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, dict[str, Any]]:
-    found = {}
+    extras = {}
     for extra, modules in EXTRAS.items():
         missing = [name for name in modules if not _is_there(name)]
-        found[extra] = {"installed": not missing, "missing": missing}
-    return found
+        extras[extra] = {"installed": not missing, "missing": missing}
+    return extras
 
 
 def _is_there(name: str) -> bool:
@@ -235,8 +235,8 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     check = index.admin.check(progress=bar)
     problems = [str(problem) for problem in check.problems]
     for name in collections if arguments.collection is None else ():  # all collections of the file
-        found = index.collection(name).admin.check(progress=bar).problems
-        problems += [f"collection {name!r}: {problem}" for problem in found]
+        faults = index.collection(name).admin.check(progress=bar).problems
+        problems += [f"collection {name!r}: {problem}" for problem in faults]
     return facts | {"documents": check.documents, "checked": True, "problems": problems}
 
 

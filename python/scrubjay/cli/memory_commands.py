@@ -237,14 +237,14 @@ def _sweep(arguments: argparse.Namespace) -> int:
 def _changes(arguments: argparse.Namespace) -> int:
     with _open(arguments) as memory:
         try:
-            found = memory.feed.changes(
+            changes = memory.feed.changes(
                 arguments.since, scope=scope_of(arguments), within=arguments.within, limit=arguments.limit
             )
         except ValueError as error:
             raise InputError(f"--{error}") from None
     if arguments.json:
-        print_json(found)
-    elif found:
+        print_json(changes)
+    elif changes:
         table = [
             [
                 str(change.cursor),
@@ -253,12 +253,12 @@ def _changes(arguments: argparse.Namespace) -> int:
                 change.kind or "all",
                 change.record or "-",
             ]
-            for change in found
+            for change in changes
         ]
         print(render_table(["cursor", "at", "what", "kind", "id"], table, stretch=4))
     else:
         print("nothing changed")
-    return 0 if found else 1
+    return 0 if changes else 1
 
 
 def _export(arguments: argparse.Namespace) -> int:

@@ -22,13 +22,13 @@ class InputError(Exception):
 
 def of_record(error: Exception, records: Sequence[Mapping[str, Any]]) -> InputError:
     """Return the index's error about records[i], with the file and the id of that record in place of i."""
-    found = _OF_RECORD.fullmatch(str(error))
-    if found is None or int(found[1]) >= len(records):
+    match = _OF_RECORD.fullmatch(str(error))
+    if match is None or int(match[1]) >= len(records):
         return InputError(str(error))
-    record = records[int(found[1])]
+    record = records[int(match[1])]
     file = (record.get("metadata") or {}).get("file")
     place = f"{file}: " if isinstance(file, str) else ""
-    return InputError(f"{place}record {record['id']!r}: {found[2]}")
+    return InputError(f"{place}record {record['id']!r}: {match[2]}")
 
 
 class Skips:

@@ -48,13 +48,13 @@ def run_get(arguments: argparse.Namespace) -> int:
     """Run `scrubjay get`; 0 if all exist, 1 if one does not."""
     scope = scope_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
-        found = {id: _get(index, id, scope) for id in arguments.ids}
-    missing = [id for id, record in found.items() if record is None]
+        by_id = {id: _get(index, id, scope) for id in arguments.ids}
+    missing = [id for id, record in by_id.items() if record is None]
     if arguments.json:
-        records = [as_dict(record) for record in found.values() if record is not None]
+        records = [as_dict(record) for record in by_id.values() if record is not None]
         _print({"records": records, "missing": missing})
     else:
-        for record in found.values():
+        for record in by_id.values():
             if record is not None:
                 print(bold(clean(str(record.id))))
                 print("\n".join(clean(line) for line in record.text.splitlines()))

@@ -60,7 +60,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
             else:
                 print(reason, file=sys.stderr)
             return 1
-        found = tune(
+        tuning = tune(
             index,
             queries,
             metric=arguments.metric,
@@ -71,19 +71,19 @@ def run_tune(arguments: argparse.Namespace) -> int:
             depths=arguments.depths,
             progress=bar,
         )
-    setting = found.winner if arguments.winner else found.setting
+    setting = tuning.winner if arguments.winner else tuning.setting
     if arguments.out is not None:
         try:
             fusion.save(setting.query, arguments.out, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror or error}") from None
     if arguments.json:
-        print(json.dumps({**found.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
+        print(json.dumps({**tuning.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
     else:
-        _show(found, setting, arguments)
-    if found.gain.is_noise and found.winner != Setting():
+        _show(tuning, setting, arguments)
+    if tuning.gain.is_noise and tuning.winner != Setting():
         print(
-            f"warning: the gain of {describe_setting(found.winner)} is within noise ({found.n_queries:,} questions); "
+            f"warning: the gain of {describe_setting(tuning.winner)} is within noise ({tuning.n_queries:,} questions); "
             + ("it was asked for all the same" if arguments.winner else "the default stands"),
             file=sys.stderr,
         )

@@ -88,10 +88,10 @@ class Backfill:
 
     def note(self, rows: Iterable[Row]) -> None:
         """Record those of the written rows that are pending."""
-        found = [row for row in rows if payload.is_pending(row.payload)]
-        if found:
+        pending = [row for row in rows if payload.is_pending(row.payload)]
+        if pending:
             if not isinstance(self._engine, DurableEngine):
-                self._keys.update(((row.scope, row.id), None) for row in found)
+                self._keys.update(((row.scope, row.id), None) for row in pending)
             self.any = True
             self.start()
 
@@ -132,12 +132,12 @@ class Backfill:
         engine = self._engine
         if isinstance(engine, DurableEngine):
             for page in engine.store.pending_pages(size, now=engine.clock()):
-                yield [engine.document(*found) for found in page if payload.is_pending(found[0].payload)]
+                yield [engine.document(*row) for row in page if payload.is_pending(row[0].payload)]
             return
         keys = list(self._keys)
         for start in range(0, len(keys), size):
-            found = (self._pending_at(*key) for key in keys[start : start + size])
-            yield [document for document in found if document is not None]
+            documents = (self._pending_at(*key) for key in keys[start : start + size])
+            yield [document for document in documents if document is not None]
 
     # ------------------------------------------------------------------ filling in
 

@@ -316,9 +316,9 @@ def open_root(
     if embedder == AUTO:
         opened = open_in_file(family, name, asked, None, _NEW)
         try:
-            found = opened.identity
-            is_new = found.model is None and found.dim is None and len(opened.engine) == 0
-            opened.use(embedder_of_model(found.model, found.dim, is_new=is_new))
+            identity = opened.identity
+            is_new = identity.model is None and identity.dim is None and len(opened.engine) == 0
+            opened.use(embedder_of_model(identity.model, identity.dim, is_new=is_new))
         except BaseException:
             opened.close()
             raise

@@ -75,13 +75,13 @@ def parts_of(
     elif pairs is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
         return Parts([_in(context, whole)], None)
     else:
-        found = split(
+        passages = split(
             whole, max_chars=max(passage_chars, -(-len(whole) // _MOST)), overlap=passage_chars // 6
         )
-        if len(found) < 2:
+        if len(passages) < 2:
             return Parts([_in(context, whole)], None)
-        spans = [(passage.start, passage.end) for passage in found]
-        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in found]
+        spans = [(passage.start, passage.end) for passage in passages]
+        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in passages]
     return Parts(
         [_in(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)], spans
     )

@@ -115,8 +115,10 @@ class Reader:
         self._collection.expiry.remove_due()
         ids = lasting(ids)
         if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
-            found = meeting(self._collection, listing.scope, filter, functions, ids, exact=exact, order=order)
-            return found[listing.start : listing.stop]
+            records = meeting(
+                self._collection, listing.scope, filter, functions, ids, exact=exact, order=order
+            )
+            return records[listing.start : listing.stop]
         documents = self._collection.engine.listed(listing, ids)
         return [to_record(document) for document in documents]
 

@@ -168,10 +168,10 @@ class Hits:
         """Return the evidence for each hit; computed at the first call."""
         if self._columns is None:
             self._columns = {}
-        found: list[RelevanceParts] | None = self._columns.get("relevance")
-        if found is None:
-            found = self._columns["relevance"] = evidence(self._result)
-        return found
+        parts: list[RelevanceParts] | None = self._columns.get("relevance")
+        if parts is None:
+            parts = self._columns["relevance"] = evidence(self._result)
+        return parts
 
     @property
     def texts(self) -> list[str]:

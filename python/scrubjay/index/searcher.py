@@ -344,7 +344,7 @@ class Searcher:
             groups.setdefault(plan.embedder, []).append(row)
         for embedder, rows in groups.items():
             try:
-                found = collection.engine.search_batch(
+                results_of_group = collection.engine.search_batch(
                     [plans[row].lexical_text for row in rows],
                     vectors=[plans[row].vector for row in rows],
                     scope=batch.scopes_of(rows),
@@ -362,7 +362,7 @@ class Searcher:
                 return None
             if residency.generation != generation:
                 return None
-            for row, result in zip(rows, found, strict=True):
+            for row, result in zip(rows, results_of_group, strict=True):
                 plan, text, scope = plans[row], batch.texts[row], batch.scope(row)
                 embedded = embedder is None and plan.vector is not None and batch.vectors[row] is None
                 if embedded and text is not None and keywords[row] is None and result.corrections:

@@ -157,14 +157,14 @@ class Semantics:
             whole = self._embed([part.texts[0] for part in parts], batch_size, progress, on_error)
             return EmbeddedDocuments([*whole.vectors], whole.n_tried)
         counted = ByDocument(parts, progress)
-        found = self._embed([text for part in parts for text in part.texts], batch_size, counted, on_error)
+        embedded = self._embed([text for part in parts for text in part.texts], batch_size, counted, on_error)
         vectors: list[DocumentVector | None] = []
         first = 0
         for part in parts:
             end = first + len(part.texts)
-            if end > found.n_tried:
+            if end > embedded.n_tried:
                 break
-            vectors.append(joined(part, found.vectors[first:end]))
+            vectors.append(joined(part, embedded.vectors[first:end]))
             first = end
         n_tried = len(vectors)
         return EmbeddedDocuments(vectors + [None] * (len(documents) - n_tried), n_tried)
@@ -305,12 +305,12 @@ class Semantics:
                     if row.any():
                         known[key] = vector = row.copy()
                         self.cache.put(key, vector)
-        found: list[tuple[Vectors | None, tuple[str, ...]]] = []
+        pairs: list[tuple[Vectors | None, tuple[str, ...]]] = []
         for key in keys:
             vector = None if key is None else known[key]
             reason = () if key is None or vector is not None else (failure or ZERO_VECTOR,)
-            found.append((vector, reason))
-        return found
+            pairs.append((vector, reason))
+        return pairs
 
 
 def checked_embedder(embedder: Any) -> None:

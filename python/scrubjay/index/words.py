@@ -62,16 +62,16 @@ class Language(NamedTuple):
         none of them."""
         if texts and sum(map(len, texts)) <= _MOST_CHARS:
             return self._terms_of_each(texts, wanted)
-        found: list[Terms] = []
+        results: list[Terms] = []
         first = 0
         while first < len(texts):
             end, n_chars = first, 0
             while end < len(texts) and (end == first or n_chars + len(texts[end]) <= _MOST_CHARS):
                 n_chars += len(texts[end])
                 end += 1
-            found += self._terms_of_each(texts[first:end], wanted)
+            results += self._terms_of_each(texts[first:end], wanted)
             first = end
-        return found
+        return results
 
     def _terms_of_each(self, texts: Sequence[str], wanted: frozenset[str]) -> list[Terms]:
         number = 90_817_263
@@ -92,14 +92,14 @@ class Language(NamedTuple):
 
 def _by_text(held: Iterable[tuple[int, str, str]], n_texts: int) -> list[Terms]:
     """Return the terms of each text, from (index of the text, term, kind of the token)."""
-    found = [_NO_TERMS] * n_texts
+    terms = [_NO_TERMS] * n_texts
     for at, own in groupby(held, itemgetter(0)):
         tokens = list(own)
-        found[at] = Terms(
+        terms[at] = Terms(
             frozenset(term for _, term, _ in tokens),
             frozenset(term for _, term, kind in tokens if kind == "whole"),
         )
-    return found
+    return terms
 
 
 def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark]:
@@ -124,9 +124,9 @@ def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark
     if len(holding) <= _FEW_RUNS:  # testing every word takes five times as long
         places = re.compile(r"(?<!\S)(?:" + "|".join(map(re.escape, holding)) + r")(?!\S)")
     return [
-        Mark(found.start() + mark.start, found.start() + mark.end, mark.terms, mark.is_identifier)
-        for found in places.finditer(text)
-        for mark in sorted(narrowed.get(found[0], ()), key=lambda mark: mark.start)
+        Mark(match.start() + mark.start, match.start() + mark.end, mark.terms, mark.is_identifier)
+        for match in places.finditer(text)
+        for mark in sorted(narrowed.get(match[0], ()), key=lambda mark: mark.start)
     ]
 
 

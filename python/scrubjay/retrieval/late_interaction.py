@@ -84,25 +84,25 @@ class LateInteractionReranker:
     def _passages(self, text: str) -> list[str]:
         if len(text) <= self._max_chars:
             return [text] if text.strip() else []
-        found = split(text, max_chars=self._max_chars, overlap=self._overlap)
+        passages = split(text, max_chars=self._max_chars, overlap=self._overlap)
         return [
-            f"{passage.context}\n{passage.text}" if passage.headings else passage.text for passage in found
+            f"{passage.context}\n{passage.text}" if passage.headings else passage.text for passage in passages
         ]
 
     def _vectors(self, passages: list[str]) -> dict[str, Tokens]:
         """Return the vectors of each passage, and cache them."""
-        found: dict[str, Tokens] = {}
+        vectors: dict[str, Tokens] = {}
         with self._lock:
             for passage in passages:
                 if passage in self._kept:
                     self._kept.move_to_end(passage)
-                    found[passage] = self._kept[passage]
-        missing = [passage for passage in passages if passage not in found]
+                    vectors[passage] = self._kept[passage]
+        missing = [passage for passage in passages if passage not in vectors]
         if missing:
             new = self._checked(self._encode(missing, False), len(missing))
-            found.update(zip(missing, new, strict=True))
-            self._keep({passage: found[passage] for passage in missing})
-        return found
+            vectors.update(zip(missing, new, strict=True))
+            self._keep({passage: vectors[passage] for passage in missing})
+        return vectors
 
     def _keep(self, made: dict[str, Tokens]) -> None:
         with self._lock:

@@ -313,7 +313,7 @@ class Retriever:
         query = request.query
         for mode in _CASCADE[query.mode]:
             try:
-                found = self._ask(
+                answers = self._ask(
                     request, queries, query if mode == query.mode else query.replace(mode=mode), depth
                 )
             except (TypeError, ValueError, ClosedError):
@@ -321,10 +321,10 @@ class Retriever:
             except Exception as error:  # noqa: BLE001 - a component is down: degrade to the next mode
                 reasons.append(f"{mode}_failed: {_brief(error)}")
                 continue
-            for hits in found:
+            for hits in answers:
                 reasons += hits.degraded
-            ran = found[0].mode
-            merged = merge(found)
+            ran = answers[0].mode
+            merged = merge(answers)
             if merged or ran not in ("lexical", "none") or _is_limited(request) or _refuses(query):
                 return merged, ran
             break  # no word was found: perhaps the query is a part of words
@@ -360,16 +360,16 @@ class Retriever:
         if not substring:
             return [], "none"
         try:
-            found = Backend.of(self.index).find_substring(substring, scope=scope, k=depth)
+            hits = Backend.of(self.index).find_substring(substring, scope=scope, k=depth)
         except (TypeError, ValueError, ClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - the last fallback failed, too
             reasons.append(f"substring_failed: {_brief(error)}")
             return [], "none"
-        if not len(found):
+        if not len(hits):
             return [], "lexical" if not reasons else "none"
         reasons.append("no_match: no word of the query was found, its text was searched for as a substring")
-        return merge([found]), "substring"
+        return merge([hits]), "substring"
 
     def _reranked(
         self, request: Request, hits: list[RetrievedHit], trace: Trace, reasons: list[str]

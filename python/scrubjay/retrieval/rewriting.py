@@ -203,8 +203,8 @@ class OpenAIRewriter:
         from scrubjay._http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
-        found = json_of_answer(answer["choices"][0]["message"]["content"])
-        if not isinstance(found, dict):
+        parsed = json_of_answer(answer["choices"][0]["message"]["content"])
+        if not isinstance(parsed, dict):
             raise ValueError("the model's answer is not a JSON object")
-        rewritten = as_rewritten(lambda _: found, query)
+        rewritten = as_rewritten(lambda _: parsed, query)
         return Rewritten(rewritten.keywords, rewritten.semantic, rewritten.expansions[: self._n])

@@ -86,8 +86,8 @@ def read_arrow(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             _check_columns(names, name)
             for row in batch.rename_columns(names).to_pylist():
                 number += 1
-                found = {column: cell for column, cell in row.items() if cell is not None}
-                yield from _row(found, number, name, reading)
+                cells = {column: cell for column, cell in row.items() if cell is not None}
+                yield from _row(cells, number, name, reading)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{name}: expected {source.suffix.lstrip('.')}: {error}") from None
 

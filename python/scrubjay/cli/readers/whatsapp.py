@@ -79,18 +79,18 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
 def _messages(content: str) -> Iterator[_Message]:
     last: _Message | None = None
     for line in content.replace("\r\n", "\n").split("\n"):
-        found = _LINE.match(line.translate(_MARKS))
-        if found is None:
+        match = _LINE.match(line.translate(_MARKS))
+        if match is None:
             if last is not None:
                 last = last._replace(text=f"{last.text}\n{line}")
             continue
         if last is not None:
             yield last
-        said = _SAID.match(found["rest"])
+        said = _SAID.match(match["rest"])
         last = (
-            _Message(found, None, found["rest"])
+            _Message(match, None, match["rest"])
             if said is None
-            else _Message(found, said["author"].strip(), said["text"])
+            else _Message(match, said["author"].strip(), said["text"])
         )
     if last is not None:
         yield last
