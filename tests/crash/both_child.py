@@ -75,8 +75,8 @@ def _kill_soon(memory: Memory, orders: Orders) -> None:
 
 
 def _say_how_it_compacts(orders: Orders, say: Say) -> None:
-    """Report rewritten rows and zeroed pages; if the orders say so, kill the process before, within or after zeroing the
-    n-th page."""
+    """Report rewritten rows and zeroed pages; if the orders say so, kill the process before, within or after zeroing
+    the n-th page."""
     left = orders.after
     place = random.Random(orders.number).choice(["before", "within", "after"])
     zero, again, write = pages.Pages.zero, shrinking._write_again, os.pwrite

@@ -88,8 +88,8 @@ def _nothing_left(memory: Memory, world: World) -> None:
 
 
 def _agreeing(memory: Memory, worlds: list[World], matching: list[int]) -> int:
-    """Return the first world with which all answers agree. Rows do not distinguish all worlds: an expired preference, and
-    the same one after it was stated again, are one row, with different ends."""
+    """Return the first world with which all answers agree. Rows do not distinguish all worlds: an expired preference,
+    and the same one after it was stated again, are one row, with different ends."""
     for number in matching:
         try:
             _index_agrees(memory, worlds[number])
