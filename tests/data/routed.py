@@ -165,8 +165,8 @@ def _new_base() -> str:
 
 
 def route(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let every index opened from now on store its rows in three databases; return their addresses. The first is the one
-    to open."""
+    """Let every index opened from now on store its rows in three databases; return their addresses, of which the first
+    is the one to open."""
     urls = [_new_database() for _ in range(N_DATABASES)]
     monkeypatch.setattr(Server, "_connect", lambda server: _connected(server, urls))
     return urls
