@@ -70,8 +70,8 @@ def copy_documents(
     n_there, found = _digest(_rows(target, now))
     if (n_there, found) != (n, digest):
         raise StoreError(
-            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {found}: somebody wrote "
-            f"meanwhile: {target.store.place}"
+            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {found}: a collection "
+            f"was written to meanwhile: {target.store.place}"
         )
     return CopyReport(n, written, digest)
 

@@ -153,7 +153,7 @@ class Change:
     @contextmanager
     def _step(self) -> Iterator[None]:
         if self._over:
-            raise StoreError("changing: the change is over; expected its steps inside of its block")
+            raise StoreError("changing: the change was used outside of its `with` block")
         try:
             yield
         except BaseException:
@@ -170,7 +170,7 @@ class Change:
         """Return the net effect of the change on each scope, and the rows to add."""
         self._over = True
         if self._failed:
-            raise StoreError("changing: a step of the change failed, so nothing of it is written")
+            raise StoreError("changing: a step of the change failed, so nothing is written")
         written = [net.written() for net in self._net.values()]
         return written, {scope: list(net.rows.values()) for scope, net in self._net.items()}
 

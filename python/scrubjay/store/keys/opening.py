@@ -331,7 +331,7 @@ class Opening:
         box = self.box(tenant, None)
         if box is not None and box.whole:
             return CorruptIndexError(
-                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
+                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: other software wrote it "
                 "(index.admin.encrypt(tenant, accept=True) seals it)"
             )
         return PlaintextError(
@@ -381,7 +381,7 @@ class Opening:
         box = access.boxes.get(stored.id)
         if box is not None:
             if box.mark & ~stored.mark:
-                raise CorruptIndexError(f"the data key of tenant {tenant!r} was put back in the file")
+                raise CorruptIndexError(f"the data key of tenant {tenant!r} was rolled back in the file")
             box.mark = stored.mark  # the mark may gain demands since it was authenticated, never lose any
             return box
         if access.master is None:

@@ -99,7 +99,7 @@ class _Rebuilding:
         # Before format 5 an index of versions took the place of the index of horizons.
         there = {name.replace("scope_version", "scope_horizon") for _, name, _ in self._wreck.schema}
         if missing := sorted({name for (name,) in made} - there):
-            self.report.mended.append(f"indexes and rules that were missing: {', '.join(missing)}")
+            self.report.mended.append(f"missing indexes and triggers were recreated: {', '.join(missing)}")
 
     # ------------------------------------------------------------------ collections
 
@@ -127,7 +127,7 @@ class _Rebuilding:
 
     def _collection(self, t: Tables, identity: Identity) -> None:
         if missing := [table for table in t.all() if table not in self._wreck.tables]:
-            self.report.mended.append(f"tables that were missing are empty now: {', '.join(missing)}")
+            self.report.mended.append(f"missing tables were recreated empty: {', '.join(missing)}")
         self._meta(t)
         scopes = self._scopes(t)
         documents = self._documents(t, scopes, identity)
@@ -151,7 +151,7 @@ class _Rebuilding:
             if name in made or name == "documents":  # a count in files before format 5
                 continue
             if not isinstance(name, str) or isinstance(row.get("value"), bytes) or "\0" in name:
-                self.fresh.set_aside(t.meta, row, "no value of an index")
+                self.fresh.set_aside(t.meta, row, "it is not a value of an index")
             else:
                 self.fresh.execute(
                     f"INSERT OR IGNORE INTO {t.meta}(name, value) VALUES (?, ?)", (name, row["value"])
@@ -216,7 +216,7 @@ class _Rebuilding:
         if payload is not None and payload.__class__ is not bytes:
             raise CorruptIndexError("its metadata is not what was written")
         if row["seq"].__class__ is not int or not 0 < row["seq"] < 1 << 61:
-            raise CorruptIndexError("its number is not one that was given")
+            raise CorruptIndexError("its number is invalid")
         for name in ("created_at", "expires_at"):
             optional_integer(row[name], name)
         integer(row["updated_at"], "updated_at", -(1 << 62))
@@ -250,7 +250,7 @@ class _Rebuilding:
                 is_right = True
             if not is_right:
                 self.fresh.set_aside(
-                    table, row, "it is not a vector of this index; only words find its document"
+                    table, row, "it is not a vector of this index; its document is found by words only"
                 )
                 continue
             self.fresh.insert(table, row)
@@ -349,7 +349,7 @@ class _Rebuilding:
                 if name.startswith("memory_") and not any(name.startswith(one) for one in KNOWN_TABLES):
                     later.append(sql)
                 else:
-                    self.fresh.lost("trigger", f"{name} is none of Scrubjay's: {sql}")
+                    self.fresh.lost("trigger", f"{name} does not belong to Scrubjay: {sql}")
         made = self.fresh.names("table")
         for table in others:
             if table in made:

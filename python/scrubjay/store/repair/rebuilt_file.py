@@ -86,11 +86,11 @@ class RebuiltFile:
         """Create a table with a statement of the damaged file."""
         try:
             if not re.match(r"\s*CREATE\s+TABLE", sql):
-                raise sqlite3.OperationalError("not what makes a table")
+                raise sqlite3.OperationalError("not a CREATE TABLE statement")
             self.execute(sql)
         except UNFIT as error:
             raise_if_full(error)
-            self.lost(name, f"the table cannot be made again: {error}")
+            self.lost(name, f"the table cannot be recreated: {error}")
 
     def take(self, table: str, row: dict[str, Any]) -> None:
         """Copy a row whose values have the types of their columns and satisfy the table's constraints."""
@@ -99,7 +99,7 @@ class RebuiltFile:
                 self.set_aside(table, row, why)
                 return
         if not self.insert(table, row, quietly=True):
-            self.set_aside(table, row, "it breaks a rule of its table")
+            self.set_aside(table, row, "it violates a constraint of its table")
             return
         self.report.rows[table] = self.report.rows.get(table, 0) + 1
 
@@ -113,7 +113,7 @@ class RebuiltFile:
         except UNFIT as error:
             raise_if_full(error)
             if not quietly:
-                self.set_aside(table, row, "it breaks a rule of its table")
+                self.set_aside(table, row, "it violates a constraint of its table")
             return False
         return True
 
@@ -151,7 +151,7 @@ def _misfit(name: str, declared: str, value: Any) -> str | None:
         try:
             json.loads(value)
         except (ValueError, RecursionError):
-            return f"{name} is no JSON"
+            return f"{name} is not JSON"
     return None
 
 

@@ -137,7 +137,7 @@ class Filling:
                 if image is None or not state.horizon <= image[0] <= state.version:
                     return False
                 if digest is not None and image[0] != digest[1].image:
-                    raise CorruptIndexError("an image was put back in the file")
+                    raise CorruptIndexError("an image was rolled back in the file")
                 self.engine.load_partition(partition.scope, list(image[1]))
                 partition.resident, partition.applied, partition.n_changed = True, image[0], 0
                 self._await_graph(partition)

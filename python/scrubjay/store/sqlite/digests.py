@@ -422,7 +422,7 @@ def table_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
             if _table_total(connection, box, tenant, table) != box.total(
                 _rows_of_table(connection, box, tenant, table)
             ):
-                raise mismatch((tenant, "", ""), f"the rows of table {table} are not those of its digest")
+                raise mismatch((tenant, "", ""), f"the rows of table {table} do not match its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
     return problems
@@ -441,7 +441,7 @@ def scope_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
                 digest = open_digest(box, t.document, names, *state)
                 found = blocks_of(connection, t, box, "d.scope = ?", (key,))
                 if digest.total != box.total(b"".join(blocks for _, blocks in found)):
-                    raise mismatch(names, "its rows are not those of its digest")
+                    raise mismatch(names, "its rows do not match its digest")
             except CorruptIndexError as error:
                 problems.append(str(error))
     return problems

@@ -80,7 +80,7 @@ class DocumentReader:
             if digest is not None:
                 blocks += self._unread_blocks(digest[0], state.key, now)
                 if digest[0].total(blocks) != digest[1].total:
-                    raise mismatch(names_of(scope), "its rows are not those of its digest")
+                    raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def _unread_blocks(self, box: Box, key: int, now: int) -> bytes:
         """Return the blocks of a scope's digest beyond the values of its unexpired rows."""
@@ -133,7 +133,7 @@ class DocumentReader:
                 recent = digest[0].total(b"".join(own for _, own in found))
                 recent += digest[0].total(tombstone_blocks(self._reader, t, digest[0], key, after))
                 if recent % 2**128 != digest[1].recent:
-                    raise CorruptIndexError("what came after the image was put back or taken out")
+                    raise CorruptIndexError("rows after the image were rolled back or removed")
             gone = [id for (id,) in deleted + expired if is_id(id)]
             return Changes(gone, [opened(row) for row in rows] if opened is not None else [])
 

@@ -63,7 +63,7 @@ def reembed_rows(
         missing = _missing(engine, batch_size)
         if missing:
             if last is not None and missing[0][0] <= last:
-                raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
+                raise CorruptIndexError("a staged vector has disappeared", path=store.path)
             last = missing[0][0]
             try:
                 rows = [] if is_down else _embed(missing, embed, engine.dtype)
@@ -110,7 +110,7 @@ def _embed(
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
     t = transaction.tables
     if transaction.meta("reembedding") != goal:
-        raise StoreError("reembedding: another process began to change to another model")
+        raise StoreError("reembedding: another process began to change the model")
     if any(data is not None and has_passages(data) for _, data in rows):
         note_passages(transaction.connection)
     if has_data_keys(transaction.connection):
@@ -129,7 +129,7 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
     with store.writing("reembedding") as transaction:
         execute = transaction.connection.execute
         if transaction.meta("reembedding") != goal:
-            raise StoreError("reembedding: another process began to change to another model")
+            raise StoreError("reembedding: another process began to change the model")
         if execute(f"SELECT 1 {_missing_rows(transaction.connection, t)} LIMIT 1").fetchone() is not None:
             return False
         _count_vectors(transaction)

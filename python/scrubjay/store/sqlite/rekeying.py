@@ -88,8 +88,8 @@ def _refuse_changes(transaction: Transaction, tenant: str, box: Box) -> None:
         problems = scope_problems(connection, box, tenant) + table_problems(connection, box, tenant)
     if problems:
         raise CorruptIndexError(
-            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+            f"tenant {tenant!r} was fully encrypted before, and other software has changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) accepts them"
         )
 
 

@@ -338,7 +338,7 @@ def read_identity(connection: sqlite3.Connection, tables: Tables) -> Identity:
     for name, is_right in IDENTITY.items():
         if name not in meta or not is_right(meta[name]):
             given = repr(meta[name])[:60] if name in meta else "nothing"
-            raise CorruptIndexError(f"{tables.meta}.{name}: expected what an index is made of, got {given}")
+            raise CorruptIndexError(f"{tables.meta}.{name}: expected a valid value, got {given}")
     return Identity(**{name: meta[name] for name in IDENTITY})
 
 
