@@ -99,8 +99,8 @@ class Change:
             if not rows:
                 return
             engine._settle(self._transaction, rows, many=True)
-            for one in self._transaction.upsert(rows, now=self.now):
-                self._of(one).follow(one)
+            for change in self._transaction.upsert(rows, now=self.now):
+                self._of(change).follow(change)
             for row in rows:
                 self._net[row.scope].put(row)
             self.embedded = self.embedded or any(row.vector is not None for row in rows)
@@ -112,11 +112,11 @@ class Change:
         engine = self._engine
         with self._step():
             written = engine._delete(self._transaction, engine._by_scope(ids, scope), reason, now=self.now)
-            for one in written:
-                net = self._of(one)
-                net.follow(one)
-                net.forget(one.deleted)
-        return sum(len(one.deleted) for one in written)
+            for change in written:
+                net = self._of(change)
+                net.follow(change)
+                net.forget(change.deleted)
+        return sum(len(change.deleted) for change in written)
 
     def erase(
         self,
@@ -144,11 +144,11 @@ class Change:
                 now=self.now,
                 words=words,
             )
-            for one in written:
-                net = self._of(one)
-                net.follow(one)
+            for change in written:
+                net = self._of(change)
+                net.follow(change)
                 net.empty()
-        return n_elsewhere + sum(one.documents_before for one in written)
+        return n_elsewhere + sum(change.documents_before for change in written)
 
     @contextmanager
     def _step(self) -> Iterator[None]:

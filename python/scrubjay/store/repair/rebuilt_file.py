@@ -67,8 +67,8 @@ class RebuiltFile:
 
     def names(self, kind: str | None = None) -> set[str]:
         """Return the names of its tables, indexes and triggers, or of one kind of them."""
-        found = self.execute("SELECT type, name FROM sqlite_master").fetchall()
-        return {name for own, name in found if kind in (None, own)}
+        rows = self.execute("SELECT type, name FROM sqlite_master").fetchall()
+        return {name for own, name in rows if kind in (None, own)}
 
     def set_aside(self, table: str, row: dict[str, Any], why: str) -> None:
         """Omit a row, and write its values to the file of rows set aside."""
@@ -120,8 +120,8 @@ class RebuiltFile:
     def _columns_of(self, table: str) -> list[tuple[str, str]]:
         """Return (name, declared type) of the columns of a table of the new file."""
         if table not in self._columns:
-            found = self.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            self._columns[table] = [(row[1], row[2].upper()) for row in found]
+            columns = self.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            self._columns[table] = [(row[1], row[2].upper()) for row in columns]
         return self._columns[table]
 
 
@@ -157,8 +157,8 @@ def _misfit(name: str, declared: str, value: Any) -> str | None:
 
 def write_aside(aside: TextIO, table: str, why: str, row: dict[str, Any] | None) -> None:
     """Write an omitted row, with all its values, as a JSON line."""
-    kept = None if row is None else {name: _as_json(value) for name, value in row.items()}
-    aside.write(json.dumps({"table": table, "why": why, "row": kept}) + "\n")
+    values = None if row is None else {name: _as_json(value) for name, value in row.items()}
+    aside.write(json.dumps({"table": table, "why": why, "row": values}) + "\n")
 
 
 def _as_json(value: Any) -> Any:

@@ -156,8 +156,8 @@ def first_of(
         )
     )
     behind = places if after is None else (one for one in places if one[0] > _place(after, scroll))
-    found = heapq.nsmallest(scroll.limit + 1, behind, key=lambda one: one[0])
-    return [(position, document) for _, position, document in found]
+    first = heapq.nsmallest(scroll.limit + 1, behind, key=lambda place: place[0])
+    return [(position, document) for _, position, document in first]
 
 
 def sorted_keys(documents: Iterable[tuple[bytes | None, int, T]], scroll: Scroll) -> list[T]:

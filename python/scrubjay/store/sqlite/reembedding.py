@@ -90,12 +90,12 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, by
     t = store.tables
     connection = store.reading_connection()
     with store.snapshot():
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
             f"{_missing_rows(connection, t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
             (limit,),
         ).fetchall()
-        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in found]
+        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in rows]
 
 
 def _embed(
@@ -171,10 +171,10 @@ def _count_vectors(transaction: Transaction) -> None:
 def _make_pending(engine: DurableEngine, seq: int) -> bool:
     """Rewrite a document as pending, with its current vector; False if it cannot be read or no longer exists."""
     try:
-        found = engine.file("reembed").at(seq)
-        if found is None:
+        row_and_scope = engine.file("reembed").at(seq)
+        if row_and_scope is None:
             return False
-        document = engine.document(*found)
+        document = engine.document(*row_and_scope)
         engine.upsert_versioned(
             [document.id],
             [document.text],
