@@ -232,7 +232,7 @@ MUTANTS: dict[str, Mutant] = {
         "the caller can set neither status nor scope",
         _M + "model.checking:classify",
         "if unknown:",
-        "given = {k: v for k, v in given.items() if k in names}\n        if False:",
+        "values = {k: v for k, v in values.items() if k in names}\n        if False:",
         f"{GATE}::test_a_mapping_cannot_set_what_the_gate_decides",
     ),
     "verify_fact": Mutant(
@@ -660,8 +660,8 @@ MUTANTS: dict[str, Mutant] = {
     "time_of_source": Mutant(
         "a fact holds from when its source says that it was said",
         _M + "model.proposal:_check_times",
-        "told = one.source.at if candidate.said_at is None else candidate.said_at",
-        "told = candidate.said_at",
+        "moment = one.source.at if candidate.said_at is None else candidate.said_at",
+        "moment = candidate.said_at",
         TIMES,
     ),
     "late_arrival": Mutant(
@@ -709,8 +709,8 @@ MUTANTS: dict[str, Mutant] = {
     "believed_then": Mutant(
         "what was recorded later was not known before",
         _M + "model.projection:project",
-        "told = [one for one in statements if known_at is None or one.recorded_at <= known_at]",
-        "told = list(statements)",
+        "known = [one for one in statements if known_at is None or one.recorded_at <= known_at]",
+        "known = list(statements)",
         TIMES,
     ),
     "recall_in_force": Mutant(
@@ -823,15 +823,15 @@ MUTANTS: dict[str, Mutant] = {
     "effective_until": Mutant(
         "nor after it, also if nobody writes anything",
         _M + "read.rules:Rules.known",
-        "kept.since <= now < kept.until",
-        "kept.since <= now",
+        "cached.since <= now < cached.until",
+        "cached.since <= now",
         f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
     ),
     "clock_back": Mutant(
         "a clock may be set back",
         _M + "read.rules:Rules.known",
-        "kept.since <= now < kept.until",
-        "now < kept.until",
+        "cached.since <= now < cached.until",
+        "now < cached.until",
         f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
     ),
     "preference_ttl": Mutant(
@@ -844,7 +844,7 @@ MUTANTS: dict[str, Mutant] = {
     "known_fresh": Mutant(
         "every change is seen at once, whoever made it",
         _M + "read.rules:Rules.known",
-        "if version is not None and kept.version == version:",
+        "if version is not None and cached.version == version:",
         "if True:",
         f"{KNOWN}::test_every_change_is_seen_at_once_by_everybody",
     ),
@@ -874,13 +874,13 @@ MUTANTS: dict[str, Mutant] = {
         "an update embeds anew",
         _M + "lifecycle.editing:Editing.update",
         "embedded = self._context.embed_texts([_text(candidate)])[0]",
-        "embedded = self._context.embed_texts([seen.text])[0]",
+        "embedded = self._context.embed_texts([current.text])[0]",
         f"{RECORDS}::test_an_update_is_embedded_and_indexed_anew",
     ),
     "lost_update": Mutant(
         "no update is lost",
         _M + "lifecycle.editing:Editing.update",
-        "if held is None or _said(held) != _said(seen):",
+        "if held is None or _said(held) != _said(current):",
         "if False:",
         f"{RACES}::test_an_update_does_not_undo_another",
     ),
@@ -1059,7 +1059,7 @@ MUTANTS: dict[str, Mutant] = {
     "forget_logs": Mutant(
         "and histories",
         _M + "lifecycle.erasure:_erase_rows",
-        'connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)',
+        'connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", bound)',
         "pass",
         f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
     ),
@@ -1320,8 +1320,8 @@ MUTANTS: dict[str, Mutant] = {
     "value_text": Mutant(
         "a value without a text is shown as JSON",
         _M + "model.values:with_text",
-        'given.text if given.text != "" else text_of(value)',
-        "given.text",
+        'untyped.text if untyped.text != "" else text_of(value)',
+        "untyped.text",
         f"{VALUES}::test_a_value_of_any_json_type_comes_back",
     ),
     "value_size": Mutant(

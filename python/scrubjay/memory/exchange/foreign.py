@@ -153,12 +153,12 @@ def _nodes_in(dump: Any) -> list[Mapping[str, Any]]:
 
 def _subject_in(fact: str, predicate: str) -> str:
     """Return the text before the words of the predicate: "Jane" in "Jane lives in Oslo"; "" if they do not occur."""
-    said = (
+    match = (
         re.match(rf"(\S+(?: \S+){{0,3}}) {re.escape(predicate)}\b", fact, re.IGNORECASE)
         if predicate
         else None
     )
-    return said[1] if said else ""
+    return match[1] if match else ""
 
 
 def _langgraph(dump: Any, found: Foreign) -> None:
@@ -171,7 +171,7 @@ def _langgraph(dump: Any, found: Foreign) -> None:
             if text is None and isinstance(inner, Mapping):  # the format of LangMem
                 text = _text_in(inner, *_TEXT_FIELDS)
                 if text is not None:
-                    value = {**{name: said for name, said in value.items() if name != "content"}, **inner}
+                    value = {**{name: item for name, item in value.items() if name != "content"}, **inner}
         if not text:
             found.leave("no text in the value")
             continue
@@ -213,16 +213,16 @@ def _chatgpt(dump: Any, found: Foreign) -> None:
 def _claude(dump: Any, found: Foreign) -> None:
     for one in _items(dump, "memories", texts=("conversations_memory", "project_memories")):
         projects = one.get("project_memories") or {}
-        given = [("conversations", one.get("conversations_memory"))]
-        given += list(projects.items()) if isinstance(projects, Mapping) else []
-        for where, text in given:
+        memories = [("conversations", one.get("conversations_memory"))]
+        memories += list(projects.items()) if isinstance(projects, Mapping) else []
+        for where, text in memories:
             if not isinstance(text, str) or not text.strip():
                 found.leave("no text")
                 continue
-            for i, (heading, said) in enumerate(_under_headings(text)):
+            for i, (heading, statement) in enumerate(_under_headings(text)):
                 found.said.append(
                     Said(
-                        said,
+                        statement,
                         f"{where}.{i}",
                         one.get("updated_at"),
                         metadata={"heading": heading, "part": str(where)},
@@ -252,13 +252,13 @@ def _items(dump: Any, *names: str, texts: Sequence[str]) -> Iterator[Mapping[str
     Raises:
         ValueError: the dump is none of these.
     """
-    given = type(dump).__name__
+    actual = type(dump).__name__
     if isinstance(dump, Mapping):
-        given = f"one with {', '.join(map(repr, list(dump)[:5]))}" if dump else "an empty one"
+        actual = f"one with {', '.join(map(repr, list(dump)[:5]))}" if dump else "an empty one"
         alone = [dump] if any(name in dump for name in texts) else None
         dump = next((dump[name] for name in names if isinstance(dump.get(name), list)), alone)
     if not isinstance(dump, list):
-        raise ValueError(f"path: expected a list, or an object with {' or '.join(names)}, got {given}")
+        raise ValueError(f"path: expected a list, or an object with {' or '.join(names)}, got {actual}")
     for one in dump:
         if isinstance(one, str):
             yield {"text": one}
@@ -285,7 +285,7 @@ def _plain(metadata: Any) -> Mapping[str, Any] | None:
 
 def _rest(value: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the fields of an item beside its text, as JSON on one line, so that nothing is lost."""
-    rest = {name: said for name, said in value.items() if said != text}
+    rest = {name: content for name, content in value.items() if content != text}
     return {"item": json.dumps(rest, ensure_ascii=False)} if rest else {}
 
 

@@ -80,8 +80,8 @@ def take_over(
 def _whose(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
     """Return the scope of a statement: that of the call, narrowed by the dump; None: it belongs to somebody else."""
     user, agent = scope.user, scope.agent
-    for name, said in (("user", one.user), ("agent", one.agent)):
-        if said == "":  # the owner is unknown: the statement must not be shared with all
+    for name, value in (("user", one.user), ("agent", one.agent)):
+        if value == "":  # the owner is unknown: the statement must not be shared with all
             foreign.leave(f"with an empty {name}")
             return None
     if isinstance(one.user, str) and one.user:
@@ -110,8 +110,8 @@ def _proposal(
     if begin is not None and end is not None and end <= begin:
         foreign.leave("an empty interval")
         return None
-    given = one.metadata or {}
-    metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in given.items()}
+    imported = one.metadata or {}
+    metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in imported.items()}
     metadata |= {"imported_from": kind, "imported_id": one.id}
     candidate = FactCandidate(
         one.text,

@@ -39,8 +39,8 @@ def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
     if twin is not None:
         return Outcome("deduplicated", "episode", twin.id, "already known")
     id = new_id("episode")
-    told = one.source.at if candidate.completed_at is None else candidate.completed_at
-    completed_at = payload.to_utc(told, "completed_at")
+    moment = one.source.at if candidate.completed_at is None else candidate.completed_at
+    completed_at = payload.to_utc(moment, "completed_at")
     row = EpisodeRow(
         id=id,
         tenant=tenant,

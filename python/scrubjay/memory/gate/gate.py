@@ -125,11 +125,11 @@ class Gate:
         self._asking.gather(proposed)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in proposed] + [scope.tenant for _, scope, _ in revoke]
-        of = _written(proposed) | {scope for _, scope, _ in revoke}
+        owners = _written(proposed) | {scope for _, scope, _ in revoke}
         if also is not None:  # it may write rows of the tenant
-            of |= {Scope(tenant) for tenant in tenants}
+            owners |= {Scope(tenant) for tenant in tenants}
         is_keyed = self._context.store.cipher.ring is not None
-        with self._context.changing("proposing", tenants, of=of) as change:
+        with self._context.changing("proposing", tenants, of=owners) as change:
             for id, scope, reason in revoke:
                 self._standing.revoke_in(change, id, scope, reason, None)
             if is_keyed:
@@ -301,14 +301,14 @@ def _written(proposals: Iterable[Proposal]) -> set[str | Scope]:
     A statement about the tenant is counted together with those of all its users, and may end their copies of it. The
     only other thing read from the tenant is the newest version of a policy, which a row records as of its own write.
     """
-    of: set[str | Scope] = set()
+    owners: set[str | Scope] = set()
     for one in proposals:
-        of.add(one.scope)  # a rejection is recorded there
+        owners.add(one.scope)  # a rejection is recorded there
         if one.about_tenant:
-            of.add(one.scope.tenant)
+            owners.add(one.scope.tenant)
         elif one.target is not None:
-            of.add(one.target)
-    return of
+            owners.add(one.target)
+    return owners
 
 
 def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:

@@ -89,10 +89,12 @@ def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | N
     detail = {} if held.detail is None else json.loads(held.detail)
     if not sensitivity or detail.get("sensitivity"):
         return
-    kept = sealed_columns(change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)})
+    sealed = sealed_columns(
+        change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)}
+    )
     change.connection.execute(
         "UPDATE memory_preference SET detail = ?, updated_at = ? WHERE id = ?",
-        (kept["detail"], change.now, held.id),
+        (sealed["detail"], change.now, held.id),
     )
     log(change, held.id, "restated", by)
 

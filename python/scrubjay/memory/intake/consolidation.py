@@ -127,8 +127,8 @@ def consolidate(
         source = Provenance(_RUN)
         outcomes = [*gate.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
     found: dict[str, list[Any]] = {"merged": [], "summed_up": []}
-    for (what, _, ids), outcome in zip(proposals, outcomes, strict=True):
-        found[what].append((outcome, ids))
+    for (kind, _, ids), outcome in zip(proposals, outcomes, strict=True):
+        found[kind].append((outcome, ids))
     return Consolidated(tuple(found["merged"]), tuple(found["summed_up"]))
 
 
@@ -141,15 +141,15 @@ def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]
     holders: dict[tuple[str, str, str], list[int]] = {}
     words = [_words(one.content) for one in facts]
     groups: dict[int, list[int]] = {}
-    of: dict[int, int] = {}
+    first_of: dict[int, int] = {}
     for i, one in enumerate(facts):
         keys = [(normalised(one.subject), normalised(one.predicate), word) for word in sorted(words[i])]
         near = {j for key in keys if len(rest := holders.get(key, [])) <= _MAX_PER_WORD for j in rest}
         for j in sorted(near):
             if _share(words[i], words[j]) >= likeness and _are_one(one, facts[j]):
-                first = of.get(j, j)
+                first = first_of.get(j, j)
                 if all(_share(words[i], words[k]) >= likeness for k in groups.get(first, [first])):
-                    of[i] = first
+                    first_of[i] = first
                     groups.setdefault(first, [first]).append(i)
                     break
         for key in keys:

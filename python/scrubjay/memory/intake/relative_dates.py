@@ -263,10 +263,10 @@ def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: in
 @lru_cache(maxsize=4096)
 def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
     """Return (count, unit, whether the number was said) of a phrase; None: it is not a relative date."""
-    known, said = _WORDS.get(language, _NO_WORDS), phrase.casefold()
-    numbered = _numbered(language, said)
+    known, folded = _WORDS.get(language, _NO_WORDS), phrase.casefold()
+    numbered = _numbered(language, folded)
     is_counted = any(letter.isdigit() for letter in numbered)
-    translated = known.more.get(said) or _translated(language, numbered)
+    translated = known.more.get(folded) or _translated(language, numbered)
     if translated is None:
         return None
     meant = _MEANT.fullmatch(translated)
@@ -274,10 +274,10 @@ def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
         is_past = meant["future"] is None
         if not translated.startswith("0 ") and is_past != translated.endswith("ago"):
             return None  # "3 Tage", which is not a date
-        if is_counted and not is_past and said.split(" ")[0] != known.ahead:
+        if is_counted and not is_past and folded.split(" ")[0] != known.ahead:
             return None
         return (-1 if is_past else 1) * int(meant["n"]), meant["unit"], is_counted
-    return _of_weekday(known, language, said)
+    return _of_weekday(known, language, folded)
 
 
 def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool] | None:
@@ -309,10 +309,10 @@ def _translated(language: str, said: str) -> str | None:
     """Return the library's translation of a phrase into English; None if it fails."""
     settings: Any = _settings()
     try:
-        made: str = _locale(language).translate(said, settings=settings)
+        translation: str = _locale(language).translate(said, settings=settings)
     except (ValueError, TypeError, IndexError, AttributeError, re.error):  # the library parses any input
         return None
-    return " ".join(made.split())
+    return " ".join(translation.split())
 
 
 @lru_cache(maxsize=64)

@@ -122,22 +122,24 @@ def stabilise(
     [2] 2023-05-08 Jane: I moved to Oslo yesterday (2023-05-07).
     """
     events = list(events)
-    gone = {event.data.get("retracts") for event in events if event.kind == "retraction"}
-    kept: list[Utterance] = []
+    retracted = {event.data.get("retracts") for event in events if event.kind == "retraction"}
+    utterances: list[Utterance] = []
     for event in events:
-        if event.kind in ("prompt", "retraction") or event.seq in gone:
+        if event.kind in ("prompt", "retraction") or event.seq in retracted:
             continue
         text, author = event.content, " ".join(event.author.split())  # must stay on one line
         if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
-            kept = _without_last_turn(kept, author)
+            utterances = _without_last_turn(utterances, author)
             text = text[taken_back.end() :]
         text = with_dates(" ".join(text.split()), event.at.date(), languages)
         if text:
-            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
-    fresh = tuple(utterance for utterance in kept if utterance.seq > after)
-    context = tuple(utterance for utterance in kept if utterance.seq <= after)
-    said = (event.data.get("summary") for event in reversed(events) if event.kind == "prompt")
-    return Transcript(run_id, fresh, context, next((one for one in said if one and isinstance(one, str)), ""))
+            utterances.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
+    fresh = tuple(utterance for utterance in utterances if utterance.seq > after)
+    context = tuple(utterance for utterance in utterances if utterance.seq <= after)
+    summaries = (event.data.get("summary") for event in reversed(events) if event.kind == "prompt")
+    return Transcript(
+        run_id, fresh, context, next((one for one in summaries if one and isinstance(one, str)), "")
+    )
 
 
 def with_dates(text: str, day: date, languages: Sequence[str] = ()) -> str:

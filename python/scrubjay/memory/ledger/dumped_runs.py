@@ -35,8 +35,8 @@ def read_runs(
         ).fetchall():
             event = dict(zip((*_EVENT, *EVENT), row, strict=True))
             for column in EVENT:
-                said = sealer.open(run["tenant"], place_of_event(column, key, event["seq"]), event[column])
-                event[column] = None if said is None else said.decode()
+                plain = sealer.open(run["tenant"], place_of_event(column, key, event["seq"]), event[column])
+                event[column] = None if plain is None else plain.decode()
             events.append(event)
         distilled = []
         for row in connection.execute(

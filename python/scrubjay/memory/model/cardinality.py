@@ -137,22 +137,22 @@ def is_single(
     >>> is_single("born in") is None
     True
     """
-    said = words_of(predicate)
-    if said in several or not said:
+    phrase = words_of(predicate)
+    if phrase in several or not phrase:
         return False
-    if said in single:
+    if phrase in single:
         return True
-    ruled = _ruled(said)
+    ruled = _ruled(phrase)
     if ruled is False:
         return False
     text = normalised(content)
     words = _spoken(text)
-    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and said.split()[-1] not in _ONE_OF):
+    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and phrase.split()[-1] not in _ONE_OF):
         return False
     if _ONE_OF_SEVERAL.search(text) or (not is_dated and _PAST.search(text)):
         return False
     if isinstance(ruled, str):  # unlisted
-        takes_place = says_in_place(text) or is_now(text, said.split()[-1]) or is_number_now(text)
+        takes_place = says_in_place(text) or is_now(text, phrase.split()[-1]) or is_number_now(text)
         return None if takes_place else False
     return ruled
 
@@ -187,8 +187,8 @@ def is_compound(predicate: str) -> bool:
     >>> is_compound("savings goal"), is_compound("doctor")
     (True, False)
     """
-    said = words_of(predicate)
-    return not any(name in _MAYBE for name in (said, _bare(said), _head(said)))
+    phrase = words_of(predicate)
+    return not any(name in _MAYBE for name in (phrase, _bare(phrase), _head(phrase)))
 
 
 @lru_cache(maxsize=4096)
@@ -198,9 +198,9 @@ def holds_names(predicate: str) -> bool:
     >>> holds_names("doctor"), holds_names("expense approver"), holds_names("savings goal"), holds_names("joined")
     (True, True, False, False)
     """
-    said = words_of(predicate)
-    head = _head(said)
-    return said in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
+    phrase = words_of(predicate)
+    head = _head(phrase)
+    return phrase in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
 
 
 _UNLISTED = "unlisted"
@@ -278,8 +278,8 @@ def canonical(predicate: str) -> str:
     >>> canonical("Resides_in"), canonical("employer"), canonical("now wohnt in"), canonical("favourite bird")
     ('lives in', 'works at', 'lives in', 'favourite bird')
     """
-    said = words_of(predicate)
-    return next((_USUAL[form] for form in _forms(said) if form in _USUAL), said)
+    phrase = words_of(predicate)
+    return next((_USUAL[form] for form in _forms(phrase) if form in _USUAL), phrase)
 
 
 def topics_of(subject: str, predicate: str) -> tuple[bytes, ...]:

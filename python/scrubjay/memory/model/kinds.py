@@ -210,8 +210,8 @@ def _noun(predicate: str) -> str:
 
 def _tail(text: str, predicate: str) -> str:
     """Return the part of a text after the words of its predicate; all of it if they do not occur."""
-    said = words_of(predicate)
-    place = re.search(rf"\b{re.escape(said)}\b", text, re.IGNORECASE) if said else None
+    phrase = words_of(predicate)
+    place = re.search(rf"\b{re.escape(phrase)}\b", text, re.IGNORECASE) if phrase else None
     rest = text[place.end() :] if place else text
     rest = re.sub(r"^[\s:]*(?:is|are|was|were|ist|est|es|è|é)\b", "", rest).strip(" .!:")
     return re.sub(r"^now |,? (?:now|instead|jetzt|nun|maintenant|ahora|adesso|ora|agora|nu)$", "", rest)

@@ -56,9 +56,9 @@ def _made(cls: type[_T], fields: dict[str, Any]) -> _T:
     The dataclass constructor sets them one by one through `object.__setattr__`, which takes longer than everything else
     here.
     """
-    made = object.__new__(cls)
-    object.__setattr__(made, "__dict__", fields)
-    return made
+    record = object.__new__(cls)
+    object.__setattr__(record, "__dict__", fields)
+    return record
 
 
 def _provenance(row: Row, at: datetime | None = None) -> Provenance:
@@ -225,12 +225,12 @@ def _texts(data: bytes, what: str) -> tuple[str, ...]:
 
 
 def _artifacts(data: bytes) -> tuple[Any, ...] | dict[str, Any]:
-    given = json_of(data, (list, dict), "its artifacts")
-    if isinstance(given, dict):
-        return given
-    if not all(isinstance(one, (str, dict)) for one in given):
+    artifacts = json_of(data, (list, dict), "its artifacts")
+    if isinstance(artifacts, dict):
+        return artifacts
+    if not all(isinstance(one, (str, dict)) for one in artifacts):
         raise CorruptIndexError("its artifacts: expected texts or objects")
-    return tuple(given)
+    return tuple(artifacts)
 
 
 _MAKE: dict[str, Callable[[Any], Record]] = {

@@ -116,11 +116,11 @@ def project(
         known_at: in microseconds since 1970.
         others: statements of other slots that replace some of these.
     """
-    told = [one for one in statements if known_at is None or one.recorded_at <= known_at]
-    if len(told) == 1 and told[0].relation == "asserts" and not told[0].affirmed and not others:
-        return {told[0].id: _alone(told[0], known_at)}
-    told.sort(key=lambda one: (one.said_at, one.recorded_at, one.id))
-    alive = [one for one in told if not _is_withdrawn(one, known_at)]
+    known = [one for one in statements if known_at is None or one.recorded_at <= known_at]
+    if len(known) == 1 and known[0].relation == "asserts" and not known[0].affirmed and not others:
+        return {known[0].id: _alone(known[0], known_at)}
+    known.sort(key=lambda one: (one.said_at, one.recorded_at, one.id))
+    alive = [one for one in known if not _is_withdrawn(one, known_at)]
     closed: dict[str, str] = {}
     spans = _spans(alive, closed)
     plans = {one.id: (one.said_at, one.valid_from) for one in alive if one.relation == "plans"}
@@ -136,7 +136,7 @@ def project(
         if one.id in spans and _is_span(spans[one.id]) and one.relation != "ends"
         for claim in _claims(one, spans[one.id], known_at)
     ]
-    held = {one.id: Held(by=closed.get(one.id)) for one in told}
+    held = {one.id: Held(by=closed.get(one.id)) for one in known}
     voices = voices_of([claim.statement for claim in sorted(claims, key=lambda claim: claim.order)])
     _accumulate([claim for claim in claims if not claim.statement.single], held, closed, voices)
     _prevail([claim for claim in claims if claim.statement.single], held, closed, voices)
@@ -300,17 +300,17 @@ def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: 
     Plans without a day, ends, and statements that last only for a time contradict nothing here: whether the interrupted
     statement is over is unknown.
     """
-    told = [one for one in alive if one.id in spans and one.relation != "ends"]
-    if all(one.single is not None for one in told):
+    asserted = [one for one in alive if one.id in spans and one.relation != "ends"]
+    if all(one.single is not None for one in asserted):
         return
-    told.sort(key=lambda one: _order(one, spans))
-    for place, one in enumerate(told):
+    asserted.sort(key=lambda one: _order(one, spans))
+    for place, one in enumerate(asserted):
         begin, end = spans[one.id]
         if one.single is False or end is not None:
             continue
         rivals = [
             other
-            for other in told[:place]
+            for other in asserted[:place]
             if _lasts_to(spans[other.id], begin)
             and other.value != one.value
             and not (one.single and other.single)
@@ -336,11 +336,11 @@ def _close(
     plans: dict[str, Interval],
     closed: dict[str, str],
 ) -> None:
-    for kept in (spans, plans):
-        if other.id in kept:
-            begin, end = kept[other.id]
+    for intervals in (spans, plans):
+        if other.id in intervals:
+            begin, end = intervals[other.id]
             if end is None or moment < end:
-                kept[other.id] = (begin, moment)
+                intervals[other.id] = (begin, moment)
                 closed[other.id] = by.id
 
 

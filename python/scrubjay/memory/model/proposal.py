@@ -130,21 +130,21 @@ def window_of(candidate: PolicyCandidate, now: int) -> Window:
     """
     since = payload.to_utc(candidate.effective_from, "effective_from")
     until = payload.to_utc(candidate.effective_until, "effective_until")
-    given = None if since is None else payload.microseconds(since)
+    since_us = None if since is None else payload.microseconds(since)
     ends_at = None if until is None else payload.microseconds(until)
-    begins_at = now if given is None else given
+    begins_at = now if since_us is None else since_us
     if ends_at is not None and ends_at <= begins_at:
         raise ValueError(
             f"effective_until: expected a time after {as_moment(begins_at)}, got {as_moment(ends_at)}"
         )
-    return given, ends_at
+    return since_us, ends_at
 
 
 def _check_times(one: Proposal, now: int) -> None:
     """Set when a fact was said, and the times of validity that it states."""
     candidate: FactCandidate = one.candidate
-    told = one.source.at if candidate.said_at is None else candidate.said_at
-    one.said_at = moment_of(told, "said_at")
+    moment = one.source.at if candidate.said_at is None else candidate.said_at
+    one.said_at = moment_of(moment, "said_at")
     if one.said_at is not None and one.said_at > now + _DAY_US:
         raise Unfit(f"said_at: expected a past or present time, got {as_moment(one.said_at)}")
     one.valid_from = moment_of(candidate.valid_from, "valid_from")

@@ -75,5 +75,5 @@ def not_of(classes: frozenset[str], filter: Mapping[str, Any] | None) -> Mapping
     """
     if not classes:
         return filter
-    left: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
-    return left if filter is None else {"$and": [filter, left]}
+    allowed: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
+    return allowed if filter is None else {"$and": [filter, allowed]}

@@ -65,10 +65,10 @@ def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
     Raises:
         CorruptIndexError: the row is not what was written.
     """
-    kept = getattr(row, column)
-    if kept is None:
+    data = getattr(row, column)
+    if data is None:
         return ()
-    ids = decoded(f"fact.{column}", row.id, lambda: json_of(kept, list, column))
+    ids = decoded(f"fact.{column}", row.id, lambda: json_of(data, list, column))
     if not all(isinstance(id, str) for id in ids):
         raise CorruptIndexError(f"fact.{column}: expected ids", id=row.id)
     return tuple(ids)
@@ -76,8 +76,8 @@ def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
 
 def encoded_ids(ids: Iterable[str]) -> str | None:
     """Return the stored form of ids of records; None without any."""
-    given = list(dict.fromkeys(ids))
-    return json.dumps(given) if given else None
+    unique = list(dict.fromkeys(ids))
+    return json.dumps(unique) if unique else None
 
 
 def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
@@ -86,7 +86,7 @@ def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
         return ()
 
     def times() -> tuple[tuple[int, int], ...]:
-        found = [(said, recorded) for said, recorded in json_of(row.affirmed, list, "affirmed")]
+        found = [(said_at, recorded) for said_at, recorded in json_of(row.affirmed, list, "affirmed")]
         if not all(type(one) is int for pair in found for one in pair):
             raise CorruptIndexError("expected times in microseconds")
         return tuple(found)
@@ -179,20 +179,20 @@ def projected_slot(
         known_at: in microseconds since 1970.
     """
     is_alone = len(rows) == 1 and not beside
-    told = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
+    statements = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
     for row in rows:
-        by = told.get(row.superseded_by or "")
+        by = statements.get(row.superseded_by or "")
         if row.relation is None and by is not None:  # keeps the decision of the judge in format 1
-            told[by.id] = by._replace(replaces=(*by.replaces, row.id))
+            statements[by.id] = by._replace(replaces=(*by.replaces, row.id))
     others = [statement_of(row, is_single) for row in beside]
     versions: dict[str, list[str]] = {}
     for row in rows:
         if (first := first_id(row.id)) != row.id:
             versions.setdefault(first, []).append(row.id)
     if versions:
-        told = {id: _replacing(one, versions) for id, one in told.items()}
+        statements = {id: _replacing(one, versions) for id, one in statements.items()}
         others = [_replacing(one, versions) for one in others]
-    return project(told.values(), known_at=known_at, others=others)
+    return project(statements.values(), known_at=known_at, others=others)
 
 
 def projected_alone(row: FactRow, is_single: IsSingle) -> Held:

@@ -85,10 +85,10 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
     >>> without([(1, None)], [(4, 6)])
     ((1, 4), (6, None))
     """
-    left = list(some)
+    remaining = list(some)
     for begin, end in others:
         cut: list[_Span] = []
-        for since, until in left:
+        for since, until in remaining:
             if (end is not None and end <= since) or (until is not None and until <= begin):
                 cut.append((since, until))
                 continue
@@ -96,8 +96,8 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
                 cut.append((since, begin))
             if end is not None and (until is None or end < until):
                 cut.append((end, until))
-        left = cut
-    return tuple(left)
+        remaining = cut
+    return tuple(remaining)
 
 
 def _says(known: Any, one: Any) -> bool | None:

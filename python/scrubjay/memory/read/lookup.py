@@ -157,7 +157,7 @@ class Lookup:
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
         most = None if limit is None else checked_count(limit, "limit")
         is_wanted, classes = _selection(subject, run), checked_without(without)
-        seen = [scope] if exact else scope.visible()
+        scopes = [scope] if exact else scope.visible()
         kinds = tuple(dict.fromkeys(kinds))
         begins = None if after is None else _checked_place(after, kinds)
         if begins is not None:
@@ -169,7 +169,7 @@ class Lookup:
             listed = _Listed(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
-                for row in _in_order(connection, kind, seen, exact, place, most, damaged):
+                for row in _in_order(connection, kind, scopes, exact, place, most, damaged):
                     if len(found) == most:
                         break
                     try:

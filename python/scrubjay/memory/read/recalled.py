@@ -74,10 +74,10 @@ class RecalledHit:
         return self._record
 
     def _said(self, name: str) -> str:
-        said = self.hit.metadata.get(name)
-        if not isinstance(said, str):
+        value = self.hit.metadata.get(name)
+        if not isinstance(value, str):
             raise CorruptIndexError(f"its metadata names no {name}", id=self.hit.id, scope=self.scope)
-        return said
+        return value
 
     @property
     def text(self) -> str:
