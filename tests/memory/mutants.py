@@ -491,7 +491,7 @@ MUTANTS: dict[str, Mutant] = {
     "last_words": Mutant(
         "the last word of a predicate tells whether it changes",
         _M + "model.cardinality:_ruled",
-        "return None if _ends(said, _ENDS_OF_A_KIND) or",
+        "return None if _ends(phrase, _ENDS_OF_A_KIND) or",
         "return None if False and",
         f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
     ),
@@ -512,8 +512,8 @@ MUTANTS: dict[str, Mutant] = {
     "head_of": Mutant(
         "the city of residence is a city",
         _M + "model.cardinality:_head",
-        "return head if rest else said",
-        "return said",
+        "return head if rest else phrase",
+        "return phrase",
         f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
     ),
     "last_weekend": Mutant(
@@ -582,14 +582,14 @@ MUTANTS: dict[str, Mutant] = {
     "ends_named": Mutant(
         "an end ends what it names alone",
         _M + "model.named:ended",
-        "found = found or _mentioned(said, known) or _most_shared(said, known)",
+        "found = found or _mentioned(statement, known) or _most_shared(statement, known)",
         "found = found or list(range(len(known)))",
         f"{TRUTH}::test_an_end_ends_what_it_names_and_nothing_else",
     ),
     "corrects_named": Mutant(
         "a correction takes the place of what it speaks of, not of the last",
         _M + "model.named:corrected",
-        "found = _mentioned(said, rest) or ([] if same or is_single else _most_shared(said, rest))",
+        "found = _mentioned(statement, rest) or ([] if same or is_single else _most_shared(statement, rest))",
         "found = [len(rest) - 1] if rest else []",
         f"{TRUTH}::test_a_correction_takes_the_place_of_what_it_speaks_of",
     ),
@@ -880,7 +880,7 @@ MUTANTS: dict[str, Mutant] = {
     "lost_update": Mutant(
         "no update is lost",
         _M + "lifecycle.editing:Editing.update",
-        "if held is None or _said(held) != _said(current):",
+        "if held is None or _without_hashes(held) != _without_hashes(current):",
         "if False:",
         f"{RACES}::test_an_update_does_not_undo_another",
     ),

@@ -66,8 +66,8 @@ class Imported:
     left_out: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
-    def _count(self, what: dict[str, int], table: str) -> None:
-        what[table] = what.get(table, 0) + 1
+    def _count(self, counts: dict[str, int], table: str) -> None:
+        counts[table] = counts.get(table, 0) + 1
 
     def _leave(self, table: str, reason: str) -> None:
         self._count(self.left_out, table)

@@ -65,7 +65,7 @@ def take_over(
             ) from None
     reader(dump, foreign)
     done = TakenOver(len(foreign.said), left_out=dict(foreign.left_out))
-    taken = [(one, where) for one in foreign.said if (where := _whose(one, scope, foreign)) is not None]
+    taken = [(one, where) for one in foreign.said if (where := _scope_of(one, scope, foreign)) is not None]
     proposals = [found for one, where in taken if (found := _proposal(one, where, kind, foreign)) is not None]
     done.left_out = dict(foreign.left_out)
     if dry_run:
@@ -77,7 +77,7 @@ def take_over(
     return done
 
 
-def _whose(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
+def _scope_of(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
     """Return the scope of a statement: that of the call, narrowed by the dump; None: it belongs to somebody else."""
     user, agent = scope.user, scope.agent
     for name, value in (("user", one.user), ("agent", one.agent)):
@@ -126,13 +126,13 @@ def _proposal(
     return candidate, scope, Provenance(f"import from {kind}", place=place, at=at)
 
 
-def _time(given: Any) -> Any:
+def _time(value: Any) -> Any:
     """Return a time of a dump; numbers beyond the year 5138 are milliseconds."""
-    if isinstance(given, str) and not given.strip():
+    if isinstance(value, str) and not value.strip():
         return None
-    if isinstance(given, (int, float)) and not isinstance(given, bool) and given > 1e11:
-        return given / 1000
-    return given
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 1e11:
+        return value / 1000
+    return value
 
 
 def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenance]], kind: str) -> int:

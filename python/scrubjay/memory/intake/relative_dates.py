@@ -280,9 +280,9 @@ def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
     return _of_weekday(known, language, folded)
 
 
-def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool] | None:
+def _of_weekday(known: _Words, language: str, phrase: str) -> tuple[int, str, bool] | None:
     """Return the last or next weekday for a name beside a word that says which."""
-    parts = said.split(" ")
+    parts = phrase.split(" ")
     last, next = set(known.last.split()), set(known.next.split())
     for which, name in ((parts[0], parts[1:]), (parts[-1], parts[:-1])):
         if len(parts) < 2 or which not in last | next:
@@ -293,10 +293,10 @@ def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool
     return None
 
 
-def _numbered(language: str, said: str) -> str:
+def _numbered(language: str, phrase: str) -> str:
     """Return a phrase with figures for its number words."""
     numbers = _numbers(language)
-    return " ".join(str(numbers.get(word, word)) for word in said.split(" "))
+    return " ".join(str(numbers.get(word, word)) for word in phrase.split(" "))
 
 
 @lru_cache(maxsize=64)
@@ -305,11 +305,11 @@ def _numbers(language: str) -> Mapping[str, int]:
     return {form: n for n, forms in enumerate(known, 1) for form in forms.split("/")}
 
 
-def _translated(language: str, said: str) -> str | None:
+def _translated(language: str, phrase: str) -> str | None:
     """Return the library's translation of a phrase into English; None if it fails."""
     settings: Any = _settings()
     try:
-        translation: str = _locale(language).translate(said, settings=settings)
+        translation: str = _locale(language).translate(phrase, settings=settings)
     except (ValueError, TypeError, IndexError, AttributeError, re.error):  # the library parses any input
         return None
     return " ".join(translation.split())

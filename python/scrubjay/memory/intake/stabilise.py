@@ -171,12 +171,12 @@ def _safely(weekday_of: Callable[[date, int, int], date], day: date, weekday: in
         return "long ago"
 
 
-def _without_last_turn(kept: Sequence[Utterance], author: str) -> list[Utterance]:
+def _without_last_turn(utterances: Sequence[Utterance], author: str) -> list[Utterance]:
     """Remove the last turn of an author, and the answers to it."""
-    last = next((one for one in reversed(kept) if one.kind == "user" and one.author == author), None)
+    last = next((one for one in reversed(utterances) if one.kind == "user" and one.author == author), None)
     if last is None:
-        return list(kept)
-    return [one for one in kept if one.seq < last.seq or (one.kind == "user" and one.author != author)]
+        return list(utterances)
+    return [one for one in utterances if one.seq < last.seq or (one.kind == "user" and one.author != author)]
 
 
 def _resolved(found: re.Match[str], day: date) -> str:

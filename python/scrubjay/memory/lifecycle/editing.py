@@ -144,7 +144,7 @@ class Editing:
             embedded = self._context.embed_texts([_text(candidate)])[0]
         with self._context.changing("updating", [scope.tenant], of=[scope]) as change:
             held = find_row(change.connection, id, scope)
-            if held is None or _said(held) != _said(current):
+            if held is None or _without_hashes(held) != _without_hashes(current):
                 raise ConflictError(f"id: {id!r} was changed in the meantime; read it again")
             check_hold(change.connection, scope_in(held), within=False)
             fresh = self._rewrite(change, held, candidate, until, metadata)
@@ -295,7 +295,7 @@ def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: by
         remove_documents(change, other, "expired")
 
 
-def _said(row: Row) -> Row:
+def _without_hashes(row: Row) -> Row:
     """The row without its hashes, which are derived, and change when the tenant is sealed."""
     if isinstance(row, FactRow):
         return row._replace(hash=b"", topic=b"", value_hash=None)
@@ -326,8 +326,8 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
     )
 
 
-def _time_of(given: CreatedAt | None) -> int | None:
-    moment = payload.to_utc(given, "completed_at")
+def _time_of(created_at: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(created_at, "completed_at")
     return None if moment is None else payload.microseconds(moment)
 
 

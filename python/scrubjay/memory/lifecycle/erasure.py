@@ -242,7 +242,7 @@ class Erasure:
         with self._context.snapshot() as connection:
             tables = [*KINDS.values(), "memory_observation", "memory_rejection", "memory_run"]
             for table in tables:
-                condition, values = _of(scope, table)
+                condition, values = _condition(scope, table)
                 if condition is None:
                     continue
                 (n,) = connection.execute(
@@ -265,7 +265,7 @@ def documents_within(connection: sqlite3.Connection, scope: Scope) -> list[tuple
     counted = []
     numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
     for suffix in ["", *(f"_{number}" for number in numbers)]:
-        condition, values = _of(scope, f"scope{suffix}")
+        condition, values = _condition(scope, f"scope{suffix}")
         (n,) = connection.execute(
             f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
         ).fetchone()
@@ -287,7 +287,7 @@ def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]
     """Return the ids of all records to erase, by table."""
     gathered: dict[str, list[str]] = {}
     for table in KINDS.values():
-        condition, values = _of(scope, table)
+        condition, values = _condition(scope, table)
         found: list[Any] = []
         if condition is not None:
             found = connection.execute(f"SELECT id FROM {table} WHERE {condition}", values).fetchall()
@@ -305,7 +305,7 @@ def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]
 
 
 def _erase_rows(
-    connection: sqlite3.Connection, scope: Scope, gone: Mapping[str, Sequence[str]]
+    connection: sqlite3.Connection, scope: Scope, ids: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     counts: dict[str, int] = {}
     if scope.user is not None:  # the remaining observers do not learn of the erased one
@@ -323,7 +323,7 @@ def _erase_rows(
         )
     for kind, table in KINDS.items():
         counts[kind] = 0
-        for some in _some(gone[table]):
+        for some in _some(ids[table]):
             which, bound = f"IN ({_marks(some)})", (scope.tenant, *some)
             counts[kind] += connection.execute(
                 f"DELETE FROM {table} WHERE tenant = ? AND id {which}", bound
@@ -331,17 +331,17 @@ def _erase_rows(
             connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", bound)
             if kind == "fact":
                 connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", bound)
-    condition, values = _of(scope, "memory_log")  # of records deleted earlier; one event replaces them
+    condition, values = _condition(scope, "memory_log")  # of records deleted earlier; one event replaces them
     connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
     for counted, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
-        condition, values = _of(scope, table)
+        condition, values = _condition(scope, table)
         if condition is not None:
             counts[counted] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
     counts["trace"] = erase_traces(connection, tenant=scope.tenant, user=scope.user, agent=scope.agent)
     return counts
 
 
-def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
+def _condition(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
     """The condition for rows of a table within a scope; None if the table cannot contain any."""
     tenant, user, agent = names_of(scope)
     condition, values = "tenant = ?", [tenant]
@@ -357,7 +357,7 @@ def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
     return condition, values
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise TypeError(f"{name}: expected a sequence, got {type(given).__name__}")
-    return list(given)
+def _listed(value: Any, name: str) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a sequence, got {type(value).__name__}")
+    return list(value)

@@ -244,12 +244,12 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
     return data
 
 
-def _confident(candidate: Any, least: float, what: str) -> None:
+def _confident(candidate: Any, least: float, kind: str) -> None:
     confidence = number_in(candidate.confidence, "confidence")
     if math.isnan(confidence):
         raise Unfit(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
     if confidence < least:
-        raise Unfit(f"confidence: {what} needs {least}, got {confidence:g}")
+        raise Unfit(f"confidence: {kind} needs {least}, got {confidence:g}")
 
 
 def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:

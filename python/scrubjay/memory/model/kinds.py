@@ -196,8 +196,8 @@ def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
     return found if len({one.value for one in found}) == 1 else []
 
 
-def _takes_place(said: str, predicate: str) -> bool:
-    return says_in_place(said) or is_now(said, _noun(predicate))
+def _takes_place(text: str, predicate: str) -> bool:
+    return says_in_place(text) or is_now(text, _noun(predicate))
 
 
 def _unit(value: str) -> str:

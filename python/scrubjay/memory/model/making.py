@@ -217,10 +217,10 @@ def loaded(data: bytes | None) -> dict[str, Any]:
     return {} if data is None else json_of(data, dict, "its metadata")
 
 
-def _texts(data: bytes, what: str) -> tuple[str, ...]:
-    texts = json_of(data, list, what)
+def _texts(data: bytes, label: str) -> tuple[str, ...]:
+    texts = json_of(data, list, label)
     if not all(isinstance(text, str) for text in texts):
-        raise CorruptIndexError(f"{what}: expected texts")
+        raise CorruptIndexError(f"{label}: expected texts")
     return tuple(texts)
 
 

@@ -48,8 +48,8 @@ def intervals_in(kept: str) -> tuple[Interval, ...]:
 
 
 @lru_cache(maxsize=4096)  # reading a record decodes its intervals several times
-def _intervals(kept: str) -> tuple[Interval, ...]:
-    return tuple(_interval(one) for one in json_of(kept, list, "holds"))
+def _intervals(data: str) -> tuple[Interval, ...]:
+    return tuple(_interval(one) for one in json_of(data, list, "holds"))
 
 
 def _interval(one: Any) -> Interval:

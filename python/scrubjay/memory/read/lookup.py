@@ -233,10 +233,10 @@ def created_at(record: Record) -> int:
     return payload.microseconds(at)
 
 
-def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
-    if not isinstance(given, tuple) or len(given) != 3:
+def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> Place:
+    if not isinstance(after, tuple) or len(after) != 3:
         raise TypeError("after: expected the kind, time and id of a record")
-    place = Place(*given)
+    place = Place(*after)
     if place.kind not in kinds:
         raise ValueError(f"after: expected a record of {', '.join(kinds)}, got a {place.kind!r}")
     if type(place.created_at) is not int or not isinstance(place.id, str):
@@ -247,7 +247,7 @@ def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
 def _in_order(
     connection: sqlite3.Connection,
     kind: str,
-    seen: Sequence[Scope],
+    scopes: Sequence[Scope],
     exact: bool,
     after: Place | None,
     limit: int | None,
@@ -255,7 +255,7 @@ def _in_order(
 ) -> Iterator[Row]:
     """Yield the rows of a kind in some scopes, oldest first, after a place; in batches if there is a limit."""
     parts = []
-    for one in seen:
+    for one in scopes:
         tenant, user, agent = names_of(one)
         if kind == "policy" and not user and not agent:
             owners = "tenant = ?" if exact else "tenant IN ('', ?)"

@@ -139,9 +139,9 @@ class Prompts:
             if known is not everything:
                 ids = {one.id for one in known}
                 return _laid_out(known), [one.id for one in everything if one.id not in ids]
-        return self._kept(scope, everything), []
+        return self._cached(scope, everything), []
 
-    def _kept(self, scope: Scope, known: Known) -> Reserved:
+    def _cached(self, scope: Scope, known: Known) -> Reserved:
         key = (scope.tenant, scope.user)
         cached = self._reserved.get(key)
         if cached is not None and cached[0] is known:

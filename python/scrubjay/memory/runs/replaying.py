@@ -89,8 +89,8 @@ def _read(data: Mapping[str, Any]) -> _Prompt:
     return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), summary, data["sha256"])
 
 
-def _piece(given: Any) -> Piece:
-    piece = Piece(*given)
+def _piece(fields: Any) -> Piece:
+    piece = Piece(*fields)
     if not all(isinstance(text, str) for text in piece):
         raise TypeError("a record in the prompt is not a text")
     return piece

@@ -355,13 +355,13 @@ class Session:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
 
 
-def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
+def _prompt_draft(assembled: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
     known = {
         name: data
-        for name, data in made.reserved.encoded.items()
-        if made.pieces.get(name) is getattr(made.reserved, name)
+        for name, data in assembled.reserved.encoded.items()
+        if assembled.pieces.get(name) is getattr(assembled.reserved, name)
     }
-    return Draft.of_prompt(prompt_data(made, seqs, known), at, deletion, known)
+    return Draft.of_prompt(prompt_data(assembled, seqs, known), at, deletion, known)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:
