@@ -110,17 +110,17 @@ def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
         raise TypeError(f"extractor: expected an Extraction or candidates, got {type(answer).__name__}")
     found, retracted = [], []
-    for one in answer:
-        if isinstance(one, Retraction):
-            retracted.append(one)
-        elif isinstance(one, Found):
-            found.append(one)
-        elif isinstance(one, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
-            found.append(Found(one))
-        elif isinstance(one, (str, Mapping)):
-            found.append(Found(classify(one)[1]))
+    for item in answer:
+        if isinstance(item, Retraction):
+            retracted.append(item)
+        elif isinstance(item, Found):
+            found.append(item)
+        elif isinstance(item, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
+            found.append(Found(item))
+        elif isinstance(item, (str, Mapping)):
+            found.append(Found(classify(item)[1]))
         else:
-            raise TypeError(f"extractor: expected candidates, got {type(one).__name__}")
+            raise TypeError(f"extractor: expected candidates, got {type(item).__name__}")
     return Extraction(tuple(found), tuple(retracted))
 
 
@@ -334,7 +334,7 @@ def _text(item: Mapping[str, Any], name: str) -> str:
 
 def _texts(value: Any) -> Sequence[str]:
     items = value if isinstance(value, list) else []
-    return tuple(one for one in items if isinstance(one, str) and one.strip())
+    return tuple(item for item in items if isinstance(item, str) and item.strip())
 
 
 def _confidence(item: Mapping[str, Any]) -> float:

@@ -183,12 +183,12 @@ def checked_languages(dates: Any) -> tuple[str, ...] | None:
         return None
     if isinstance(dates, (str, bytes)) or not isinstance(dates, Sequence):
         raise TypeError(f'dates: expected a sequence of languages such as ["de"], got {type(dates).__name__}')
-    for one in dates:
-        if not isinstance(one, str):
-            raise TypeError(f"dates: expected languages as str, got {type(one).__name__}")
-        if one != "en":
-            _locale(one)
-    return tuple(dict.fromkeys(one for one in dates if one != "en"))
+    for language in dates:
+        if not isinstance(language, str):
+            raise TypeError(f"dates: expected languages as str, got {type(language).__name__}")
+        if language != "en":
+            _locale(language)
+    return tuple(dict.fromkeys(language for language in dates if language != "en"))
 
 
 def phrases_of(text: str, language: str) -> list[Phrase]:

@@ -93,7 +93,9 @@ class Transcript:
 
     def before(self, n: int = N_TURNS) -> Conversation:
         """Return what was said before the utterances, in the form for rewriters: the last n turns, and the summary."""
-        turns = [(one.author, one.text) for one in self.context if one.kind in CONVERSATION]
+        turns = [
+            (utterance.author, utterance.text) for utterance in self.context if utterance.kind in CONVERSATION
+        ]
         return Conversation(tuple(turns[len(turns) - min(n, len(turns)) :]), self.summary)
 
     def turn_of(self, seq: int | None) -> int:
@@ -173,10 +175,14 @@ def _safely(weekday_of: Callable[[date, int, int], date], day: date, weekday: in
 
 def _without_last_turn(utterances: Sequence[Utterance], author: str) -> list[Utterance]:
     """Remove the last turn of an author, and the answers to it."""
-    last = next((one for one in reversed(utterances) if one.kind == "user" and one.author == author), None)
+    last = next(
+        (turn for turn in reversed(utterances) if turn.kind == "user" and turn.author == author), None
+    )
     if last is None:
         return list(utterances)
-    return [one for one in utterances if one.seq < last.seq or (one.kind == "user" and one.author != author)]
+    return [
+        turn for turn in utterances if turn.seq < last.seq or (turn.kind == "user" and turn.author != author)
+    ]
 
 
 def _resolved(found: re.Match[str], day: date) -> str:

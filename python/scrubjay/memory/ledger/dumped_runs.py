@@ -90,9 +90,15 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
         "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND user = ? AND key = ?",
         (said["n_events"], said["n_turns"], tenant, said["user"], key),
     )
-    for one in said["distilled"]:
+    for row in said["distilled"]:
         execute(
             INSERT_DISTILLED,
-            (*(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode(), tenant, said["user"], key),
+            (
+                *(row[name] for name in _DISTILLED[:4]),
+                row["outcomes"].encode(),
+                tenant,
+                said["user"],
+                key,
+            ),
         )
     return True

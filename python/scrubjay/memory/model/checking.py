@@ -200,9 +200,9 @@ def _verify_statement(candidate: FactCandidate) -> None:
             continue
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
             raise TypeError(f"{name}: expected a sequence of str, got {type(texts).__name__}")
-        for i, one in enumerate(texts):
-            if len(checked_str(one, f"{name}[{i}]")) > MAX_NAME_CHARS:
-                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(one):,}")
+        for i, text in enumerate(texts):
+            if len(checked_str(text, f"{name}[{i}]")) > MAX_NAME_CHARS:
+                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(text):,}")
     if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
         raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
     encoded_detail(candidate)
@@ -295,8 +295,10 @@ def encoded_artifacts(artifacts: Any) -> bytes:
     names = [f"artifacts[{i}]" for i in range(len(artifacts))]
     return _encoded(
         [
-            payload.checked_value(one, name) if isinstance(one, Mapping) else checked_str(one, name)
-            for one, name in zip(artifacts, names, strict=True)
+            payload.checked_value(artifact, name)
+            if isinstance(artifact, Mapping)
+            else checked_str(artifact, name)
+            for artifact, name in zip(artifacts, names, strict=True)
         ],
         "artifacts",
     )

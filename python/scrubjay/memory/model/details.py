@@ -55,7 +55,7 @@ def with_earlier(before: FactRow, after: FactRow, recorded_at: int, since: int |
         recorded_at: when the change is recorded; later than all recorded times of the row.
         since: changes recorded before this time are dropped; None: none are.
     """
-    earlier = [one for one in _earlier_in(before) if since is None or one[0] >= since]
+    earlier = [entry for entry in _earlier_in(before) if since is None or entry[0] >= since]
     changed = _difference(before, after)
     if changed:
         earlier.append((recorded_at, changed))

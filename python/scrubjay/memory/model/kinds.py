@@ -174,26 +174,26 @@ def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
     """
     is_known = is_listed(said.predicate)
     found = [
-        one
-        for one in known
-        if not (is_known and one.single is False)
+        statement
+        for statement in known
+        if not (is_known and statement.single is False)
         and contradicts(
-            one.text,
+            statement.text,
             said.text,
             said.predicate,
             subject=said.subject,
-            known_value=one.given,
+            known_value=statement.given,
             said_value=said.given,
         )
     ]
     if is_known or said.single:
         return found
     words = stems(said.text)
-    values = [stems(one.given or _tail(one.text, one.predicate)) for one in found]
-    named = [one for one, value in zip(found, values, strict=True) if value and value <= words]
+    values = [stems(statement.given or _tail(statement.text, statement.predicate)) for statement in found]
+    named = [statement for statement, value in zip(found, values, strict=True) if value and value <= words]
     if named or in_place_of(said.text):
         return named
-    return found if len({one.value for one in found}) == 1 else []
+    return found if len({statement.value for statement in found}) == 1 else []
 
 
 def _takes_place(text: str, predicate: str) -> bool:

@@ -228,7 +228,7 @@ def _artifacts(data: bytes) -> tuple[Any, ...] | dict[str, Any]:
     artifacts = json_of(data, (list, dict), "its artifacts")
     if isinstance(artifacts, dict):
         return artifacts
-    if not all(isinstance(one, (str, dict)) for one in artifacts):
+    if not all(isinstance(artifact, (str, dict)) for artifact in artifacts):
         raise CorruptIndexError("its artifacts: expected texts or objects")
     return tuple(artifacts)
 

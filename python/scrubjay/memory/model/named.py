@@ -41,11 +41,13 @@ def ended(statement: Named, known: Sequence[Named]) -> list[int]:
     >>> ended(Named("Noor has no allergies any more", subject="Noor", predicate="allergic to"), [nuts, latex])
     []
     """
-    found = [place for place, one in enumerate(known) if statement.value and _is_value(statement, one)]
+    found = [place for place, other in enumerate(known) if statement.value and _is_value(statement, other)]
     found = found or _mentioned(statement, known) or _most_shared(statement, known)
     if not found and not statement.value:
         found = [
-            place for place, one in enumerate(known) if one.single or (one.single is None and len(known) == 1)
+            place
+            for place, other in enumerate(known)
+            if other.single or (other.single is None and len(known) == 1)
         ]
     return found
 
@@ -61,7 +63,7 @@ def corrected(statement: Named, known: Sequence[Named]) -> list[int]:
     >>> corrected(Named("Sorry, not walnuts: I meant hazelnuts"), known)
     [0]
     """
-    same = [place for place, one in enumerate(known) if statement.value and one.value == statement.value]
+    same = [place for place, other in enumerate(known) if statement.value and other.value == statement.value]
     others = [place for place in range(len(known)) if place not in same]
     rest = [known[place] for place in others]
     is_single = bool(rest) and bool(rest[-1].single)
@@ -73,11 +75,11 @@ def corrected(statement: Named, known: Sequence[Named]) -> list[int]:
     return others[-1:] if is_single or len(others) == 1 else []
 
 
-def _is_value(statement: Named, one: Named) -> bool:
-    if one.value == statement.value:
+def _is_value(statement: Named, other: Named) -> bool:
+    if other.value == statement.value:
         return True
     wanted = stems(statement.value)
-    return bool(statement.given and one.given and wanted) and wanted == stems(one.value)
+    return bool(statement.given and other.given and wanted) and wanted == stems(other.value)
 
 
 def _mentioned(statement: Named, known: Sequence[Named]) -> list[int]:
@@ -85,8 +87,8 @@ def _mentioned(statement: Named, known: Sequence[Named]) -> list[int]:
     words = stems(statement.text, statement.given)
     beside = _beside(statement)
     found = []
-    for place, one in enumerate(known):
-        own = stems(one.given) if one.given else stems(one.text) - beside
+    for place, other in enumerate(known):
+        own = stems(other.given) if other.given else stems(other.text) - beside
         if own and own <= words:
             found.append(place)
     return found
@@ -95,7 +97,7 @@ def _mentioned(statement: Named, known: Sequence[Named]) -> list[int]:
 def _most_shared(statement: Named, known: Sequence[Named]) -> list[int]:
     """The statement that shares most of its words with the text, if there is exactly one."""
     words = stems(statement.text, statement.given) - _beside(statement)
-    shared = [len(words & stems(one.text, one.given)) for one in known]
+    shared = [len(words & stems(other.text, other.given)) for other in known]
     most = max(shared, default=0)
     return [shared.index(most)] if most and shared.count(most) == 1 else []
 

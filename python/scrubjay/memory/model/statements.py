@@ -49,11 +49,11 @@ def intervals_in(kept: str) -> tuple[Interval, ...]:
 
 @lru_cache(maxsize=4096)  # reading a record decodes its intervals several times
 def _intervals(data: str) -> tuple[Interval, ...]:
-    return tuple(_interval(one) for one in json_of(data, list, "holds"))
+    return tuple(_interval(pair) for pair in json_of(data, list, "holds"))
 
 
-def _interval(one: Any) -> Interval:
-    begin, end = one
+def _interval(pair: Any) -> Interval:
+    begin, end = pair
     if type(begin) is not int or type(end) not in (int, type(None)):
         raise CorruptIndexError("expected times in microseconds")
     return begin, end
@@ -87,7 +87,7 @@ def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
 
     def times() -> tuple[tuple[int, int], ...]:
         found = [(said_at, recorded) for said_at, recorded in json_of(row.affirmed, list, "affirmed")]
-        if not all(type(one) is int for pair in found for one in pair):
+        if not all(type(moment) is int for pair in found for moment in pair):
             raise CorruptIndexError("expected times in microseconds")
         return tuple(found)
 
@@ -157,10 +157,10 @@ def first_id(id: str) -> str:
     return id.partition(".")[0]
 
 
-def _replacing(one: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
+def _replacing(statement: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
     """Return a statement that also replaces the earlier versions of the facts that it replaces."""
-    more = [version for id in one.replaces for version in versions.get(id, ())]
-    return one._replace(replaces=(*one.replaces, *more)) if more else one
+    more = [version for id in statement.replaces for version in versions.get(id, ())]
+    return statement._replace(replaces=(*statement.replaces, *more)) if more else statement
 
 
 def projected_slot(
@@ -190,8 +190,8 @@ def projected_slot(
         if (first := first_id(row.id)) != row.id:
             versions.setdefault(first, []).append(row.id)
     if versions:
-        statements = {id: _replacing(one, versions) for id, one in statements.items()}
-        others = [_replacing(one, versions) for one in others]
+        statements = {id: _replacing(statement, versions) for id, statement in statements.items()}
+        others = [_replacing(statement, versions) for statement in others]
     return project(statements.values(), known_at=known_at, others=others)
 
 

@@ -71,8 +71,8 @@ class Lookup:
                 return record_of(row, now) if hidden or is_in_force(row, now) else None
             past = Past(connection, moment, self._context.is_single)
             versions = versions_of(connection, row) if isinstance(row, FactRow) else ()
-            for one in (row, *(versions if moment.known_at is not None else ())):
-                if (then := past.in_force(one)) is not None:
+            for version in (row, *(versions if moment.known_at is not None else ())):
+                if (then := past.in_force(version)) is not None:
                     return record_of(then, past.now)
             return record_of(past.known(row), past.now) if hidden else None
 
@@ -95,10 +95,10 @@ class Lookup:
         then = None if moment is None else moment.known_at
         now = self._context.clock() if then is None else then
         with self._context.snapshot() as connection:
-            for one in scope.visible():
-                topics = topics_in(connection, one.tenant, subject, predicate)
-                if topics and self._context.is_readable(one):
-                    rows = facts_of_slot(connection, names_of(one), topics)
+            for owner in scope.visible():
+                topics = topics_in(connection, owner.tenant, subject, predicate)
+                if topics and self._context.is_readable(owner):
+                    rows = facts_of_slot(connection, names_of(owner), topics)
                     if then is not None:
                         rows = believed_rows(connection, rows, then, self._context.is_single)
                     found += [cast(Fact, record_of(row, now)) for row in rows]

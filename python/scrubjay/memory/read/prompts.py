@@ -137,8 +137,8 @@ class Prompts:
         if not isinstance(without, tuple) or without:
             known = self._rules.known(scope, as_of=as_of, known_at=known_at, without=without)
             if known is not everything:
-                ids = {one.id for one in known}
-                return _laid_out(known), [one.id for one in everything if one.id not in ids]
+                ids = {record.id for record in known}
+                return _laid_out(known), [record.id for record in everything if record.id not in ids]
         return self._cached(scope, everything), []
 
     def _cached(self, scope: Scope, known: Known) -> Reserved:
@@ -155,8 +155,8 @@ class Prompts:
 
 def _laid_out(known: Known) -> Reserved:
     return Reserved(
-        tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
-        tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
+        tuple(Piece("policy", record.id, record.text, record.key) for record in known.policies),
+        tuple(Piece("preference", record.id, record.text, record.key) for record in known.preferences),
     )
 
 

@@ -162,8 +162,8 @@ class Rules:
 
 def _without(known: Known, classes: frozenset[str]) -> Known:
     """Return the records without some classes; the same object if nothing is excluded."""
-    policies = tuple(one for one in known.policies if one.sensitivity not in classes)
-    preferences = tuple(one for one in known.preferences if one.sensitivity not in classes)
+    policies = tuple(record for record in known.policies if record.sensitivity not in classes)
+    preferences = tuple(record for record in known.preferences if record.sensitivity not in classes)
     if len(policies) + len(preferences) == len(known):
         return known
     return Known(policies, preferences)

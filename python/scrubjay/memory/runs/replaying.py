@@ -80,7 +80,7 @@ class _Prompt(NamedTuple):
 
 
 def _read(data: Mapping[str, Any]) -> _Prompt:
-    pieces = {name: [_piece(one) for one in items] for name, items in data["pieces"].items()}
+    pieces = {name: [_piece(fields) for fields in items] for name, items in data["pieces"].items()}
     reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
     turns = [integer(seq, "a turn in it") for seq in data["turns"]]
     summary = data.get("summary")  # absent in prompts that earlier releases recorded
