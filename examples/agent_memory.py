@@ -16,7 +16,7 @@ JANE = Scope("acme", user="jane")
 
 
 def first_run(file: Path) -> None:
-    """Write a policy of the company, a preference of the user, and two facts, of which the second supersedes the first."""
+    """Write a policy of the company, a preference of the user, and two facts; the second supersedes the first."""
     with Memory.open(file, embedder=scrubjay.embedders.default()) as memory:
         memory.policy("refunds", "Never promise refunds.", tenant="acme", by="legal")
         memory.prefer("tone", "Answer briefly.", scope=JANE)
