@@ -1,9 +1,9 @@
-"""What a leader and its followers say to each other, over a socket of one machine.
+"""The protocol between a leader and its followers, over a socket of one machine.
 
-The leader says `scrubjay-feed FORMAT NAME` once, and then one byte for each answer that it has written. A follower
-says in lines which buckets it wants hints of (`w 12 99`) and what it wrote (`h 1.9f.12`: collection, key, bucket). The
-socket ends with either process, which the other one sees at once. Nothing that is said here is relied on: what is lost
-or senseless costs time.
+The leader sends `scrubjay-feed FORMAT NAME` once, and then one byte for each answer that it has written. A
+follower sends lines with the buckets of which it wants hints (`w 12 99`) and with its writes (`h 1.9f.12`:
+collection, key, bucket). The socket ends with either process, which the other one notices at once. Correctness
+does not depend on these messages: a lost or invalid one costs time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from scrubjay.store.postgres.answers import FORMAT
 from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint
 
 _MOST_PEERS = 500
-_MOST_BYTES = 1 << 20  # of what waits to be said or understood
+_MOST_BYTES = 1 << 20  # of unsent or unparsed data
 _HINTS_A_LINE = 200
 _CHUNK_BYTES = 1 << 16
 _NEWS = b"."
 
 
 class Peer:
-    """A follower, as the leader sees it."""
+    """A follower, as seen by the leader."""
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
@@ -34,14 +34,14 @@ class Peer:
         self._waiting = b""
 
     def wants(self, hint: Hint) -> bool:
-        """Whether it may have in memory what a hint is about."""
+        """Whether the scope of a hint may be in the follower's memory."""
         return bool(self.wishes) and (hint.bucket == ALL or hint.bucket in self.wishes or ALL in self.wishes)
 
     def hear(self) -> list[Hint]:
-        """Return the hints that it gave.
+        """Return the hints that the follower sent.
 
         Raises:
-            OSError: it has ended, or says what no follower says.
+            OSError: it has ended, or violates the protocol.
         """
         hints: list[Hint] = []
         data = self._waiting + _received(self.end)
@@ -58,13 +58,13 @@ class Peer:
 
 
 class Leader:
-    """The end of the leader. Not for several threads at once.
+    """The leader's end. Not thread-safe.
 
     Args:
         address: the path of its socket.
 
     Raises:
-        OSError: there can be none.
+        OSError: the socket cannot be created.
     """
 
     def __init__(self, address: str) -> None:
@@ -82,12 +82,12 @@ class Leader:
             raise
 
     def sockets(self) -> list[socket.socket]:
-        """Return what is to be watched."""
+        """Return the sockets to poll."""
         return [self._door, *(peer.end for peer in self.peers)]
 
     def hear(self, ready: Collection[Any]) -> tuple[list[Hint], bool]:
-        """Return the hints of those followers whose sockets are ready to be read, and whether another follower wants to
-        know of one."""
+        """Return the hints of followers whose sockets are readable, and whether another follower wants one of
+        them."""
         hints: list[Hint] = []
         is_asked = False
         if self._door in ready:
@@ -114,7 +114,7 @@ class Leader:
                 self._say(peer, self._hello)
 
     def wants(self, hints: Iterable[Hint], but: Peer | None = None) -> bool:
-        """Whether a follower wants to know of one of these hints, other than the one that gave them."""
+        """Whether a follower other than the sender wants one of these hints."""
         return any(peer is not but and peer.wants(hint) for hint in hints for peer in self.peers)
 
     def wishes(self) -> set[int]:
@@ -122,7 +122,7 @@ class Leader:
         return {bucket for peer in self.peers for bucket in peer.wishes}
 
     def wake(self) -> None:
-        """Say that an answer was written."""
+        """Notify followers of a new answer."""
         for peer in list(self.peers):
             self._say(peer, _NEWS)
 
@@ -130,7 +130,7 @@ class Leader:
         try:
             peer.end.send(words)
         except BlockingIOError:
-            pass  # it has not read for long, and has reason enough to wake up
+            pass  # it has not read for long, and has enough to wake up
         except OSError:
             self._drop(peer)
 
@@ -139,20 +139,20 @@ class Leader:
         peer.end.close()
 
     def close(self) -> None:
-        """Close it; followers see that there is no leader."""
+        """Close the sockets; followers see that the leader is gone."""
         for end in self.sockets():
             end.close()
         self.peers.clear()
 
 
 class Follower:
-    """The end of a follower. Not for several threads at once.
+    """A follower's end. Not thread-safe.
 
     Args:
         address: the path of the leader's socket.
 
     Raises:
-        OSError: nobody is there.
+        OSError: no leader listens there.
     """
 
     def __init__(self, address: str) -> None:
@@ -173,7 +173,7 @@ class Follower:
         """Whether the leader has written an answer.
 
         Raises:
-            OSError: it has ended, or is no leader of ours.
+            OSError: it has ended, or speaks another protocol.
         """
         data = _received(self.end)
         if self.leader is not None:
@@ -191,7 +191,7 @@ class Follower:
         return bool(news)
 
     def say(self, wishes: frozenset[int] | None, hints: Sequence[Hint]) -> None:
-        """Tell the leader what is wanted (None: the same as before), and what was written.
+        """Send the wanted buckets (None: unchanged) and the hints to the leader.
 
         Raises:
             OSError: it has ended.
@@ -206,21 +206,21 @@ class Follower:
                 words = " ".join(f"{hint.collection}.{hint.key:x}.{hint.bucket}" for hint in part)
                 self._unsent += f"h {words}\n".encode()
         if self._unsent:
-            with suppress(BlockingIOError):  # later
+            with suppress(BlockingIOError):  # sent later
                 self._unsent = self._unsent[self.end.send(self._unsent) :]
 
     @property
     def has_more(self) -> bool:
-        """Whether something waits to be said."""
+        """Whether data is waiting to be sent."""
         return bool(self._unsent)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self.end.close()
 
 
 def _received(end: socket.socket) -> bytes:
-    """Return what there is to be read, at most so much at once."""
+    """Return the available data, up to a limit."""
     try:
         data = end.recv(_CHUNK_BYTES)
     except BlockingIOError:
