@@ -356,7 +356,7 @@ class TestErrors:
         role = f"r{random.randrange(10**9)}"
         asked(url, f"CREATE ROLE {role} LOGIN")
         own = url.replace("app@", f"{role}@")
-        with pytest.raises(StoreError, match=r"no such schema|lacks a right: GRANT"):
+        with pytest.raises(StoreError, match=r"the schema does not exist|lacks a right: GRANT"):
             Index.open(own)
         (name,) = asked(url, "SELECT current_schema()")[0]
         asked(url, f"GRANT USAGE ON SCHEMA {name} TO {role}")

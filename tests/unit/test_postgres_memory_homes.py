@@ -120,7 +120,7 @@ def test_a_change_without_the_turn_of_a_user_writes_nothing_of_that_user(memory:
     (row,) = memory.list(JOE, ["fact"])
     for of in ([JANE], [ACME]):
         with (
-            pytest.raises(StoreError, match="expected the turn of the user whose memory_fact is written"),
+            pytest.raises(StoreError, match="expected the lock of the user whose memory_fact is written"),
             context.changing("writing", of=of) as change,
         ):
             change.connection.execute("UPDATE memory_fact SET uses = 7 WHERE id = ?", (row.id,))

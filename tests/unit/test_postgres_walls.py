@@ -264,7 +264,7 @@ class TestRoles:
         with pytest.raises(StoreError, match="row-level security binds, got 'tests'"):
             make_roles(roles.admin, migrate=roles.migrate, serve="tests")
         rows(roles.admin, f"GRANT {roles.migrate} TO {roles.serve}")
-        with pytest.raises(StoreError, match="no member"):
+        with pytest.raises(StoreError, match="not a member"):
             roles.make()
         with pytest.raises(StoreError, match="right"):
             make_roles(roles.url(roles.serve), migrate="anyone_1", serve="anyone_2")

@@ -322,7 +322,7 @@ def test_a_data_key_of_before_is_refused_by_who_saw_the_new_one(path: Path) -> N
     with Index.open(path, keys=provider) as index:
         index.upsert("new", "oak", scope=JANE)
         sql(path, "DELETE FROM data_key", "INSERT INTO data_key SELECT * FROM old.data_key", old=old)
-        with pytest.raises(CorruptIndexError, match="put back"):
+        with pytest.raises(CorruptIndexError, match="rolled back"):
             found(index, JANE)
 
 
@@ -380,7 +380,7 @@ def test_encrypt_refuses_what_came_after_it(path: Path) -> None:
         "DELETE FROM image",
     )
     with opened(path) as index:
-        with pytest.raises(CorruptIndexError, match=r"encrypted whole before.*accept=True"):
+        with pytest.raises(CorruptIndexError, match=r"fully encrypted before.*accept=True"):
             index.admin.encrypt("acme")
         with pytest.raises(CorruptIndexError):
             found(index, JANE)

@@ -120,11 +120,11 @@ def test_bad_documents_are_refused_before_anything_is_written(
 def test_a_change_is_over_after_its_block(index: Index) -> None:
     with Backend.of(index).changing("writing") as change:
         put(change, ["a"], JANE)
-    with pytest.raises(scrubjay.StoreError, match="is over"):
+    with pytest.raises(scrubjay.StoreError, match="outside of its `with` block"):
         put(change, ["b"], JANE)
-    with pytest.raises(scrubjay.StoreError, match="is over"):
+    with pytest.raises(scrubjay.StoreError, match="outside of its `with` block"):
         change.delete(["a"], scope=JANE, reason="late")
-    with pytest.raises(scrubjay.StoreError, match="is over"):
+    with pytest.raises(scrubjay.StoreError, match="outside of its `with` block"):
         change.erase(JANE, reason="late")
     assert found(index, JANE) == ["a"]
 
