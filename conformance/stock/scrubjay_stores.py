@@ -67,9 +67,7 @@ def crewai_scrubjay(setting: Setting) -> Any:
     from scrubjay.adapters.crewai import ScrubjayEmbedder, ScrubjayStorage
 
     storage = ScrubjayStorage(setting.directory / "memories.scrubjay", scope=scrubjay.Scope("crew"))
-    embed = ScrubjayEmbedder(
-        setting.embedder
-    )  # the same vectors, with the text attached for the storage
+    embed = ScrubjayEmbedder(setting.embedder)  # the same vectors, with the text attached for the storage
     return CrewAIStore(setting, storage, ask=lambda text: embed([text])[0])
 
 
