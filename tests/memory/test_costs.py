@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import Memory
-from scrubjay.memory.ledger import asking as module
-from scrubjay.memory.read import kept as keeping
+from scrubjay.memory.ledger import preparation as module
+from scrubjay.memory.read import row_cache as keeping
 from scrubjay.store.sqlite import connections
 from scrubjay.store.sqlite.connections import StoreConnection
 from tests.memory.setting import JANE, JOE, open_memory

@@ -17,7 +17,7 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_parts import Turn
 from scrubjay.memory.runs.session import CONVERSATION, Session
 from tests.memory.setting import address_of, is_gone
 

@@ -20,7 +20,7 @@ from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.read.lookup import Place, created_at
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.recall_result import RecalledHit
 
 T = TypeVar("T")
 

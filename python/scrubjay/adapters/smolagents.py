@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._remembering import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 

@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from scrubjay import demo
+from scrubjay.cli.hit_output import evidence, ranks
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.show import evidence, ranks
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec

@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.cli.hit_output import hits_table, way
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
@@ -28,9 +29,8 @@ from scrubjay.cli.outputs import (
     shown_place,
     written,
 )
+from scrubjay.cli.reader_state import of_record
 from scrubjay.cli.readers import InputError, Reading, header_of_export, is_export, paths_below, read_paths
-from scrubjay.cli.reading import of_record
-from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model

@@ -10,7 +10,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import open_index, say_memory
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.index import Index
 from scrubjay.records import Record

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from agent_framework import ContextProvider, FunctionTool, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
+from scrubjay.adapters._turn_memory import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.memory.model.names import Floor
 from scrubjay.memory.runs.session import Session

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import Extract, Said, TurnMemory, block_of, writable
+from scrubjay.adapters._turn_memory import Extract, Said, TurnMemory, block_of, writable
 from scrubjay.adapters.hermes.settings import SCHEMA, home_of, saved, settings_of
 from scrubjay.adapters.hermes.tools import SCHEMAS, Tools
 from scrubjay.backend import NOBODY, joined

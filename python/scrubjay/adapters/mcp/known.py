@@ -10,7 +10,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, AsOf, KnownAt, bounded
 from scrubjay.memory import Preference, Provenance
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
 _Key = Annotated[

@@ -15,7 +15,7 @@ from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_CURSOR, MAX_TEXT, Arguments, KnownAt
 from scrubjay.errors import CursorError
 from scrubjay.memory import Fact
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 
 MAX_EVENTS = 500
 _MAX_HELD = 4

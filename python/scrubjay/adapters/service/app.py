@@ -19,18 +19,18 @@ from starlette.responses import Response
 from scrubjay._native import Scope, StaticEmbedder, show_config_dict
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models, search_models
-from scrubjay.adapters.service.asking import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.adapters.service.auth import Grant, Tokens
 from scrubjay.adapters.service.examples import Example
-from scrubjay.adapters.service.explaining import explain
+from scrubjay.adapters.service.explanation import explain
 from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
-from scrubjay.adapters.service.gate import Gate
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_routes import MemoryRoutes
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
 from scrubjay.adapters.service.page_files import PAGE_FILES, PageFile
 from scrubjay.adapters.service.page_routes import PageRoutes
+from scrubjay.adapters.service.request_checks import Gate
+from scrubjay.adapters.service.request_scope import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
 from scrubjay.errors import Error, StoreUnavailableError
 from scrubjay.index import Index

@@ -19,7 +19,7 @@ from scrubjay.adapters.service import models
 from scrubjay.adapters.service.models import Request
 from scrubjay.adapters.service.search_models import Ranked
 from scrubjay.memory import Memory
-from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.intake.distillation import Distilled
 from scrubjay.memory.ledger.changes import ChangeEvent
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.answers import Rejection, Why

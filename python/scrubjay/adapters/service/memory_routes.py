@@ -13,19 +13,19 @@ from starlette.responses import Response
 
 from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page, shown_metadata
 from scrubjay.adapters.service import models
-from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.change_stream import Followers
 from scrubjay.adapters.service.exporting import Exports
 from scrubjay.adapters.service.failures import BadArgumentError, Json
-from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, candidate_of
 from scrubjay.adapters.service.memory_overview import blocks_of, overview, replayed
+from scrubjay.adapters.service.request_scope import FAILURES, grant_of, scope_of
 from scrubjay.memory import Memory, Provenance
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.model.checking import classify
-from scrubjay.memory.read.assembled import Assembled
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.assembly_result import Assembled
+from scrubjay.memory.read.recall_result import RecalledHit
 
 _Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record")]
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]

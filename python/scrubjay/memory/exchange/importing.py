@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.index import Index
-from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
+from scrubjay.memory.exchange.other_systems import READERS, Foreign, Said
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED

@@ -32,7 +32,7 @@ from scrubjay.memory.model.documents import ids_of_documents
 from scrubjay.memory.model.rows import FactRow, belongs_to, is_global, scope_in
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport, KeyProof
+from scrubjay.store.rows.erasure_search import ErasureReport, KeyProof
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
