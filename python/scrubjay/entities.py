@@ -26,7 +26,7 @@ def normalise_name(name: str) -> str:
     'zoë müller-lüdenscheidt'
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return " ".join(filter(None, (_bare(word) for word in folded.split())))
+    return " ".join(filter(None, (_stripped(word) for word in folded.split())))
 
 
 def names(given: Sequence[str], argument: str = FIELD) -> list[str]:
@@ -88,7 +88,7 @@ def with_entities(metadata: Any, entities: Sequence[str] | None) -> Any:
     return {**metadata, FIELD: normals}
 
 
-def _bare(word: str) -> str:
+def _stripped(word: str) -> str:
     """Return a word without punctuation at its ends."""
     first, last = 0, len(word)
     while first < last and not word[first].isalnum():

@@ -1,4 +1,4 @@
-"""Do the loaders read what the projects publish, and refuse what they do not, by file, line and field?"""
+"""The loaders read the published formats, and refuse others with an error that names file, line and field."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_beir(tmp_path: Path) -> None:
     assert next(document.text for document in case.documents) == "Jays Scrub jays cache acorns."
     (question,) = case.questions
     assert dict(question.relevant) == {"d1": 1.0, "d3": 2.0}
-    assert [document.id for document in case.documents] == ["d1", "d2", "d3"]  # may be walked through again
+    assert [document.id for document in case.documents] == ["d1", "d2", "d3"]  # may be iterated over again
     with pytest.raises(DatasetError, match=r"qrels/dev\.tsv.*there are splits test"):
         JudgedFolder(tmp_path, split="dev")
 
@@ -225,7 +225,7 @@ def test_longmemeval_names_what_is_wrong(
     lines = [json.dumps(row) for row in edit(samples.LONGMEMEVAL, change)]
     path.write_text("[\n" + ",\n".join(lines) + "]")
     loaded = iter(LongMemEval(path))
-    assert next(loaded).name == "q1"  # what comes before is there: the file is read as a stream
+    assert next(loaded).name == "q1"  # the rows before it were read: the file is a stream
     with pytest.raises(DatasetError, match=rf"a\.json, line 3: {complaint}"):
         next(loaded)
 

@@ -160,7 +160,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
         tested = index.list(scope, exact=exact, filter=native)
         return only(filter(rest.holds, tested))
     records = _by_key(index.list(scope, exact=exact, filter=native, ids=ids))
-    met = _meeting(index, scope, rest, records)
+    met = _matching_keys(index, scope, rest, records)
     return only(record for key, record in records.items() if key in met)
 
 
@@ -281,7 +281,7 @@ def where_of(given: Node | FilterLike | None) -> Node | None:
 
 def met_by(index: Index, scope: Scope, node: Node, records: Sequence[Record]) -> list[Record]:
     """Return those of the records, which are from one page, that match conditions, in order."""
-    met = _meeting(index, scope, node, _by_key(records))
+    met = _matching_keys(index, scope, node, _by_key(records))
     return [record for record in records if (record.scope, record.id) in met]
 
 
@@ -289,7 +289,7 @@ def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
     return {(record.scope, record.id): record for record in records}
 
 
-def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
+def _matching_keys(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
     """Return the keys of the records that match a tree; the index evaluates native parts."""
     native = native_part(node)
     if native is not None or isinstance(node, Test):
@@ -303,11 +303,11 @@ def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record])
     if isinstance(node, Ids):
         return {key for key in records if key[1] in node.ids}
     if isinstance(node, Not):
-        return records.keys() - _meeting(index, scope, node.part, records)
+        return records.keys() - _matching_keys(index, scope, node.part, records)
     met = records.keys() if isinstance(node, All) else set()
     for part in node.parts if isinstance(node, (All, Either)) else ():
         if isinstance(node, All):
-            met = met & _meeting(index, scope, part, {key: records[key] for key in met})
+            met = met & _matching_keys(index, scope, part, {key: records[key] for key in met})
         else:
-            met = met | _meeting(index, scope, part, records)
+            met = met | _matching_keys(index, scope, part, records)
     return set(met)

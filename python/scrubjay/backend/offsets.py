@@ -32,7 +32,7 @@ from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, scroll_of
 
 _SECONDS = 600.0
-"""How long the end of a page is remembered; a later call counts from the start."""
+"""Lifetime of a remembered end of a page; a later call counts from the start."""
 
 _MOST_LISTINGS, _MOST_ENDS, _MOST_KEYS = 256, 1000, 1_000_000
 _LEAST_PAGE = 256  # memories per read if few of them match the conditions

@@ -28,7 +28,7 @@ class UnknownMemoryError(Error, KeyError):
     """The scope sees no memory with this id."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(f"id: expected the id of a memory in this scope, got {_shown(id)}")
+        super().__init__(f"id: expected the id of a memory in this scope, got {_shortened(id)}")
 
     __str__ = Exception.__str__  # KeyError shows its argument's repr
 
@@ -38,7 +38,7 @@ class ReadOnlyMemoryError(Error):
 
     def __init__(self, id: str) -> None:
         super().__init__(
-            f"id: expected the id of a memory of this very scope, got {_shown(id)}, which is shared"
+            f"id: expected the id of a memory of this very scope, got {_shortened(id)}, which is shared"
         )
 
 
@@ -182,5 +182,5 @@ class ScopedMemories:
             yield
 
 
-def _shown(id: str) -> str:
+def _shortened(id: str) -> str:
     return repr(id if len(id) <= 80 else id[:77] + "...")

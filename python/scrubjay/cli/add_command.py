@@ -64,7 +64,7 @@ def run_add(arguments: argparse.Namespace) -> int:
         scope_of(arguments), {key: value for key, value in columns.items() if value is not None}
     )
     sources = _sources(arguments, target)
-    with _opened(target, arguments) as index:
+    with _open_target(target, arguments) as index:
         done = _Filling(index, reading, target, arguments).run(sources)
     took_s = time.perf_counter() - start
     if arguments.json:
@@ -108,7 +108,7 @@ def _sources(arguments: argparse.Namespace, target: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(target: Path, arguments: argparse.Namespace) -> Iterator[Index]:
+def _open_target(target: Path, arguments: argparse.Namespace) -> Iterator[Index]:
     """Yield the index to fill; a new one gets its name when it is complete."""
     if is_address(arguments.index):
         name, objects = arguments.index, objects_of(arguments.index)
@@ -144,7 +144,7 @@ class _Filling:
 
     def run(self, sources: list[str]) -> _Added:
         """Read the sources, write new and changed records, delete stale ones."""
-        bar = open_progress(self._wanted(), total=None, what="adding", unit="memories")
+        bar = open_progress(self._progress_option(), total=None, what="adding", unit="memories")
         try:
             for source, records in read_sources(sources, self._reading, self._base):
                 self._seen.add(source.name)
@@ -152,7 +152,7 @@ class _Filling:
                     continue
                 self._done.files += 1
                 for record in records:
-                    self._take(record, source.name)
+                    self._queue(record, source.name)
                     if len(self._batch) >= _BATCH:
                         bar.update(self._write())
                 self._ids.setdefault((self._reading.scope, source.name), set())
@@ -164,10 +164,10 @@ class _Filling:
             self._prune()
         return self._done
 
-    def _wanted(self) -> bool | None:
+    def _progress_option(self) -> bool | None:
         return False if self._arguments.no_progress or self._arguments.json else None
 
-    def _take(self, record: dict[str, Any], file: str) -> None:
+    def _queue(self, record: dict[str, Any], file: str) -> None:
         model = self._model
         made_by = record.pop("embedder", None)
         if "vector" in record and made_by is not None and model is not None and made_by != model:
@@ -190,7 +190,7 @@ class _Filling:
             by_scope[record["scope"]].append(record)
         changed = []
         for scope, records in by_scope.items():
-            stored = self._stored(scope, [record["id"] for record in records])
+            stored = self._stored_records(scope, [record["id"] for record in records])
             for record, old in zip(records, stored, strict=True):
                 if old is None or old.scope != scope:
                     self._done.added += 1
@@ -210,7 +210,7 @@ class _Filling:
             raise of_record(error, changed) from error
         return n_read
 
-    def _stored(self, scope: Scope, ids: list[str]) -> list[Record | None]:
+    def _stored_records(self, scope: Scope, ids: list[str]) -> list[Record | None]:
         try:
             return self._index.get_many(ids, scope=scope)
         except TypeError as error:  # an index with int ids

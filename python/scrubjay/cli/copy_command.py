@@ -34,7 +34,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
         raise InputError(f"{shown_place(arguments.target)}: expected another index than the one that is read")
     keys = None if arguments.keys is None else named_function("--keys", arguments.keys)
     with open_index(arguments.index, keys=keys) as source:
-        of_root = _made_of(source)
+        of_root = _settings_of(source)
         of_root |= {"keys": keys, "objects": objects_of(arguments.target)}
         if arguments.user_homes is not None:
             if not is_address(arguments.target):
@@ -44,7 +44,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
             memories = (opened(source), opened(target)) if is_prepared(Backend.of(source).rows) else None
             for name in ["", *source.admin.collections()]:
                 collection = source if not name else source.collection(name)
-                other = target if not name else target.collection(name, **_made_of(collection))
+                other = target if not name else target.collection(name, **_settings_of(collection))
                 bar = open_progress(
                     False if arguments.no_progress else None,
                     total=len(collection),
@@ -83,6 +83,6 @@ def _engine(index: Index) -> DurableEngine:
     return engine
 
 
-def _made_of(index: Index) -> dict[str, Any]:
+def _settings_of(index: Index) -> dict[str, Any]:
     identity = asdict(_engine(index).identity)
     return {name: identity[name] for name in ("dim", "metric", "dtype", "analyzer")}

@@ -69,7 +69,7 @@ _OLDEST_SQLITE = (3, 24, 0)  # ON CONFLICT DO UPDATE
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Run `scrubjay doctor`; 0 if there is no problem, 1 if there is one. Warnings do not count."""
-    here = _here()
+    here = _installation()
     report: dict[str, Any] = {"here": here, "embedder": _embedder(), "extras": _extras()}
     problems = here.pop("problems")
     warnings: list[str] = []
@@ -88,7 +88,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 # -------------------------------------------------------------------- here
 
 
-def _here() -> dict[str, Any]:
+def _installation() -> dict[str, Any]:
     config = dict(show_config(as_dict=True))
     names = ("version", "compiler", "simd_active", "simd_levels", "python", "numpy", "machine")
     here: dict[str, Any] = {name: config[name] for name in names if name in config}

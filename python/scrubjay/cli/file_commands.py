@@ -53,7 +53,7 @@ def run_search(arguments: argparse.Namespace) -> int:
     # INDEX QUESTION, even if a file in the working folder has the name of the question
     if len(files) == 1 and names_file and not is_index(files[0]):
         arguments.question, arguments.files = files[0], [question]
-    with _asked(arguments) as (index, _):
+    with _open_to_search(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
 
@@ -61,7 +61,7 @@ def run_index(arguments: argparse.Namespace) -> int:
     """Run `scrubjay index`; return its exit code."""
     start = time.perf_counter()
     if arguments.out is not None:
-        _check_out(arguments)
+        _check_output(arguments)
     index, keys = _load(arguments)
     print(f"{index!r}\nread, embedded and indexed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     if arguments.out is not None:
@@ -75,7 +75,7 @@ def run_index(arguments: argparse.Namespace) -> int:
 
 def run_stats(arguments: argparse.Namespace) -> int:
     """Run `scrubjay stats`; return its exit code."""
-    with _asked(arguments, needs_embedder=False) as (index, keys):
+    with _open_to_search(arguments, needs_embedder=False) as (index, keys):
         return _describe(index, _count_scopes(index, keys), arguments)
 
 
@@ -137,7 +137,7 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
 
 
 @contextlib.contextmanager
-def _asked(
+def _open_to_search(
     arguments: argparse.Namespace, *, needs_embedder: bool = True
 ) -> Iterator[tuple[Index, list[_Key] | None]]:
     """Yield the index to search, loaded from files or opened, and its keys (None: the index can count them itself).
@@ -314,7 +314,7 @@ def _converse(index: Index, arguments: argparse.Namespace) -> int:
             code = _answer(index, question.strip(), arguments)
 
 
-def _check_out(arguments: argparse.Namespace) -> None:
+def _check_output(arguments: argparse.Namespace) -> None:
     out, path = arguments.out, Path(arguments.out)
     if (
         out != "-"

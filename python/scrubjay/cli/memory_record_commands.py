@@ -90,14 +90,14 @@ def revoke(memory: Memory, arguments: argparse.Namespace) -> int:
     """Take a record out of force."""
     with asked_for():
         memory.revoke(arguments.id, reason=arguments.reason, scope=scope_of(arguments), by=arguments.by)
-    return _done(arguments, {"revoked": arguments.id})
+    return _print_done(arguments, {"revoked": arguments.id})
 
 
 def hold(memory: Memory, arguments: argparse.Namespace) -> int:
     """Set a legal hold on a scope and everything within it."""
     with asked_for():
         memory.admin.hold(scope_of(arguments), reason=arguments.reason, by=arguments.by, name=arguments.name)
-    return _done(arguments, {"held": scope_of(arguments)})
+    return _print_done(arguments, {"held": scope_of(arguments)})
 
 
 def release(memory: Memory, arguments: argparse.Namespace) -> int:
@@ -106,7 +106,7 @@ def release(memory: Memory, arguments: argparse.Namespace) -> int:
         released = memory.admin.release(scope_of(arguments), by=arguments.by, name=arguments.name)
     if not released:
         raise InputError("there is no such hold on exactly this scope; `scrubjay memory holds` shows all")
-    return _done(arguments, {"released": scope_of(arguments)})
+    return _print_done(arguments, {"released": scope_of(arguments)})
 
 
 def holds(memory: Memory, arguments: argparse.Namespace) -> int:
@@ -132,7 +132,7 @@ def holds(memory: Memory, arguments: argparse.Namespace) -> int:
     return 0 if tenant_holds else 1
 
 
-def _done(arguments: argparse.Namespace, what: dict[str, Any]) -> int:
+def _print_done(arguments: argparse.Namespace, what: dict[str, Any]) -> int:
     if arguments.json:
         print_json(what)
     else:

@@ -65,7 +65,7 @@ def from_spec(spec: str) -> Embedder | None:
         return FastEmbed(argument)
     from scrubjay.embedders.http import OpenAICompatible
 
-    model, url = _parted(kind, argument)
+    model, url = _split_address(kind, argument)
     if not model:
         raise ValueError(f"embedder: expected {kind}:MODEL@URL, got {spec!r}")
     if kind == "ollama":
@@ -85,7 +85,7 @@ _HOST = re.compile(
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-def _parted(kind: str, argument: str) -> tuple[str, str | None]:
+def _split_address(kind: str, argument: str) -> tuple[str, str | None]:
     """Split "MODEL@URL" into the model and the address with its scheme; None without an address.
 
     Raises:

@@ -34,7 +34,7 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
         problems: list[str] = []
         silent = open_progress(False, total=0, what="", unit="")
         try:
-            with _opened(file, keys, stemmer, for_rows=False) as members:
+            with _open_members(file, keys, stemmer, for_rows=False) as members:
                 for member in members:
                     report = check_store(member.durable("check"), silent)
                     problems += [f"collection {member.name!r}: {problem}" for problem in report.problems]
@@ -43,7 +43,7 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
         return problems  # closing wrote the images of large partitions
 
     def authenticate(file: Path, aside: TextIO) -> list[str]:
-        with _opened(file, keys) as members:
+        with _open_members(file, keys) as members:
             return [
                 message
                 for m in members
@@ -61,10 +61,10 @@ def salvage(
 
     def write(fresh: Path, rebuilt: Rebuilt) -> None:
         report.left_out += rebuilt.left_out
-        with _opened(fresh, keys) as members:
+        with _open_members(fresh, keys) as members:
             for member in members:
                 end = f".{quote(member.name, safe='')}" if member.name else ""
-                file = _other(target.with_name(target.name + end), path)
+                file = _output_file(target.with_name(target.name + end), path)
                 damaged: list[str] = []
                 report.memories += export_collection(
                     member, file, plaintext=plaintext, replace=replace, progress=False, damaged=damaged
@@ -73,7 +73,7 @@ def salvage(
                 report.left_out += [
                     f"collection {member.name!r}: {loss}" if member.name else loss for loss in damaged
                 ]
-            file = _other(target.with_name(f"{target.name}.tables"), path)
+            file = _output_file(target.with_name(f"{target.name}.tables"), path)
             try:
                 with whole_file(file, replace=replace) as out:
                     n_rows = write_tables(member.durable("salvage").file("salvage"), out)
@@ -88,7 +88,7 @@ def salvage(
     return report
 
 
-def _other(file: Path, source: Path) -> Path:
+def _output_file(file: Path, source: Path) -> Path:
     """Return a file to write to, after checking that it is not the source, also through a link."""
     if file.exists() and file.samefile(source):
         raise StoreError(f"salvage: expected another file than the one that is read: {file}")
@@ -96,7 +96,7 @@ def _other(file: Path, source: Path) -> Path:
 
 
 @contextmanager
-def _opened(
+def _open_members(
     file: Path,
     keys: KeyProvider | None,
     stemmer: Callable[[str], str] | None = None,

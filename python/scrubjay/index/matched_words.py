@@ -137,27 +137,27 @@ def _narrow(
     pieces = {run: _pieces(run) for run in holding}
     marks = {
         run: [mark for mark in found if mark.terms]
-        for run, found in _analysed(
+        for run, found in _analyse(
             {run: iter(some) for run, some in pieces.items()}, wanted, language
         ).items()
     }
     # Terms that span several pieces: identifiers, hyphenated words.
     left = {run: terms.difference(*(mark.terms for mark in marks[run])) for run, terms in holding.items()}
-    joined = _analysed(
+    joined = _analyse(
         {run: _ranges(run, pieces[run]) for run, terms in left.items() if terms}, wanted, language
     )
     for run, ranges in joined.items():
-        best = _best(ranges, left[run])
+        best = _best_range(ranges, left[run])
         if best is not None:
             outside = (mark for mark in marks[run] if mark.end <= best.start or mark.start >= best.end)
             marks[run] = [*outside, best]
         held = frozenset[str]().union(*(mark.terms for mark in marks[run]))
         if not marks[run] or (len(run) <= _SHORT_RUN and not holding[run] <= held):
             marks[run] = [Mark(0, len(run), holding[run])]
-    return _paired(marks, wanted, language)
+    return _narrowed_to_pairs(marks, wanted, language)
 
 
-def _best(ranges: list[Mark], wanted: frozenset[str]) -> Mark | None:
+def _best_range(ranges: list[Mark], wanted: frozenset[str]) -> Mark | None:
     """Return the range with most of the terms, then the shortest, then the first; None if no range has any."""
     best, most = None, (0, 0)
     for mark in ranges:
@@ -167,7 +167,7 @@ def _best(ranges: list[Mark], wanted: frozenset[str]) -> Mark | None:
     return best
 
 
-def _paired(
+def _narrowed_to_pairs(
     marks: dict[str, list[Mark]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
     """Narrow pieces of scripts without spaces, which have many terms, to the matching pairs of characters."""
@@ -177,18 +177,18 @@ def _paired(
         if not run.isascii()
     }
     result = dict(marks)
-    for run, found in _analysed(pairs, wanted, language).items():
+    for run, found in _analyse(pairs, wanted, language).items():
         small = sorted(mark for mark in found if mark.terms)
         narrowed: list[Mark] = []
         for mark in marks[run]:
             inside = [other for other in small if mark.start <= other.start and other.end <= mark.end]
             covered = frozenset[str]().union(*(other.terms for other in inside))
-            narrowed += _united(inside) if covered >= mark.terms else [mark]
+            narrowed += _merged(inside) if covered >= mark.terms else [mark]
         result[run] = narrowed
     return result
 
 
-def _analysed(
+def _analyse(
     spans: dict[str, Iterator[tuple[int, int]]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
     """Return spans of runs with the wanted terms that they hold; each distinct text is analysed once."""
@@ -260,7 +260,7 @@ def _pairs(run: str, mark: Mark) -> Iterator[tuple[int, int]]:
     yield from zip(starts, ends[1:], strict=False)
 
 
-def _united(marks: list[Mark]) -> list[Mark]:
+def _merged(marks: list[Mark]) -> list[Mark]:
     """Return marks with overlapping ones merged."""
     united: list[Mark] = []
     for mark in marks:

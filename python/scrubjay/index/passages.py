@@ -73,17 +73,18 @@ def parts_of(
     if pairs:
         spans, around = [(start, end) for start, end in pairs], [context] * len(pairs)
     elif pairs is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
-        return Parts([_in(context, whole)], None)
+        return Parts([_with_context(context, whole)], None)
     else:
         passages = split(
             whole, max_chars=max(passage_chars, -(-len(whole) // _MOST)), overlap=passage_chars // 6
         )
         if len(passages) < 2:
-            return Parts([_in(context, whole)], None)
+            return Parts([_with_context(context, whole)], None)
         spans = [(passage.start, passage.end) for passage in passages]
         around = ["\n\n".join(filter(None, (context, passage.context))) for passage in passages]
     return Parts(
-        [_in(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)], spans
+        [_with_context(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)],
+        spans,
     )
 
 
@@ -98,5 +99,5 @@ def joined(parts: Parts, vectors: Sequence[Vectors | None]) -> DocumentVector | 
     return PassageVectors(rows, np.array([span for _, span in pairs], dtype=np.uint32))
 
 
-def _in(context: str | None, text: str) -> str:
+def _with_context(context: str | None, text: str) -> str:
     return f"{context}\n\n{text}" if context else text

@@ -67,10 +67,10 @@ class Wording:
 
     def marks(self, text: str) -> list[Mark]:
         """Return the words of a text that match the question, in order."""
-        terms = self._asked()
+        terms = self._query_terms()
         return find_words(text, terms, self._reading.language) if terms else []
 
-    def _asked(self) -> frozenset[str]:
+    def _query_terms(self) -> frozenset[str]:
         if self._terms is None:
             terms = [] if self._text is None else self._reading.language.asked(self._text)
             self._terms = frozenset(terms)
@@ -85,15 +85,15 @@ class Wording:
             first, last = passage
             inside = self._cut(text[first:last], width)
             if inside.highlights or not self._holds_any(text):
-                return _moved(inside, text, first, last)
+                return _shifted(inside, text, first, last)
         if len(text) <= _LONG_CHARS:
             return self._cut(text, width)
         first, last = self._stretch(text, width)
-        return _moved(self._cut(text[first:last], width), text, first, last)
+        return _shifted(self._cut(text[first:last], width), text, first, last)
 
     def _holds_any(self, text: str) -> bool:
         """Whether a text has any of the words."""
-        terms = self._asked()
+        terms = self._query_terms()
         return bool(terms) and bool(self._reading.language.terms([text], terms)[0].all)
 
     def _stretch(self, text: str, width: int) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class Wording:
         Finding the words of a text costs many times as much as finding its terms: ten seconds for a megabyte with a
         match in each word.
         """
-        terms, language = self._asked(), self._reading.language
+        terms, language = self._query_terms(), self._reading.language
         borders = [0]
         while borders[-1] < len(text):
             border = borders[-1] + _STRETCH_CHARS
@@ -129,7 +129,7 @@ class Wording:
         return cut_snippet(text, marks, width, about)
 
 
-def _moved(found: Snippet, text: str, first: int, last: int) -> Snippet:
+def _shifted(found: Snippet, text: str, first: int, last: int) -> Snippet:
     """Return the snippet of a part of a text as a snippet of the whole text."""
     return replace(
         found,

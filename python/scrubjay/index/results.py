@@ -143,7 +143,7 @@ class Hits:
     @property
     def lexical_share(self) -> float | None:
         """The weight of the lexical scores, 0 to 1, if :class:`Auto` chose it; otherwise None."""
-        return _known(self._result.lexical_share)
+        return _none_if_nan(self._result.lexical_share)
 
     @property
     def vector_work(self) -> dict[str, int]:
@@ -351,7 +351,7 @@ class Hit(HitView):
     @property
     def bm25(self) -> float | None:
         """The BM25 score, >= 0; None if no query term matches (or, without explain, if it is unknown)."""
-        return _known(self._hits._column("bm25")[self._position])
+        return _none_if_nan(self._hits._column("bm25")[self._position])
 
     @property
     def similarity(self) -> float | None:
@@ -359,7 +359,7 @@ class Hit(HitView):
 
         None if the document or the query has no vector (or, without explain, if it is unknown).
         """
-        return _known(self._hits._column("similarities")[self._position])
+        return _none_if_nan(self._hits._column("similarities")[self._position])
 
     @property
     def cosine(self) -> float | None:
@@ -383,7 +383,7 @@ class Hit(HitView):
     def coverage(self) -> float | None:
         """The fraction of the query's distinct terms that the document holds, 0 to 1. Needs explain=True."""
         self._need_explain("coverage")
-        return _known(self._hits._column("coverage")[self._position])
+        return _none_if_nan(self._hits._column("coverage")[self._position])
 
     @property
     def relevance(self) -> str:
@@ -487,7 +487,7 @@ class Hit(HitView):
             raise ValueError(f"{name}: known only to a search with explain=True")
 
 
-def _known(value: Any) -> float | None:
+def _none_if_nan(value: Any) -> float | None:
     number = float(value)
     return None if math.isnan(number) else number
 

@@ -279,7 +279,7 @@ class Semantics:
         return reason
 
     def queries(self, texts: Sequence[str | bytes | None]) -> list[tuple[Vectors | None, tuple[str, ...]]]:
-        """Do the same for several texts, embedding uncached ones in one call; None has neither vector nor reason."""
+        """Embed several query texts, the uncached ones in one call; for None, return neither vector nor reason."""
         embedder = self._embedder
         keys = [None if text is None else as_text(text) for text in texts]
         if embedder is None:

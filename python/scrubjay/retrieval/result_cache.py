@@ -101,7 +101,7 @@ class Remembering:
                 row = self._shared.get((question.shared[0], question.key), question.shared[1:])
                 if self._shared.last_error is not None:
                     self._counters.add("shared_cache_errors_total")
-                result = None if row is None else self._restored(row, question, trace)
+                result = None if row is None else self._restore(row, question, trace)
                 if result is not None:
                     self._keep(question, result)
             stage.n_out = 0 if result is None else len(result)
@@ -136,7 +136,7 @@ class Remembering:
             n_bytes = 500 + sum(400 + len(hit.text) for hit in result)
             self._local.put((self._place, question.key), question.state, result, n_bytes)
 
-    def _restored(self, row: Any, question: Question, trace: Trace) -> Retrieved | None:
+    def _restore(self, row: Any, question: Question, trace: Trace) -> Retrieved | None:
         """Return the hits of another process, read from this process's index; None if they do not match any more."""
         scope = question.scope
         levels = scope.visible()

@@ -207,7 +207,7 @@ class Retriever:
         request = Request(text, scope, filter, vector, search_query, explain, conversation, anew)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
-        result = (self._run_plain if self._is_plain else self._remembered)(request, k, trace)
+        result = (self._run_plain if self._is_plain else self._run_cached)(request, k, trace)
         self._report(result, (time.perf_counter_ns() - start) / 1000)
         return result
 
@@ -242,7 +242,7 @@ class Retriever:
 
     # ------------------------------------------------------------------ stages
 
-    def _remembered(self, request: Request, k: int, trace: Trace) -> Retrieved:
+    def _run_cached(self, request: Request, k: int, trace: Trace) -> Retrieved:
         """Run the stages within one span, unless a cache has their result."""
         with trace.whole("retrieve") as attributes:
             options = {
@@ -301,7 +301,7 @@ class Retriever:
             try:
                 rewritten = as_rewritten(rewriter, request.text, request.conversation)
             except Exception as error:  # noqa: BLE001 - on any error the verbatim question is still searched
-                reasons.append(f"rewriter_failed: {_brief(error)}")
+                reasons.append(f"rewriter_failed: {_short_message(error)}")
                 return Rewritten()
             stage.n_out = 1 + len(rewritten.expansions)
             return rewritten
@@ -319,7 +319,7 @@ class Retriever:
             except (TypeError, ValueError, ClosedError):
                 raise
             except Exception as error:  # noqa: BLE001 - a component is down: degrade to the next mode
-                reasons.append(f"{mode}_failed: {_brief(error)}")
+                reasons.append(f"{mode}_failed: {_short_message(error)}")
                 continue
             for hits in answers:
                 reasons += hits.degraded
@@ -364,7 +364,7 @@ class Retriever:
         except (TypeError, ValueError, ClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - the last fallback failed, too
-            reasons.append(f"substring_failed: {_brief(error)}")
+            reasons.append(f"substring_failed: {_short_message(error)}")
             return [], "none"
         if not len(hits):
             return [], "lexical" if not reasons else "none"
@@ -393,7 +393,7 @@ class Retriever:
                 reasons.append(f"reranker_late: {self._reranking.name}: {error}")
                 return hits
             except Exception as error:  # noqa: BLE001 - on any error keep the fused order
-                reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
+                reasons.append(f"reranker_failed: {self._reranking.name}: {_short_message(error)}")
                 return hits
             scores, again = scores[: len(head)], scores[len(head) :]
             read_twice = [place for place, context in enumerate(before) if context is not None]
@@ -418,7 +418,7 @@ class Retriever:
                 return days, nothing
             return nothing, said_before(self.index, hits, request.scope, request.filter, request.query)
         except Exception as error:  # noqa: BLE001 - the reranker can judge the text alone
-            reasons.append(f"surroundings_failed: {_brief(error)}")
+            reasons.append(f"surroundings_failed: {_short_message(error)}")
             return nothing, nothing
 
     def _report(self, result: Retrieved, us: float) -> None:
@@ -477,7 +477,7 @@ def checked_query(query: Any) -> Query:
     return query
 
 
-def _brief(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     text = " ".join(str(error).split())
     kind = "" if isinstance(error, Error) else f"{type(error).__name__}: "
     return f"{kind}{text[:300]}" if text else type(error).__name__

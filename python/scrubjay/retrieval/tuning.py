@@ -229,8 +229,8 @@ def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress)
     differences = np.array(
         [trials.target_scores(setting) - base for setting in trials.done if isinstance(setting, Setting)]
     )
-    gain = Gain(float((reached - base).mean()), *_bounds(_repeated(differences, rng)))
-    weights = _draw(n, rng) / n
+    gain = Gain(float((reached - base).mean()), *_bounds(_bootstrap_gains(differences, rng)))
+    weights = _draw_counts(n, rng) / n
     rows = [
         TunedRow(
             setting if isinstance(setting, str) else describe_setting(setting),
@@ -263,17 +263,17 @@ def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
     return best_first([best, *(replace(best, rerank=depth) for depth in steps.depths)])[0]
 
 
-def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_counts(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return how often each of n questions is drawn in each resample."""
     return rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
 
 
-def _repeated(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _bootstrap_gains(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the gains of repeated choices: by questions drawn with replacement, on those not drawn.
 
     `differences` are those of each setting to the default, for each question.
     """
-    drawn = _draw(differences.shape[1], rng)
+    drawn = _draw_counts(differences.shape[1], rng)
     drawn = drawn[(drawn == 0).any(axis=1)]
     chosen = np.argmax(np.round(drawn @ differences.T, 12), axis=1)
     return np.array(

@@ -35,7 +35,7 @@ def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         reading.skips.add(name, "a table without rows")
     if not rows:
         return
-    names = _known(rows[0], reading)
+    names = _known_columns(rows[0], reading)
     _check_columns(names, name)
     numeric = [
         bool(column := [row[i] for row in rows[1:] if i < len(row) and row[i]])
@@ -82,7 +82,7 @@ def read_arrow(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
                 batches = iter(ipc.open_stream(data).read_all().to_batches())
         number = 0
         for batch in batches:
-            names = _known(batch.schema.names, reading)
+            names = _known_columns(batch.schema.names, reading)
             _check_columns(names, name)
             for row in batch.rename_columns(names).to_pylist():
                 number += 1
@@ -103,7 +103,7 @@ def _row(cells: Mapping[str, Any], number: int, name: str, reading: Reading) -> 
     yield from read_object(cells, f"{name}:{number}", f"{name}: row {number}", name, plain)
 
 
-def _known(names: list[str], reading: Reading) -> list[str]:
+def _known_columns(names: list[str], reading: Reading) -> list[str]:
     """Return the names of columns: those named on the command line, and ours in any capitalisation."""
     fields = {column: field for field, column in reading.columns.items()}
     ours = (
