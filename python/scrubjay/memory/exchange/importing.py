@@ -86,7 +86,7 @@ def take_over(
 
 
 def _scope_of(statement: Said, scope: Scope, foreign: Foreign) -> Scope | None:
-    """Return the scope of a statement: that of the call, narrowed by the dump; None: it belongs to somebody else."""
+    """Return the scope of a statement: that of the call, narrowed by the dump; None: its owner is another one."""
     user, agent = scope.user, scope.agent
     for name, value in (("user", statement.user), ("agent", statement.agent)):
         if value == "":  # the owner is unknown: the statement must not be shared with all

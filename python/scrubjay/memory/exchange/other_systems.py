@@ -32,7 +32,7 @@ class Said(NamedTuple):
     text: str
     id: str
     at: Any = None
-    """When it was said: ISO 8601 or seconds since 1970; None: unknown."""
+    """Time at which it was said: ISO 8601 or seconds since 1970; None: unknown."""
     user: str | None = None
     agent: str | None = None
     valid_from: Any = None

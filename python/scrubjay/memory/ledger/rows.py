@@ -257,7 +257,7 @@ def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str
 
 
 def update_fact(change: Change, old: FactRow, new: FactRow, columns: Iterable[str]) -> None:
-    """Write the columns of a fact that changed, out of some."""
+    """Write those of some columns of a fact that changed."""
     values = {name: getattr(new, name) for name in columns if getattr(new, name) != getattr(old, name)}
     if values:
         values = sealed_columns(change.connection, new, values)

@@ -73,7 +73,7 @@ class MemoryErasure:
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """What is proved, in words: about each key of the user, rows, and the texts searched for and not found."""
+        """The proofs in words: about each key of the user, rows, and the texts searched for and not found."""
         rows = () if self.rows else ("rows absent",)
         searched = () if self.files is None else self.files.proofs
         return tuple(dict.fromkeys((*map(str, self.keys), *rows, *searched)))

@@ -55,7 +55,7 @@ class Statement(NamedTuple):
     replaces: tuple[str, ...] = ()
     """Ids of statements that it contradicts, whatever their values."""
     withdrawn_at: int | None = None
-    """When it was revoked, or merged into another."""
+    """Time at which it was revoked, or merged into another."""
     subject: str = ""
     predicate: str = ""
     given: str = ""

@@ -1,4 +1,4 @@
-"""Which known statements an end or a correction names.
+"""Selection of the known statements that an end or a correction names.
 
 It names a statement by its value, or else by words. Words are compared by their stems, so that "peanut" names
 "peanuts"; the words of subject and predicate, which all statements of a slot share, and negations name nothing. If it

@@ -68,7 +68,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Envelope:
-    """What a prompt contains, what was left out, and why. References only: the texts are in the records."""
+    """The contents of a prompt, the omitted records, and the reasons. References only: the texts are in the records."""
 
     budget_tokens: int
     blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
