@@ -95,7 +95,7 @@ def _sources(arguments: argparse.Namespace, target: Path) -> list[str]:
             if arguments.prune:
                 continue
             raise InputError(
-                f"{name}: No such file or directory; --prune deletes what came from files that are gone"
+                f"{name}: No such file or directory; use --prune to delete the memories of missing files"
             )
         if name != "-" and target.exists() and path.samefile(target):
             raise InputError(f"{name}: expected another file than the index that is written")

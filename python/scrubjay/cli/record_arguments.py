@@ -30,7 +30,7 @@ def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     add.add_argument(
         "--prune",
         action="store_true",
-        help="delete what came from files that are gone: below the folders that are given, or given themselves",
+        help="delete the memories of missing files: named files, and files below named folders",
     )
     add.add_argument("--text", metavar="COLUMN", help="the column or field that holds the text")
     add.add_argument("--id", metavar="COLUMN", help="the column or field that holds the id")
