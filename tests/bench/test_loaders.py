@@ -254,7 +254,7 @@ def test_memoryagentbench_names_what_is_wrong(
         ("corpus.jsonl", '{"_id": "d1", "text": "twice"}', "line 4: id: expected another one for each"),
         ("corpus.jsonl", '{"_id": 4, "text": ""}', "line 4: id or _id: expected a str, got 4"),
         ("queries.jsonl", '{"_id": "q3"}', "line 3: text: expected a str"),
-        ("qrels/test.tsv", "q1\td9\t1", "'d9' is relevant for 'q1', but is no document"),
+        ("qrels/test.tsv", "q1\td9\t1", "'d9' is relevant for 'q1', but is not a visible document"),
         ("qrels/test.tsv", "q9\td1\t1", "'q9' is judged but not in queries"),
         ("qrels/test.tsv", "q1 d1 1", "line 5: expected question, document and judgement"),
     ],

@@ -409,7 +409,7 @@ def test_home_begins_every_key_and_nothing_computes(url: str, memory: Memory) ->
 def test_a_rule_of_the_tables_refuses_a_row(memory: Memory) -> None:
     lives(memory, "Oslo")
     with (
-        pytest.raises(RowRefusedError, match="a rule of the tables"),
+        pytest.raises(RowRefusedError, match="a constraint of the tables"),
         memory._parts.context.changing("trying", of=["acme"]) as change,
     ):
         change.connection.execute("UPDATE memory_fact SET confidence = 9 WHERE tenant = ?", ("acme",))

@@ -1,4 +1,4 @@
-"""Does the demo show what it says it shows?"""
+"""The demo shows what it claims."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     if rest is None:
         return Admitted(native)
     ids = _only_ids(rest)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, ids)
     if isinstance(rest, All) and len(rest.parts) == 1:
         rest = rest.parts[0]
@@ -181,7 +181,7 @@ def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
         return Admitted(native)
     if len(scopes) == 1:
         return admit(index, scopes[0], node)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, _only_ids(rest))
     keys: dict[Key, None] = {}
     for scope in scopes:
@@ -231,17 +231,17 @@ def split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
     if not isinstance(node, All):
         return None, node
     parts = [(part, native_part(part)) for part in node.parts]
-    filters = [found for _, found in parts if found is not None]
+    filters = [filter_ for _, filter_ in parts if filter_ is not None]
     together = None if not filters else filters[0] if len(filters) == 1 else {"$and": filters}
-    return together, All([part for part, found in parts if found is None])
+    return together, All([part for part, filter_ in parts if filter_ is None])
 
 
 def _only_ids(node: Node) -> list[str | int] | None:
     """Return the only ids that can match a tree, if they are obvious; None: any."""
     if isinstance(node, Ids):
         return list(node.ids)
-    found = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
-    sets = [set(ids) for ids in found if ids is not None]
+    id_sets = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
+    sets = [set(ids) for ids in id_sets if ids is not None]
     return list(set.intersection(*sets)) if sets else None
 
 
@@ -294,10 +294,10 @@ def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record])
     native = native_part(node)
     if native is not None or isinstance(node, Test):
         where = node.where if isinstance(node, Test) else native
-        found = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
+        matching = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
         return {
             key
-            for key, record in found.items()
+            for key, record in matching.items()
             if key in records and (not isinstance(node, Test) or node.holds(record))
         }
     if isinstance(node, Ids):

@@ -37,7 +37,7 @@ class ErrorMap:
         self._rules = dict(rules or {})
         for caught, make in self._rules.items():
             types = caught if isinstance(caught, tuple) else (caught,)
-            if not all(isinstance(one, type) and issubclass(one, Exception) for one in types):
+            if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in types):
                 raise TypeError(f"rules: expected types of errors, got {caught!r}")
             if not callable(make):
                 raise TypeError(f"rules[{caught!r}]: expected a function, got {type(make).__name__}")

@@ -108,10 +108,12 @@ class ScopedMemories:
             old = self._own(scope, id)
             if version is not None and old.version != version:
                 raise VersionConflictError(id, version, old.version or 0)
-            given = changes.get("metadata")
-            if merge and isinstance(given, Mapping):
-                merged = {**(old.metadata or {}), **given}
-                left = {key: item for key, item in merged.items() if key not in given or item is not None}
+            new_metadata = changes.get("metadata")
+            if merge and isinstance(new_metadata, Mapping):
+                merged = {**(old.metadata or {}), **new_metadata}
+                left = {
+                    key: item for key, item in merged.items() if key not in new_metadata or item is not None
+                }
                 changes = {**changes, "metadata": left}
             fields = {
                 "text": old.text,
@@ -130,12 +132,16 @@ class ScopedMemories:
     def _passages(self, scope: Scope, id: str, vector: Any) -> dict[str, Any]:
         """Return the passages that the writer of a memory defined, as fields of a write."""
         document = Backend.of(self.index).engine.get(id, scope=scope)
-        said = None if document is None else passages_of(document.payload)
-        if said is None:
+        spans = None if document is None else passages_of(document.payload)
+        if spans is None:
             return {}
-        if said and isinstance(vector, PassageVectors) and vector.spans.tolist() != [[*one] for one in said]:
-            return {"passages": said, "vector": None}  # some of them have no vector
-        return {"passages": said or False}
+        if (
+            spans
+            and isinstance(vector, PassageVectors)
+            and vector.spans.tolist() != [[*span] for span in spans]
+        ):
+            return {"passages": spans, "vector": None}  # some of them have no vector
+        return {"passages": spans or False}
 
     def delete(self, scope: Scope, id: str, *, version: int | None = None) -> None:
         """Delete the memory `id` of this scope; with `version` only if it is still at this version.
@@ -145,8 +151,8 @@ class ScopedMemories:
             VersionConflictError: it is at another version.
         """
         with self._held(scope, [id]):
-            if version is not None and (found := self._own(scope, id).version) != version:
-                raise VersionConflictError(id, version, found or 0)
+            if version is not None and (current := self._own(scope, id).version) != version:
+                raise VersionConflictError(id, version, current or 0)
             if not self.index.delete(id, scope=scope):
                 self._own(scope, id)
                 raise UnknownMemoryError(id)  # another process changed it meanwhile
@@ -158,12 +164,12 @@ class ScopedMemories:
 
     def _own(self, scope: Scope, id: str) -> Record:
         """Return the memory that has this id in exactly this scope."""
-        found = self.index.get(id, scope=scope)
-        if found is None:
+        record = self.index.get(id, scope=scope)
+        if record is None:
             raise UnknownMemoryError(id)
-        if found.scope != scope:
+        if record.scope != scope:
             raise ReadOnlyMemoryError(id)
-        return found
+        return record
 
     def _held(self, scope: Scope, ids: Iterable[str]) -> Any:
         return self._locked(sorted({hash((scope, id)) % _N_LOCKS for id in ids}))

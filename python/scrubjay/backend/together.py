@@ -80,18 +80,18 @@ def search_together(
     if not scopes:
         return []
     if len(scopes) > _AT_ONCE:
-        found: dict[Key, Hit] = {}
+        hits: dict[Key, Hit] = {}
         depth, alone = max(k, _LEAST_DEPTH), query.replace(mmr=None, min_score=None)  # these need all groups
         for at in range(0, len(scopes), _AT_ONCE):
             group = scopes[at : at + _AT_ONCE]
             for hit in search_together(index, group, text, k=depth, where=where, vector=vector, query=alone):
-                found.setdefault((hit.scope, hit.id), hit)
-        return _ranked(index, found, text, k, vector, query, explain)
+                hits.setdefault((hit.scope, hit.id), hit)
+        return _ranked(index, hits, text, k, vector, query, explain)
     admitted = Admitted() if where is None else admit_all(index, scopes, where)
     if admitted.ids == []:
         return []
-    asked = admitted.asked(query)
-    return list(index.search(text, scope=scopes, k=k, vector=vector, explain=explain, **asked))
+    options = admitted.asked(query)
+    return list(index.search(text, scope=scopes, k=k, vector=vector, explain=explain, **options))
 
 
 def _ranked(

@@ -51,14 +51,14 @@ class ScopeTree:
         if self._paths is not None:
             return self._paths.below(path, self._index)
         if not path:
-            found = _scopes(self._index, self._within)
+            scopes = _scopes(self._index, self._within)
         else:
             ends = path + self._separator, path + chr(ord(self._separator) + 1)
             own = path, path + "\0"  # the smallest text after it
             backend = Backend.of(self._index)
             both = [*backend.scopes_below(self._within, own), *backend.scopes_below(self._within, ends)]
-            found = [scope for scope in dict.fromkeys(both) if scope.agent == self._within.agent]
-        return sorted(found, key=lambda scope: scope.user or "")
+            scopes = [scope for scope in dict.fromkeys(both) if scope.agent == self._within.agent]
+        return sorted(scopes, key=lambda scope: scope.user or "")
 
     def note(self, paths: Iterable[str]) -> None:
         """Record that memories were written to paths."""
@@ -77,15 +77,15 @@ class _Paths:
         self.add(scope.user or "" for scope in _scopes(index, within))
 
     def below(self, path: str, index: Index) -> list[Scope]:
-        found, engine = [], cast(LocalEngine, Backend.of(index).engine)
+        scopes, engine = [], cast(LocalEngine, Backend.of(index).engine)
         with self._lock:
-            for one in sorted(self._by_beginning.get(path, ())):
-                scope = Scope(self._within.tenant, user=one, agent=self._within.agent)
+            for user in sorted(self._by_beginning.get(path, ())):
+                scope = Scope(self._within.tenant, user=user, agent=self._within.agent)
                 if index.count(scope) and len(engine.scroll(scope, exact=True, limit=1)):
-                    found.append(scope)
+                    scopes.append(scope)
                 else:  # its memories were deleted; a later writer notes it again
-                    self._forget(one)
-        return found
+                    self._forget(user)
+        return scopes
 
     def add(self, paths: Iterable[str]) -> None:
         with self._lock:
@@ -106,7 +106,7 @@ class _Paths:
 
 
 def _scopes(index: Index, within: Scope) -> list[Scope]:
-    return [one for one in index.scopes(within) if one.user is not None and one.agent == within.agent]
+    return [scope for scope in index.scopes(within) if scope.user is not None and scope.agent == within.agent]
 
 
 _trees: weakref.WeakKeyDictionary[Index, dict[tuple[Scope, str], _Paths]] = weakref.WeakKeyDictionary()

@@ -58,19 +58,19 @@ def answer_scores(answer: str, accepted: Sequence[str]) -> dict[str, float]:
     """
     if not accepted:
         return {}
-    given = normalised(answer)
-    wanted = [normalised(one) for one in accepted]
+    text = normalised(answer)
+    forms = [normalised(form) for form in accepted]
     return {
-        "f1": max(_f1(given.split(), one.split()) for one in wanted),
-        "exact": float(given in wanted),
-        "contains": float(any(_contains(given, one) for one in wanted)),
+        "f1": max(_f1(text.split(), form.split()) for form in forms),
+        "exact": float(text in forms),
+        "contains": float(any(_contains(text, form) for form in forms)),
     }
 
 
 def holds_answer(texts: Iterable[str], accepted: Sequence[str]) -> bool:
     """Return whether one of the texts contains an accepted answer as whole words, after normalisation."""
-    wanted = [normalised(one) for one in accepted]
-    return any(_contains(normalised(text), one) for text in texts for one in wanted)
+    forms = [normalised(form) for form in accepted]
+    return any(_contains(normalised(text), form) for text in texts for form in forms)
 
 
 def write_hypotheses(

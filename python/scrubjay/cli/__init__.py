@@ -63,20 +63,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: found or done, 1: nothing found, 2: wrong usage or bad input, 130: interrupted.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv)
     if isinstance(
         sys.stdout, io.TextIOWrapper
     ):  # characters that the terminal's encoding lacks are escaped as in JSON
         sys.stdout.reconfigure(errors="backslashreplace")
-    as_json = "--json" in given
+    as_json = "--json" in words
     parser = make_parser()
-    said = io.StringIO()
+    messages = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
-            arguments = _parsed(parser, given)
+        with contextlib.redirect_stderr(messages) if as_json else contextlib.nullcontext():
+            arguments = _parsed(parser, words)
     except SystemExit as stop:  # argparse has printed the reason; the code is 0 after --help
         if as_json and stop.code:
-            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
+            _say("", "UsageError", messages.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
         return stop.code if isinstance(stop.code, int) else 2
     if arguments.version:
         show_config()

@@ -95,7 +95,7 @@ def _sources(arguments: argparse.Namespace, target: Path) -> list[str]:
             if arguments.prune:
                 continue
             raise InputError(
-                f"{name}: No such file or directory; use --prune to delete the memories of missing files"
+                f"{name}: No such file or directory; --prune deletes the memories of missing files"
             )
         if name != "-" and target.exists() and path.samefile(target):
             raise InputError(f"{name}: expected another file than the index that is written")
@@ -229,9 +229,11 @@ class _Filling:
         if old.vector is None and (self._index.embedder is not None or "vector" in record):
             return False  # it was added without an embedder
         if "vector" in record:
-            kept = old.vector.rows if isinstance(old.vector, PassageVectors) else np.asarray(old.vector)
-            given = np.asarray(record["vector"], dtype=np.float32)
-            if given.shape != kept.shape or not np.allclose(given, kept, rtol=2e-3, atol=1e-4):
+            old_vector = old.vector.rows if isinstance(old.vector, PassageVectors) else np.asarray(old.vector)
+            new_vector = np.asarray(record["vector"], dtype=np.float32)
+            if new_vector.shape != old_vector.shape or not np.allclose(
+                new_vector, old_vector, rtol=2e-3, atol=1e-4
+            ):
                 return False
         try:
             context = payload.checked_context(record.get("context"))

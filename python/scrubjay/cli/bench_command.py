@@ -74,13 +74,13 @@ def _dataset(arguments: argparse.Namespace) -> Dataset:
     format = arguments.format or format_of(arguments.source)
     options = {}
     for name in ("split", "vectors", "granularity", "roles", "chunk_words", "sources"):
-        given = getattr(arguments, name)
-        if given is None:
+        value = getattr(arguments, name)
+        if value is None:
             continue
         if name not in _OPTIONS[format]:
             fitting = ", ".join(each for each in FORMATS if name in _OPTIONS[each])
             raise InputError(f"--{name.replace('_', '-')}: expected the format {fitting}, this is {format}")
-        options[name] = given
+        options[name] = value
     return open_dataset(arguments.source, format, **options)
 
 

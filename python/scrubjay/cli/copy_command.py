@@ -43,14 +43,17 @@ def run_copy(arguments: argparse.Namespace) -> int:
         with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, **of_root) as target:
             memories = (opened(source), opened(target)) if is_prepared(Backend.of(source).rows) else None
             for name in ["", *source.admin.collections()]:
-                one = source if not name else source.collection(name)
-                other = target if not name else target.collection(name, **_made_of(one))
+                collection = source if not name else source.collection(name)
+                other = target if not name else target.collection(name, **_made_of(collection))
                 bar = open_progress(
-                    False if arguments.no_progress else None, total=len(one), what="copying", unit="memories"
+                    False if arguments.no_progress else None,
+                    total=len(collection),
+                    what="copying",
+                    unit="memories",
                 )
                 try:
                     reports[name] = copy_documents(
-                        _engine(one), _engine(other), bar, with_records=memories is not None
+                        _engine(collection), _engine(other), bar, with_records=memories is not None
                     )
                 finally:
                     bar.close()

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         questions = [demo.Question("Your question", arguments.ask, scope_of(arguments))]
 
-    found = False
+    has_hits = False
     report: list[dict[str, Any]] = []
     if not arguments.json:
         print(bold(f"{len(index)} memories of two organisations") + f", indexed in {indexed_s * 1000:.0f} ms")
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dim(f"{model}; times are medians of single calls from Python; {mark()} answers the question"))
     for number, question in enumerate(questions, start=1):
         answers, embed_us = demo.ask(index, question, k=arguments.k)
-        found = found or any(len(answer.hits) for answer in answers)
+        has_hits = has_hits or any(len(answer.hits) for answer in answers)
         if arguments.json:
             report.append(_as_json(question, answers, embed_us))
         else:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         print()
     elif arguments.ask is None:
         print(dim('\nAsk your own: scrubjay demo --ask "who may sign a discount?" --user marco'))
-    return 0 if found else 1
+    return 0 if has_hits else 1
 
 
 def _embedder(spec: str) -> tuple[Embedder | None, bool]:

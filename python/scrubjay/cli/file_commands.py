@@ -48,11 +48,11 @@ _Key = tuple[Scope, str]
 
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
-    asked, files = arguments.question, arguments.files
-    names_file = is_index(asked) or asked.endswith(".scrubjay")  # which may be missing
+    question, files = arguments.question, arguments.files
+    names_file = is_index(question) or question.endswith(".scrubjay")  # which may be missing
     # INDEX QUESTION, even if a file in the working folder has the name of the question
     if len(files) == 1 and names_file and not is_index(files[0]):
-        arguments.question, arguments.files = files[0], [asked]
+        arguments.question, arguments.files = files[0], [question]
     with _asked(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
@@ -129,8 +129,8 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
         embedder = embedder_of_model(model, dim)
         if embedder is None:
             raise InputError(
-                f"{name}: its vectors are of {model!r}, which cannot be had here; with --embedder none they are "
-                "kept as vectors of your own, and words are searched"
+                f"{name}: its vectors are of {model!r}, which is not available here; with --embedder none they "
+                "are stored as your own vectors, and searches use keywords"
             )
         return embedder
     return AUTO
@@ -186,8 +186,8 @@ def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse
         return 0 if scopes else 1
     width = max(map(len, stats))
     for key, value in stats.items():
-        shown = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
-        print(f"{key.replace('_', ' '):<{width}}  {shown}")
+        text = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
+        print(f"{key.replace('_', ' '):<{width}}  {text}")
     print()
     rows_shown = [[scope.tenant, scope.user or "-", scope.agent or "-", f"{n:,}"] for scope, n in scopes[:20]]
     print(render_table(["tenant", "user", "agent", "memories"], rows_shown, stretch=1))
@@ -247,8 +247,8 @@ def _query(arguments: argparse.Namespace) -> Query:
             query = Query(RRF(arguments.rrf_k), identifier_tier=False)
         except ValueError as error:  # "k: expected ..."
             raise InputError(f"--rrf-{error}") from None
-    given = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
-    return query.replace(**{name: value for name, value in given.items() if value is not None})
+    settings = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
+    return query.replace(**{name: value for name, value in settings.items() if value is not None})
 
 
 def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
@@ -327,8 +327,8 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> None:
     out = arguments.out
-    wanted = False if arguments.no_progress or out == "-" else None  # the printed output shows the progress
-    bar = open_progress(wanted, total=len(keys), what="writing", unit="memories")
+    progress = False if arguments.no_progress or out == "-" else None  # the printed output shows the progress
+    bar = open_progress(progress, total=len(keys), what="writing", unit="memories")
     try:
         if out == "-":
             _write_records(index, keys, sys.stdout, bar)
@@ -372,7 +372,7 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
             if isinstance(vector, PassageVectors):
                 row["passages"] = vector.spans.tolist()
             rows = np.atleast_2d(vector.rows if isinstance(vector, PassageVectors) else vector)
-            numbers = [[float(f"{x:.5g}") for x in one] for one in rows.tolist()]
+            numbers = [[float(f"{x:.5g}") for x in row_] for row_ in rows.tolist()]
             row["vector"] = numbers if isinstance(vector, PassageVectors) else numbers[0]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

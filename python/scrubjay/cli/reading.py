@@ -22,13 +22,13 @@ class InputError(Exception):
 
 def of_record(error: Exception, records: Sequence[Mapping[str, Any]]) -> InputError:
     """Return the index's error about records[i], with the file and the id of that record in place of i."""
-    found = _OF_RECORD.fullmatch(str(error))
-    if found is None or int(found[1]) >= len(records):
+    match = _OF_RECORD.fullmatch(str(error))
+    if match is None or int(match[1]) >= len(records):
         return InputError(str(error))
-    record = records[int(found[1])]
+    record = records[int(match[1])]
     file = (record.get("metadata") or {}).get("file")
     place = f"{file}: " if isinstance(file, str) else ""
-    return InputError(f"{place}record {record['id']!r}: {found[2]}")
+    return InputError(f"{place}record {record['id']!r}: {match[2]}")
 
 
 class Skips:
@@ -68,7 +68,7 @@ class Skips:
 
     def note_lines(self) -> list[str]:
         """Return a line for each file and note."""
-        return [f"{file}: {what}{_times(n)}" for (file, what), n in self.notes.items()]
+        return [f"{file}: {note}{_times(n)}" for (file, note), n in self.notes.items()]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the skipped items as JSON types."""
@@ -80,7 +80,7 @@ class Skips:
 
     def notes_to_dicts(self) -> list[dict[str, Any]]:
         """Return the notes as JSON types."""
-        return [{"file": file, "what": what, "n": n} for (file, what), n in self.notes.items()]
+        return [{"file": file, "what": note, "n": n} for (file, note), n in self.notes.items()]
 
     def _where(self, file: str, why: str, n: int) -> str:
         places = self._places.get((file, why))

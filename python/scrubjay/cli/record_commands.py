@@ -35,7 +35,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print({"records": [as_dict(record) for record in page], "cursor": page.cursor, "count": n_all})
     elif len(page):
-        rows = [[str(one.id), _time(one), _source(one), one.text] for one in page]
+        rows = [[str(record.id), _time(record), _source(record), record.text] for record in page]
         print(render_table(["id", "created", "file", "text"], rows, stretch=3))
         more = f"; the next page: --cursor {page.cursor}" if page.cursor is not None else ""
         print(dim(f"{len(page):,} of {n_all:,} memories visible from {scope!r}{more}"))
@@ -48,13 +48,13 @@ def run_get(arguments: argparse.Namespace) -> int:
     """Run `scrubjay get`; 0 if all exist, 1 if one does not."""
     scope = scope_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
-        found = {id: _get(index, id, scope) for id in arguments.ids}
-    missing = [id for id, record in found.items() if record is None]
+        by_id = {id: _get(index, id, scope) for id in arguments.ids}
+    missing = [id for id, record in by_id.items() if record is None]
     if arguments.json:
-        records = [as_dict(record) for record in found.values() if record is not None]
+        records = [as_dict(record) for record in by_id.values() if record is not None]
         _print({"records": records, "missing": missing})
     else:
-        for record in found.values():
+        for record in by_id.values():
             if record is not None:
                 print(bold(clean(str(record.id))))
                 print("\n".join(clean(line) for line in record.text.splitlines()))
@@ -79,7 +79,7 @@ def run_rm(arguments: argparse.Namespace) -> int:
     if not arguments.ids and not arguments.yes:
         with open_index(arguments.index, collection=arguments.collection) as index:
             n = len(index.list(scope, filter=filter, exact=True))
-        raise InputError(f"this would delete {n:,} memories of {scope!r}; say --yes to do it")
+        raise InputError(f"this would delete {n:,} memories of {scope!r}; confirm with --yes")
     with open_index(arguments.index, collection=arguments.collection, writes=True) as index:
         if arguments.ids:
             ids = [

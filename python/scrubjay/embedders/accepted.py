@@ -153,17 +153,17 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
         ):  # a file names no address
             return from_spec(f"ollama:{name}")
     except MissingExtraError as missing:
-        _log.warning("the vectors are of %r: %s; words alone are searched", model, missing)
+        _log.warning("the vectors are of %r: %s; searches use keywords only", model, missing)
         return None
-    _log.warning("the vectors are of %r; give that embedder: words alone are searched", model)
+    _log.warning("the vectors are of %r; give that embedder: searches use keywords only", model)
     return None
 
 
 def _of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
     for make in makers:
         with suppress(MissingExtraError):
-            if (made := make()).dim == dim:
-                return made
+            if (candidate := make()).dim == dim:
+                return candidate
     return None
 
 

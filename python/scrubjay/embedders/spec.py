@@ -91,13 +91,13 @@ def _parted(kind: str, argument: str) -> tuple[str, str | None]:
     Raises:
         ValueError: the text after the "@" is not an address of http or https.
     """
-    if found := _WITH_SCHEME.fullmatch(argument):
-        scheme = found["scheme"].lower()
+    if match := _WITH_SCHEME.fullmatch(argument):
+        scheme = match["scheme"].lower()
         if scheme not in ("http", "https"):
             raise ValueError(
-                f"embedder: expected http:// or https:// after the '@', got {found['scheme']}://"
+                f"embedder: expected http:// or https:// after the '@', got {match['scheme']}://"
             )
-        return found["model"], f"{scheme}://{found['rest']}"
+        return match["model"], f"{scheme}://{match['rest']}"
     model, at, address = argument.rpartition("@")
     if not at:
         return argument, None

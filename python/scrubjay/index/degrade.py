@@ -52,13 +52,13 @@ def damaged(plan: Plan, counts: tuple[int, int]) -> Plan:
     reasons = plan.degraded
     if n_without_vector and plan.mode != "lexical":
         reasons += (
-            f"vectors_damaged: {n_without_vector:,} memories have vectors in the file that cannot be read, only words "
-            "find them",
+            f"vectors_damaged: {n_without_vector:,} memories have unreadable vectors in the file and are found by "
+            "keywords only",
         )
     if n_lost:
         reasons += (
             f"rows_damaged: {n_lost:,} memories in the file cannot be read and were not searched; `scrubjay check` "
-            "names them",
+            "lists them",
         )
     return plan if reasons is plan.degraded else plan._replace(degraded=reasons)
 
@@ -67,13 +67,13 @@ def incomplete(plan: Plan, n_pending: int) -> Plan:
     """Add a reason with the number of visible memories that are pending, if the search uses vectors."""
     if n_pending == 0 or plan.mode == "lexical":
         return plan
-    reason = f"vectors_pending: {n_pending:,} memories are still to be embedded, only words find them"
+    reason = f"vectors_pending: {n_pending:,} memories are not embedded yet and are found by keywords only"
     return plan._replace(degraded=(*plan.degraded, reason))
 
 
 def stale(seconds: float) -> str:
     """Return the reason for a search that may miss writes of other processes for longer than `max_stale`."""
-    return f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
+    return f"stale: the database has not answered for {seconds:.1f} s; later writes of other processes may be missing"
 
 
 def make_plans(

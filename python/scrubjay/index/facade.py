@@ -114,10 +114,10 @@ class Index:
     ) -> Self:  # fmt: skip
         """Open the durable index in a file or a database, or create it."""
         given = given_embedder(embedder)
-        asked = asked_identity(given, dim, metric, dtype, analyzer)
+        identity = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
                                max_stale, objects, shared_feed, user_homes)  # fmt: skip
-        return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
+        return cls._of(open_root(path, given, collection, identity, query_cache, options, on_embedder_error))
 
     @classmethod
     def _of(cls: type[Self], collection: OpenCollection) -> Self:

@@ -305,9 +305,9 @@ def open_root(
     if isinstance(where, Path):
         checked_max_stale(max_stale)
         checked_shared_feed(shared_feed)
-        for what, given in (("objects", objects), ("user_homes", user_homes)):
-            if given is not None:
-                raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
+        for what, value in (("objects", objects), ("user_homes", user_homes)):
+            if value is not None:
+                raise ValueError(f"{what}: expected None for an index in a file, got {value!r}")
     place: Path | Database = (
         where if isinstance(where, Path) else _database(where, max_stale, objects, shared_feed, user_homes)
     )
@@ -316,9 +316,9 @@ def open_root(
     if embedder == AUTO:
         opened = open_in_file(family, name, asked, None, _NEW)
         try:
-            found = opened.identity
-            is_new = found.model is None and found.dim is None and len(opened.engine) == 0
-            opened.use(embedder_of_model(found.model, found.dim, is_new=is_new))
+            identity = opened.identity
+            is_new = identity.model is None and identity.dim is None and len(opened.engine) == 0
+            opened.use(embedder_of_model(identity.model, identity.dim, is_new=is_new))
         except BaseException:
             opened.close()
             raise

@@ -37,7 +37,7 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
             with _opened(file, keys, stemmer, for_rows=False) as members:
                 for member in members:
                     report = check_store(member.durable("check"), silent)
-                    problems += [f"collection {member.name!r}: {one}" for one in report.problems]
+                    problems += [f"collection {member.name!r}: {problem}" for problem in report.problems]
         except StoreFormatError as error:  # an analyzer without its stemmer: the rows are sound
             problems.append(str(error))
         return problems  # closing wrote the images of large partitions
@@ -45,7 +45,9 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
     def authenticate(file: Path, aside: TextIO) -> list[str]:
         with _opened(file, keys) as members:
             return [
-                one for m in members for one in set_aside_forged(m.durable("repair").file("repair"), aside)
+                message
+                for m in members
+                for message in set_aside_forged(m.durable("repair").file("repair"), aside)
             ]
 
     return repair_file(path, check, None if keys is None else authenticate)
@@ -69,7 +71,7 @@ def salvage(
                 )
                 report.files.append(file)
                 report.left_out += [
-                    f"collection {member.name!r}: {one}" if member.name else one for one in damaged
+                    f"collection {member.name!r}: {loss}" if member.name else loss for loss in damaged
                 ]
             file = _other(target.with_name(f"{target.name}.tables"), path)
             try:

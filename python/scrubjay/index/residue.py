@@ -74,7 +74,7 @@ def meeting(
     """Return the records that `scope` sees, that `ids` name (None: all), that match the native conditions and for which
     all functions hold."""
     named = None if ids is None else set(ids)
-    plain = None if named is None else [_id_of(one) for one in named]
+    plain = None if named is None else [_id_of(key) for key in named]
     documents = collection.engine.listed(listing_of(scope, filter=native, exact=exact, order=order), plain)
     records = [to_record(document) for document in documents]
     return [

@@ -168,10 +168,10 @@ class Hits:
         """Return the evidence for each hit; computed at the first call."""
         if self._columns is None:
             self._columns = {}
-        found: list[RelevanceParts] | None = self._columns.get("relevance")
-        if found is None:
-            found = self._columns["relevance"] = evidence(self._result)
-        return found
+        parts: list[RelevanceParts] | None = self._columns.get("relevance")
+        if parts is None:
+            parts = self._columns["relevance"] = evidence(self._result)
+        return parts
 
     @property
     def texts(self) -> list[str]:
@@ -255,9 +255,9 @@ class Hits:
 
     def __reduce__(self) -> tuple[Any, ...]:  # detached from the engine: texts, metadata, evidence are copied
         result = self._result
-        asked = None if self._asked is None else result.corrected(as_text(self._asked))
+        corrected = None if self._asked is None else result.corrected(as_text(self._asked))
         frozen = freeze(result, self._explained)
-        return Hits, (frozen, self._degraded, self._explained, self._freshness, asked, self._reading)
+        return Hits, (frozen, self._degraded, self._explained, self._freshness, corrected, self._reading)
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows."""
@@ -499,5 +499,5 @@ def _line(hit: Hit) -> str:
         if rank
     ]
     text = " ".join(hit.text.split())
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {shown!r}"
+    preview = text if len(text) <= 60 else text[:57] + "..."
+    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {preview!r}"

@@ -72,8 +72,8 @@ class Wording:
 
     def _asked(self) -> frozenset[str]:
         if self._terms is None:
-            asked = [] if self._text is None else self._reading.language.asked(self._text)
-            self._terms = frozenset(asked)
+            terms = [] if self._text is None else self._reading.language.asked(self._text)
+            self._terms = frozenset(terms)
         return self._terms
 
     def snippet(self, text: str, width: int, passage: tuple[int, int] | None = None) -> Snippet:

@@ -62,16 +62,16 @@ class Language(NamedTuple):
         none of them."""
         if texts and sum(map(len, texts)) <= _MOST_CHARS:
             return self._terms_of_each(texts, wanted)
-        found: list[Terms] = []
+        results: list[Terms] = []
         first = 0
         while first < len(texts):
             end, n_chars = first, 0
             while end < len(texts) and (end == first or n_chars + len(texts[end]) <= _MOST_CHARS):
                 n_chars += len(texts[end])
                 end += 1
-            found += self._terms_of_each(texts[first:end], wanted)
+            results += self._terms_of_each(texts[first:end], wanted)
             first = end
-        return found
+        return results
 
     def _terms_of_each(self, texts: Sequence[str], wanted: frozenset[str]) -> list[Terms]:
         number = 90_817_263
@@ -92,14 +92,14 @@ class Language(NamedTuple):
 
 def _by_text(held: Iterable[tuple[int, str, str]], n_texts: int) -> list[Terms]:
     """Return the terms of each text, from (index of the text, term, kind of the token)."""
-    found = [_NO_TERMS] * n_texts
+    terms = [_NO_TERMS] * n_texts
     for at, own in groupby(held, itemgetter(0)):
         tokens = list(own)
-        found[at] = Terms(
+        terms[at] = Terms(
             frozenset(term for _, term, _ in tokens),
             frozenset(term for _, term, kind in tokens if kind == "whole"),
         )
-    return found
+    return terms
 
 
 def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark]:
@@ -113,20 +113,20 @@ def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark
     >>> [text[mark.start : mark.end] for mark in find_words(text, language.asked("stage key SK-STG-0041"), language)]
     ['Keys', 'staging', 'sk-stg-0041']
     """
-    wanted = frozenset(terms)
+    wanted_terms = frozenset(terms)
     runs = list(dict.fromkeys(text.split()))
-    held = zip(runs, language.terms(runs, wanted), strict=True)
+    held = zip(runs, language.terms(runs, wanted_terms), strict=True)
     holding = {run: terms.all for run, terms in held if terms.all}
     if not holding:
         return []
-    narrowed = _narrow(holding, wanted, language)
+    narrowed = _narrow(holding, wanted_terms, language)
     places = _RUN
     if len(holding) <= _FEW_RUNS:  # testing every word takes five times as long
         places = re.compile(r"(?<!\S)(?:" + "|".join(map(re.escape, holding)) + r")(?!\S)")
     return [
-        Mark(found.start() + mark.start, found.start() + mark.end, mark.terms, mark.is_identifier)
-        for found in places.finditer(text)
-        for mark in sorted(narrowed.get(found[0], ()), key=lambda mark: mark.start)
+        Mark(match.start() + mark.start, match.start() + mark.end, mark.terms, mark.is_identifier)
+        for match in places.finditer(text)
+        for mark in sorted(narrowed.get(match[0], ()), key=lambda mark: mark.start)
     ]
 
 
@@ -181,8 +181,8 @@ def _paired(
         small = sorted(mark for mark in found if mark.terms)
         narrowed: list[Mark] = []
         for mark in marks[run]:
-            inside = [one for one in small if mark.start <= one.start and one.end <= mark.end]
-            covered = frozenset[str]().union(*(one.terms for one in inside))
+            inside = [other for other in small if mark.start <= other.start and other.end <= mark.end]
+            covered = frozenset[str]().union(*(other.terms for other in inside))
             narrowed += _united(inside) if covered >= mark.terms else [mark]
         result[run] = narrowed
     return result
@@ -192,11 +192,11 @@ def _analysed(
     spans: dict[str, Iterator[tuple[int, int]]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
     """Return spans of runs with the wanted terms that they hold; each distinct text is analysed once."""
-    given = {run: list(some) for run, some in spans.items()}
-    texts = list(dict.fromkeys(run[start:end] for run, some in given.items() for start, end in some))
+    by_run = {run: list(some) for run, some in spans.items()}
+    texts = list(dict.fromkeys(run[start:end] for run, some in by_run.items() for start, end in some))
     terms = dict(zip(texts, language.terms(texts, wanted), strict=True))
     return {
-        run: [_mark(start, end, terms[run[start:end]]) for start, end in some] for run, some in given.items()
+        run: [_mark(start, end, terms[run[start:end]]) for start, end in some] for run, some in by_run.items()
     }
 
 

@@ -77,9 +77,9 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
     path = Path(folder)
     documents = [judged_record(row) for row in json_lines(path / "corpus.jsonl")]
     questions = [judged_record(row) for row in json_lines(path / "queries.jsonl")]
-    given = {"docs": documents, "queries": questions}
+    parts = {"docs": documents, "queries": questions}
     if vectors is not None:
-        for end, rows in given.items():
+        for end, rows in parts.items():
             file = path / f"{vectors}.{end}.npy"
             matrix = np.load(file, allow_pickle=False)
             if matrix.ndim != 2 or len(matrix) != len(rows):
@@ -149,14 +149,14 @@ def _judged_scope(asker: Scope, scopes: Mapping[Scope, None]) -> Scope:
 def judged_record(row: Row) -> dict[str, Any]:
     """Return id, text, scope and, if present, vector of a line of corpus.jsonl or queries.jsonl."""
     title, text = row.value.get("title"), row.text("text")
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "id": row.text("id", "_id"),
         "text": f"{title} {text}" if isinstance(title, str) and title else text,
         "scope": _scope(row),
     }
     if row.value.get("vector") is not None:
-        found["vector"] = row.value["vector"]
-    return found
+        record["vector"] = row.value["vector"]
+    return record
 
 
 def judgements(path: Path) -> dict[str, dict[str, float]]:
@@ -168,14 +168,14 @@ def judgements(path: Path) -> dict[str, dict[str, float]]:
     """
     relevant: dict[str, dict[str, float]] = {}
     for number, cells in tab_lines(path):
-        found = cells
+        fields = cells
         if len(cells) == 4:  # TREC: question, iteration, document, judgement
-            found = [cells[0], *cells[2:]]
+            fields = [cells[0], *cells[2:]]
         try:
-            query, document, judgement = found
+            query, document, judgement = fields
             grade = float(judgement)
         except ValueError:
-            if number == 1 and len(found) == 3:  # a header line
+            if number == 1 and len(fields) == 3:  # a header line
                 continue
             raise DatasetError(
                 "expected question, document and judgement with tabs between, got " + repr("\t".join(cells)),

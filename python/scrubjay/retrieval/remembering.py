@@ -77,12 +77,12 @@ class Remembering:
         if not self.any:
             return None
         try:
-            asked = key_of({name: value for name, value in options.items() if name != "threads"})
+            options_key = key_of({name: value for name, value in options.items() if name != "threads"})
         except (Unkeyed, RecursionError):
             self._counters.add("uncacheable_total")
             return None
         embedder = self._index.embedder
-        key = (asked, key_of(scope), self._parts, None if embedder is None else embedder.name)
+        key = (options_key, key_of(scope), self._parts, None if embedder is None else embedder.name)
         # The local state first: storing a newer result under an older state is safe, the reverse is not.
         state, shared = self._backend.generation(scope), None
         if self._shared is not None and not options.get("explain"):  # the shared cache has no evidence
@@ -153,10 +153,10 @@ class Remembering:
         if result is None:
             return None
         hits = []
-        for place, one in enumerate(held.hits):
-            hit = RetrievedHit(result, place, one.score, one.queries)
-            hit.rerank_score = one.rerank
-            hit.found_with(*one.evidence)
+        for place, held_hit in enumerate(held.hits):
+            hit = RetrievedHit(result, place, held_hit.score, held_hit.queries)
+            hit.rerank_score = held_hit.rerank
+            hit.found_with(*held_hit.evidence)
             hits.append(hit)
         return Retrieved(hits, held.mode, held.degraded, trace, cached=True)
 

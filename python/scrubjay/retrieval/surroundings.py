@@ -85,7 +85,9 @@ def said_before(
     if not positions or named or has_functions(filter):
         return [None] * len(hits)
     backend = Backend.of(index)
-    there = {"$or": [{"run": run, "position": {"$in": sorted(wanted)}} for run, wanted in positions.items()]}
+    there = {
+        "$or": [{"run": run, "position": {"$in": sorted(numbers)}} for run, numbers in positions.items()]
+    }
     beside = backend.admitted(scope, filter=there)
     admitted = set(beside.keys)
     if filter is not None and admitted:

@@ -99,7 +99,7 @@ def open_engine(
                         dim, cast(Any, stored.metric), dtype=cast(Any, stored.dtype), analyzer="plain"
                     )
                 raise StoreFormatError(
-                    f"the index was made with what is not known here: {error}: {place}"
+                    f"the index uses an option that this version does not know: {error}: {place}"
                 ) from None
 
         return DurableEngine(store, make_engine, budget=budget, model=model)

@@ -99,8 +99,8 @@ class Change:
             if not rows:
                 return
             engine._settle(self._transaction, rows, many=True)
-            for one in self._transaction.upsert(rows, now=self.now):
-                self._of(one).follow(one)
+            for change in self._transaction.upsert(rows, now=self.now):
+                self._of(change).follow(change)
             for row in rows:
                 self._net[row.scope].put(row)
             self.embedded = self.embedded or any(row.vector is not None for row in rows)
@@ -112,11 +112,11 @@ class Change:
         engine = self._engine
         with self._step():
             written = engine._delete(self._transaction, engine._by_scope(ids, scope), reason, now=self.now)
-            for one in written:
-                net = self._of(one)
-                net.follow(one)
-                net.forget(one.deleted)
-        return sum(len(one.deleted) for one in written)
+            for change in written:
+                net = self._of(change)
+                net.follow(change)
+                net.forget(change.deleted)
+        return sum(len(change.deleted) for change in written)
 
     def erase(
         self,
@@ -144,16 +144,16 @@ class Change:
                 now=self.now,
                 words=words,
             )
-            for one in written:
-                net = self._of(one)
-                net.follow(one)
+            for change in written:
+                net = self._of(change)
+                net.follow(change)
                 net.empty()
-        return n_elsewhere + sum(one.documents_before for one in written)
+        return n_elsewhere + sum(change.documents_before for change in written)
 
     @contextmanager
     def _step(self) -> Iterator[None]:
         if self._over:
-            raise StoreError("changing: the change is over; expected its steps inside of its block")
+            raise StoreError("changing: the change was used outside of its `with` block")
         try:
             yield
         except BaseException:
@@ -170,7 +170,7 @@ class Change:
         """Return the net effect of the change on each scope, and the rows to add."""
         self._over = True
         if self._failed:
-            raise StoreError("changing: a step of the change failed, so nothing of it is written")
+            raise StoreError("changing: a step of the change failed, so nothing is written")
         written = [net.written() for net in self._net.values()]
         return written, {scope: list(net.rows.values()) for scope, net in self._net.items()}
 

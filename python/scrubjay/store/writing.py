@@ -150,12 +150,14 @@ class WritingEngine:
             self.store.cipher.require({scope.tenant})
         with self.store.writing("patching", scopes=[scope]) as transaction:
             now = self.clock()
-            found = self.store.get(id, exactly([scope]), now=now)
-            if found is None or version not in (None, found[0].seq):
+            row_and_scope = self.store.get(id, exactly([scope]), now=now)
+            if row_and_scope is None or version not in (None, row_and_scope[0].seq):
                 if version is not None:
-                    raise VersionConflictError(id, version, 0 if found is None else found[0].seq)
+                    raise VersionConflictError(
+                        id, version, 0 if row_and_scope is None else row_and_scope[0].seq
+                    )
                 return None
-            row = self._patched(found[0], scope, change)
+            row = self._patched(row_and_scope[0], scope, change)
             if not isinstance(change.vector, Keep):
                 self._settle(transaction, [row], many=False)
             written = transaction.upsert([row], now=now)
@@ -260,7 +262,7 @@ class WritingEngine:
                 by_scope.setdefault(row.scope, []).append(row)
             self._commit(transaction.commit, written, by_scope, prepared)
         self.residency.evict()
-        last = max(one.after for one in written)
+        last = max(change.after for change in written)
         return range(last - len(rows) + 1, last + 1)
 
     def _rows(
@@ -275,17 +277,17 @@ class WritingEngine:
     ) -> list[NewRow]:
         """Return the rows to write. Of equal ids in a scope only the last is kept, at its own position."""
         last = {key: i for i, key in enumerate(zip(scopes, ids, strict=True))}
-        kept = sorted(last.values())
-        given = [i for i in kept if vectors[i] is not None]
+        positions = sorted(last.values())
+        with_vector = [i for i in positions if vectors[i] is not None]
         # Vectors of passages, and a single vector, which need not be stacked, are encoded alone.
-        alone = [i for i in given if isinstance(vectors[i], tuple) or len(given) == 1]
+        alone = [i for i in with_vector if isinstance(vectors[i], tuple) or len(with_vector) == 1]
         encoded = {i: encode(vectors[i], self.dtype) for i in alone}
-        given = [i for i in given if i not in encoded]
-        if given:
-            matrix = np.stack([np.asarray(vectors[i], dtype=np.float32) for i in given])
-            encoded.update(zip(given, encode_many(matrix, self.dtype), strict=True))
+        with_vector = [i for i in with_vector if i not in encoded]
+        if with_vector:
+            matrix = np.stack([np.asarray(vectors[i], dtype=np.float32) for i in with_vector])
+            encoded.update(zip(with_vector, encode_many(matrix, self.dtype), strict=True))
         rows = []
-        for i in kept:
+        for i in positions:
             id = ids[i]
             payload = payloads[i]
             try:
@@ -361,9 +363,9 @@ class WritingEngine:
         """Commit, and apply what was committed to the native engine."""
         rows, prepared = rows or {}, prepared or {}
         changes = []
-        for one in written:
-            whole = prepared.get(one.scope)
-            changes.append(ScopeChange(one, rows.get(one.scope, ()), () if whole is None else (whole,)))
+        for change in written:
+            whole = prepared.get(change.scope)
+            changes.append(ScopeChange(change, rows.get(change.scope, ()), () if whole is None else (whole,)))
         self._commit_changes(commit, changes)
 
     def _commit_changes(
@@ -405,13 +407,13 @@ class WritingEngine:
         self.check_open()
         by_scope = self._by_scope(ids, scope)
         if self.store.cipher.ring is not None:  # request keys before the write lock is taken
-            for tenant in {one.tenant for one in by_scope}:
+            for tenant in {each_scope.tenant for each_scope in by_scope}:
                 self.store.cipher.readable(tenant)
         with self.store.writing("deleting", scopes=by_scope) as transaction:
             written = self._delete(transaction, by_scope, reason, now=self.clock())
             if written:
                 self._commit(transaction.commit, written)
-        return sum(len(one.deleted) for one in written)
+        return sum(len(change.deleted) for change in written)
 
     def _by_scope(self, ids: Sequence[RowId], scope: Scope | Sequence[Scope]) -> dict[Scope, list[RowId]]:
         """Validate the ids and group them by scope."""
@@ -420,8 +422,8 @@ class WritingEngine:
             return {scope: checked}
         scopes = checked_scopes(scope, len(checked))
         by_scope: dict[Scope, list[RowId]] = {}
-        for one, id in zip(scopes, checked, strict=True):
-            by_scope.setdefault(one, []).append(id)
+        for each_scope, id in zip(scopes, checked, strict=True):
+            by_scope.setdefault(each_scope, []).append(id)
         return by_scope
 
     def _delete(
@@ -429,7 +431,7 @@ class WritingEngine:
     ) -> list[Written]:
         checked_reason(reason)
         done = [transaction.delete(scope, ids, reason, now=now) for scope, ids in by_scope.items()]
-        return [one for one in done if one is not None]
+        return [change for change in done if change is not None]
 
     def erase(
         self,
@@ -466,7 +468,7 @@ class WritingEngine:
             )
             if written:
                 self._commit(transaction.commit, written)
-        return n_elsewhere + sum(one.documents_before for one in written)
+        return n_elsewhere + sum(change.documents_before for change in written)
 
     def _erase(
         self,
@@ -502,7 +504,7 @@ class WritingEngine:
             written = transaction.sweep(within, leaving=away, now=self.clock())
             if written:
                 self._commit(transaction.commit, written)
-        return sum(len(one.deleted) for one in written)
+        return sum(len(change.deleted) for change in written)
 
     @property
     def is_closed(self) -> bool:
@@ -541,9 +543,9 @@ def checked_scopes(scope: Any, n: int) -> list[Scope]:
         raise TypeError(
             f"scope: expected a scrubjay.Scope, or a sequence with one for each id, got {type(scope).__name__}"
         )
-    for one in scope:
-        if not isinstance(one, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope for each id, got {type(one).__name__}")
+    for each_scope in scope:
+        if not isinstance(each_scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope for each id, got {type(each_scope).__name__}")
     if len(scope) != n:
         raise ValueError(f"scope: expected {n} like the ids, got {len(scope)}")
     return list(scope)

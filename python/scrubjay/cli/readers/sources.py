@@ -135,8 +135,8 @@ def _members(path: Path, name: str, skips: Skips) -> Iterator[Source]:
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:
-        said = (error.strerror or error) if isinstance(error, OSError) else error
-        raise InputError(f"{name}: {said}") from None
+        message = (error.strerror or error) if isinstance(error, OSError) else error
+        raise InputError(f"{name}: {message}") from None
     with archive:
         names = set(archive.namelist())
         for member in sorted(names):

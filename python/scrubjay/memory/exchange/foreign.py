@@ -56,28 +56,28 @@ class Foreign:
 
 
 def _mem0(dump: Any, found: Foreign) -> None:
-    for one in _items(dump, "results", "memories", texts=("memory", "text")):
-        text = _text_in(one, "memory", "text")
+    for item in _items(dump, "results", "memories", texts=("memory", "text")):
+        text = _text_in(item, "memory", "text")
         if text is None:
             found.leave("no text")
             continue
         found.said.append(
             Said(
                 text,
-                _id_in(one, "id"),
-                one.get("updated_at") or one.get("created_at"),
-                one.get("user_id"),
-                one.get("agent_id"),
-                metadata=_plain(one.get("metadata")),
+                _id_in(item, "id"),
+                item.get("updated_at") or item.get("created_at"),
+                item.get("user_id"),
+                item.get("agent_id"),
+                metadata=_plain(item.get("metadata")),
             )
         )
 
 
 def _letta(dump: Any, found: Foreign) -> None:
     if isinstance(dump, Mapping) and ("blocks" in dump or "agents" in dump or "core_memory" in dump):
-        agents = [one for one in dump.get("agents") or [] if isinstance(one, Mapping)] or [dump]
+        agents = [item for item in dump.get("agents") or [] if isinstance(item, Mapping)] or [dump]
         blocks = [*(dump.get("blocks") or []), *(dump.get("core_memory") or [])]
-        blocks += [one for agent in agents for one in (agent.get("memory_blocks") or [])]
+        blocks += [item for agent in agents for item in (agent.get("memory_blocks") or [])]
         for block in blocks:
             if not isinstance(block, Mapping) or not _text_in(block, "value"):
                 found.leave("an empty block")
@@ -98,67 +98,67 @@ def _letta(dump: Any, found: Foreign) -> None:
             for _ in agent.get("messages") or []:
                 found.leave("a message, not a memory")
         return
-    for one in _items(dump, "passages", "archival_memory", texts=("text", "content")):
-        text = _text_in(one, "text", "content")
+    for item in _items(dump, "passages", "archival_memory", texts=("text", "content")):
+        text = _text_in(item, "text", "content")
         if text is None:
             found.leave("no text")
-        elif one.get("is_deleted"):
+        elif item.get("is_deleted"):
             found.leave("deleted there")
         else:
-            found.said.append(Said(text, _id_in(one, "id"), one.get("created_at") or one.get("timestamp")))
+            found.said.append(Said(text, _id_in(item, "id"), item.get("created_at") or item.get("timestamp")))
 
 
 def _zep(dump: Any, found: Foreign) -> None:
     nodes = _nodes_in(dump)
-    names = {_id_in(one, "uuid", "uuid_"): _text_in(one, "name") for one in nodes}
+    names = {_id_in(item, "uuid", "uuid_"): _text_in(item, "name") for item in nodes}
     if not nodes or any(isinstance(dump.get(name), list) for name in ("edges", "facts")):
-        for one in _items(dump, "edges", "facts", texts=("fact",)):
-            text = _text_in(one, "fact")
+        for item in _items(dump, "edges", "facts", texts=("fact",)):
+            text = _text_in(item, "fact")
             if text is None:
                 found.leave("no fact")
                 continue
             # A fact that Zep marks as superseded (`expired_at`) is known to be over since then.
-            until = one.get("invalid_at") or one.get("expired_at")
-            name = _text_in(one, "name")
+            until = item.get("invalid_at") or item.get("expired_at")
+            name = _text_in(item, "name")
             predicate = "" if name is None else " ".join(name.replace("_", " ").split()).lower()
-            subject = names.get(str(one.get("source_node_uuid"))) or _subject_in(text, predicate)
+            subject = names.get(str(item.get("source_node_uuid"))) or _subject_in(text, predicate)
             found.said.append(
                 Said(
                     text,
-                    _id_in(one, "uuid", "uuid_"),
-                    one.get("created_at"),
-                    valid_from=one.get("valid_at"),
+                    _id_in(item, "uuid", "uuid_"),
+                    item.get("created_at"),
+                    valid_from=item.get("valid_at"),
                     valid_until=until,
                     metadata=None if name is None else {"relation_name": name},
                     subject=subject if predicate else "",
                     predicate=predicate if subject else "",  # without a subject it has no slot
-                    value=names.get(str(one.get("target_node_uuid"))) if predicate and subject else None,
+                    value=names.get(str(item.get("target_node_uuid"))) if predicate and subject else None,
                 )
             )
-    for one in nodes:
-        text = _text_in(one, "summary")
+    for item in nodes:
+        text = _text_in(item, "summary")
         if text is None:
             found.leave("a node without a summary")
         else:
-            subject = _text_in(one, "name") or ""
+            subject = _text_in(item, "name") or ""
             found.said.append(
-                Said(text, _id_in(one, "uuid", "uuid_"), one.get("created_at"), subject=subject)
+                Said(text, _id_in(item, "uuid", "uuid_"), item.get("created_at"), subject=subject)
             )
 
 
 def _nodes_in(dump: Any) -> list[Mapping[str, Any]]:
     nodes = dump.get("nodes") if isinstance(dump, Mapping) else None
-    return [one for one in nodes if isinstance(one, Mapping)] if isinstance(nodes, list) else []
+    return [node for node in nodes if isinstance(node, Mapping)] if isinstance(nodes, list) else []
 
 
 def _subject_in(fact: str, predicate: str) -> str:
     """Return the text before the words of the predicate: "Jane" in "Jane lives in Oslo"; "" if they do not occur."""
-    said = (
+    match = (
         re.match(rf"(\S+(?: \S+){{0,3}}) {re.escape(predicate)}\b", fact, re.IGNORECASE)
         if predicate
         else None
     )
-    return said[1] if said else ""
+    return match[1] if match else ""
 
 
 def _langgraph(dump: Any, found: Foreign) -> None:
@@ -171,7 +171,7 @@ def _langgraph(dump: Any, found: Foreign) -> None:
             if text is None and isinstance(inner, Mapping):  # the format of LangMem
                 text = _text_in(inner, *_TEXT_FIELDS)
                 if text is not None:
-                    value = {**{name: said for name, said in value.items() if name != "content"}, **inner}
+                    value = {**{name: item for name, item in value.items() if name != "content"}, **inner}
         if not text:
             found.leave("no text in the value")
             continue
@@ -188,11 +188,11 @@ def _langgraph(dump: Any, found: Foreign) -> None:
 
 
 def _chatgpt(dump: Any, found: Foreign) -> None:
-    for n, one in enumerate(
+    for n, item in enumerate(
         _items(dump, "memories", "conversations", texts=("content", "text", "memory", "mapping"))
     ):
-        if isinstance(one.get("mapping"), Mapping):
-            for node in one["mapping"].values():
+        if isinstance(item.get("mapping"), Mapping):
+            for node in item["mapping"].values():
                 message = node.get("message") if isinstance(node, Mapping) else None
                 if not isinstance(message, Mapping) or message.get("recipient") != "bio":
                     found.leave("a message, not a memory")
@@ -203,28 +203,28 @@ def _chatgpt(dump: Any, found: Foreign) -> None:
                     found.said.append(Said(text, _id_in(message, "id"), message.get("create_time")))
                 else:
                     found.leave("no text")
-        elif (text := _text_in(one, "content", "text", "memory") or "") != "":
-            at = one.get("updated_at") or one.get("created_at") or one.get("created_timestamp")
-            found.said.append(Said(text, _id_in(one, "id") or str(n), at))
+        elif (text := _text_in(item, "content", "text", "memory") or "") != "":
+            at = item.get("updated_at") or item.get("created_at") or item.get("created_timestamp")
+            found.said.append(Said(text, _id_in(item, "id") or str(n), at))
         else:
             found.leave("no text")
 
 
 def _claude(dump: Any, found: Foreign) -> None:
-    for one in _items(dump, "memories", texts=("conversations_memory", "project_memories")):
-        projects = one.get("project_memories") or {}
-        given = [("conversations", one.get("conversations_memory"))]
-        given += list(projects.items()) if isinstance(projects, Mapping) else []
-        for where, text in given:
+    for item in _items(dump, "memories", texts=("conversations_memory", "project_memories")):
+        projects = item.get("project_memories") or {}
+        memories = [("conversations", item.get("conversations_memory"))]
+        memories += list(projects.items()) if isinstance(projects, Mapping) else []
+        for where, text in memories:
             if not isinstance(text, str) or not text.strip():
                 found.leave("no text")
                 continue
-            for i, (heading, said) in enumerate(_under_headings(text)):
+            for i, (heading, statement) in enumerate(_under_headings(text)):
                 found.said.append(
                     Said(
-                        said,
+                        statement,
                         f"{where}.{i}",
-                        one.get("updated_at"),
+                        item.get("updated_at"),
                         metadata={"heading": heading, "part": str(where)},
                     )
                 )
@@ -252,31 +252,31 @@ def _items(dump: Any, *names: str, texts: Sequence[str]) -> Iterator[Mapping[str
     Raises:
         ValueError: the dump is none of these.
     """
-    given = type(dump).__name__
+    actual = type(dump).__name__
     if isinstance(dump, Mapping):
-        given = f"one with {', '.join(map(repr, list(dump)[:5]))}" if dump else "an empty one"
+        actual = f"one with {', '.join(map(repr, list(dump)[:5]))}" if dump else "an empty one"
         alone = [dump] if any(name in dump for name in texts) else None
         dump = next((dump[name] for name in names if isinstance(dump.get(name), list)), alone)
     if not isinstance(dump, list):
-        raise ValueError(f"path: expected a list, or an object with {' or '.join(names)}, got {given}")
-    for one in dump:
-        if isinstance(one, str):
-            yield {"text": one}
-        elif isinstance(one, Mapping):
-            yield one
+        raise ValueError(f"path: expected a list, or an object with {' or '.join(names)}, got {actual}")
+    for item in dump:
+        if isinstance(item, str):
+            yield {"text": item}
+        elif isinstance(item, Mapping):
+            yield item
         else:
             yield {}
 
 
-def _text_in(one: Mapping[str, Any], *names: str) -> str | None:
+def _text_in(item: Mapping[str, Any], *names: str) -> str | None:
     for name in names:
-        if isinstance(one.get(name), str) and one[name].strip():
-            return str(one[name]).strip()
+        if isinstance(item.get(name), str) and item[name].strip():
+            return str(item[name]).strip()
     return None
 
 
-def _id_in(one: Mapping[str, Any], *names: str) -> str:
-    return next((str(one[name]) for name in names if one.get(name)), "")
+def _id_in(item: Mapping[str, Any], *names: str) -> str:
+    return next((str(item[name]) for name in names if item.get(name)), "")
 
 
 def _plain(metadata: Any) -> Mapping[str, Any] | None:
@@ -285,7 +285,7 @@ def _plain(metadata: Any) -> Mapping[str, Any] | None:
 
 def _rest(value: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the fields of an item beside its text, as JSON on one line, so that nothing is lost."""
-    rest = {name: said for name, said in value.items() if said != text}
+    rest = {name: content for name, content in value.items() if content != text}
     return {"item": json.dumps(rest, ensure_ascii=False)} if rest else {}
 
 

@@ -171,13 +171,13 @@ def _moved(table: str, row: _Row, tenant: str, numbers: _Numbers) -> _Row:
         return row
     columns = list(_columns()[table])
     values = list(row)
-    for column, of in ((NUMBERED.get(table), table), _REFERENCES.get(table, (None, ""))):
+    for column, target in ((NUMBERED.get(table), table), _REFERENCES.get(table, (None, ""))):
         if column is None:
             continue
         at = columns.index(column)
         if values[at] is not None:  # the newest policy in force may be a global one
             number = values[at]
-            values[at] = numbers.get((of, tenant, number), numbers.get((of, "", number), number))
+            values[at] = numbers.get((target, tenant, number), numbers.get((target, "", number), number))
     return tuple(values)
 
 

@@ -96,8 +96,8 @@ class Memory:
         dates: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         """As :meth:`Memory.open`, over an index with a file that is open already; closing the memory leaves it open."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
-        self._parts = Parts(index, Settings.checked(*given), retriever)
+        settings = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
+        self._parts = Parts(index, Settings.checked(*settings), retriever)
 
     @classmethod
     @documented(open_parts)
@@ -110,9 +110,9 @@ class Memory:
         dates: Sequence[str] | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Open the memory in a file, or create it; the file of an index gets memory's tables beside its own."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
+        settings = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         memory = cls.__new__(cls)
-        memory._parts = open_parts(path, embedder, Settings.checked(*given), retriever, options)
+        memory._parts = open_parts(path, embedder, Settings.checked(*settings), retriever, options)
         return memory
 
     @property

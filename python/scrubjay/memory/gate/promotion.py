@@ -49,8 +49,8 @@ class Promotion:
         )
         names = (row.tenant, row.user, row.agent)
         slot = facts_of_slot(connection, names, topics, with_provisional=True) if topics else []
-        others = [one for one in slot if one.id != row.id]
-        rivals = [one for one in others if one.status != "provisional"]
+        others = [fact for fact in slot if fact.id != row.id]
+        rivals = [fact for fact in others if fact.status != "provisional"]
         if row.relation is None or (row.single is None and hasattr(self._context.judge, "is_single")):
             is_single = self._context.is_single(row.predicate, row.content)
             single = None if is_single is None else int(is_single)

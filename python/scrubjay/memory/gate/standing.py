@@ -46,11 +46,11 @@ class Standing:
         checked_scope(scope)
         by = named(by, "by")
         with self._context.reading() as connection:
-            seen = find_row(connection, id, scope)
-        embedded = self._context.embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
+            old = find_row(connection, id, scope)
+        embedded = self._context.embed_texts([old.text])[0] if isinstance(old, FactRow) else Embedded(None)
         # Confirming a fact also changes its copies, which may belong to any user.
-        of = [scope.tenant if isinstance(seen, FactRow) else scope]
-        with self._context.changing("confirming", [scope.tenant], of=of) as change:
+        owners = [scope.tenant if isinstance(old, FactRow) else scope]
+        with self._context.changing("confirming", [scope.tenant], of=owners) as change:
             row = find_row(change.connection, id, scope)
             if row is None or not belongs_to(row, scope):
                 raise absent(id)

@@ -118,7 +118,7 @@ def distil(
             )
     found = _still_held(context, slots, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
-    taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
+    taken_back = {utterance.seq for utterance in before} - {utterance.seq for utterance in transcript.context}
     revoked = _noted_from(context, scope, run_id, taken_back)
     positions = _positions(events)
     proposals = [(_placed(one, positions), scope, _source(one, transcript)) for one in found]
@@ -152,53 +152,59 @@ def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: 
     """Remove candidates that the same run retracts later; add a fact that ends what earlier runs recorded."""
 
     found = list(extraction.found)
-    for gone in extraction.retracted:
-        here = [one for one in found if _is_about(one.candidate, gone) and not _before(gone, one)]
-        undone = [here[place] for place in _ended(gone, [_named(context, one.candidate) for one in here])]
+    for retraction in extraction.retracted:
+        here = [one for one in found if _is_about(one.candidate, retraction) and not _before(retraction, one)]
+        undone = [
+            here[place] for place in _ended(retraction, [_named(context, one.candidate) for one in here])
+        ]
         found = [one for one in found if not any(one is other for other in undone)]
-        known = _in_force(context, slots, scope, gone)
-        places = _ended(gone, [_named_row(context, row) for row in known])
+        known = _in_force(context, slots, scope, retraction)
+        places = _ended(retraction, [_named_row(context, row) for row in known])
         if known and (places or not undone):  # a retraction that names nothing known is recorded as said
             rows = [known[place] for place in places]
-            said = gone.content or "No longer so: " + " ".join(row.text for row in rows)
+            text = retraction.content or "No longer so: " + " ".join(row.text for row in rows)
             ends = FactCandidate(
-                said,
-                gone.subject,
-                gone.predicate,
-                value=gone.value,
+                text,
+                retraction.subject,
+                retraction.predicate,
+                value=retraction.value,
                 relation="ends",
                 replaces=[row.id for row in rows],
             )
-            found.append(Found(ends, gone.seq))
+            found.append(Found(ends, retraction.seq))
     return found
 
 
-def _ended(gone: Retraction, known: Sequence[Named]) -> list[int]:
+def _ended(retraction: Retraction, known: Sequence[Named]) -> list[int]:
     """Return the positions of the statements of its slot that a retraction ends: all, if it has no content or value."""
-    if not gone.content and gone.value is None:
+    if not retraction.content and retraction.value is None:
         return list(range(len(known)))
-    words = "" if gone.value is None else value_words(gone.value)
-    given = gone.value if isinstance(gone.value, str) else words
-    return ended(Named(gone.content, words, given, None, gone.subject, gone.predicate), known)
+    words = "" if retraction.value is None else value_words(retraction.value)
+    value = retraction.value if isinstance(retraction.value, str) else words
+    return ended(
+        Named(retraction.content, words, value, None, retraction.subject, retraction.predicate), known
+    )
 
 
-def _is_about(candidate: Candidate, gone: Retraction) -> bool:
+def _is_about(candidate: Candidate, retraction: Retraction) -> bool:
     if not isinstance(candidate, FactCandidate) or candidate.relation == "ends":
         return False
     return all(
         normalised(name) == normalised(other)
         for name, other in (
-            (candidate.subject, gone.subject),
-            (canonical(candidate.predicate), canonical(gone.predicate)),
+            (candidate.subject, retraction.subject),
+            (canonical(candidate.predicate), canonical(retraction.predicate)),
         )
     )
 
 
 def _named(context: MemoryContext, one: Any) -> Named:
     words = normalised(one.content) if one.value is None else value_words(one.value)
-    given = one.value if isinstance(one.value, str) else "" if one.value is None else words
-    kept = context.cardinality(one)
-    return Named(one.content, words, given, None if kept is None else bool(kept), one.subject, one.predicate)
+    value = one.value if isinstance(one.value, str) else "" if one.value is None else words
+    single = context.cardinality(one)
+    return Named(
+        one.content, words, value, None if single is None else bool(single), one.subject, one.predicate
+    )
 
 
 def _named_row(context: MemoryContext, row: FactRow) -> Named:
@@ -208,12 +214,12 @@ def _named_row(context: MemoryContext, row: FactRow) -> Named:
     return _named(context, candidate)
 
 
-def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retraction) -> list[FactRow]:
+def _in_force(context: MemoryContext, slots: Slots, scope: Scope, retraction: Retraction) -> list[FactRow]:
     """Return the facts in force that a retraction is about, except for ends."""
     with context.reading() as connection:
         rows = [
             row
-            for id in slots.facts_about(scope, gone.subject, gone.predicate)
+            for id in slots.facts_about(scope, retraction.subject, retraction.predicate)
             if isinstance(row := find_row(connection, id, scope), FactRow)
         ]
     return [row for row in rows if row.relation != "ends"]
@@ -243,17 +249,21 @@ def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterabl
     ]
 
 
-def _before(gone: Retraction, one: Found) -> bool:
-    return gone.seq is not None and one.seq is not None and gone.seq < one.seq
+def _before(retraction: Retraction, one: Found) -> bool:
+    return retraction.seq is not None and one.seq is not None and retraction.seq < one.seq
 
 
 def _source(one: Found, transcript: Transcript) -> Provenance:
-    said = next((said for said in transcript.utterances if said.seq == one.seq), None)
-    if said is None:
+    utterance = next((utterance for utterance in transcript.utterances if utterance.seq == one.seq), None)
+    if utterance is None:
         at = transcript.utterances[-1].at if transcript.utterances else None
         return Provenance(run=transcript.run_id, turn=transcript.turn_of(None), at=at)
     return Provenance(
-        run=transcript.run_id, turn=said.turn, author=said.author, place=place_in_run(said.seq), at=said.at
+        run=transcript.run_id,
+        turn=utterance.turn,
+        author=utterance.author,
+        place=place_in_run(utterance.seq),
+        at=utterance.at,
     )
 
 
@@ -306,7 +316,7 @@ def _recorded(traces: Traces, scope: Scope, run: Run) -> Distilled:
         )
         if not rows:
             return Distilled(run.run_id, (), 0, False)
-        last, kept = rows[-1]
-        what = f"what was distilled of run {run.run_id!r}"
-        outcomes = decoded(what, None, lambda: tuple(DistilledOne(*one) for one in json_of(kept, list, what)))
-        return Distilled(run.run_id, outcomes, integer(last, what), False)
+        last, data = rows[-1]
+        name = f"what was distilled of run {run.run_id!r}"
+        outcomes = decoded(name, None, lambda: tuple(DistilledOne(*one) for one in json_of(data, list, name)))
+        return Distilled(run.run_id, outcomes, integer(last, name), False)

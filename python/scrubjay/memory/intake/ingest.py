@@ -96,8 +96,8 @@ def _plan(file: str, notes: Sequence[Note], known: Sequence[Fact]) -> _Plan:
     by_mark = {mark_of(note.passage.text): note for note in notes}
     held = {str(fact.metadata.get("passage")) for fact in known}
     # A fact that an extractor found in the file as a whole is revoked with the file.
-    gone = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
-    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, gone)
+    stale = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
+    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, stale)
 
 
 def _together(plans: Sequence[_Plan]) -> list[list[_Plan]]:

@@ -93,7 +93,9 @@ class Transcript:
 
     def before(self, n: int = N_TURNS) -> Conversation:
         """Return what was said before the utterances, in the form for rewriters: the last n turns, and the summary."""
-        turns = [(one.author, one.text) for one in self.context if one.kind in CONVERSATION]
+        turns = [
+            (utterance.author, utterance.text) for utterance in self.context if utterance.kind in CONVERSATION
+        ]
         return Conversation(tuple(turns[len(turns) - min(n, len(turns)) :]), self.summary)
 
     def turn_of(self, seq: int | None) -> int:
@@ -122,22 +124,24 @@ def stabilise(
     [2] 2023-05-08 Jane: I moved to Oslo yesterday (2023-05-07).
     """
     events = list(events)
-    gone = {event.data.get("retracts") for event in events if event.kind == "retraction"}
-    kept: list[Utterance] = []
+    retracted = {event.data.get("retracts") for event in events if event.kind == "retraction"}
+    utterances: list[Utterance] = []
     for event in events:
-        if event.kind in ("prompt", "retraction") or event.seq in gone:
+        if event.kind in ("prompt", "retraction") or event.seq in retracted:
             continue
         text, author = event.content, " ".join(event.author.split())  # must stay on one line
         if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
-            kept = _without_last_turn(kept, author)
+            utterances = _without_last_turn(utterances, author)
             text = text[taken_back.end() :]
         text = with_dates(" ".join(text.split()), event.at.date(), languages)
         if text:
-            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
-    fresh = tuple(utterance for utterance in kept if utterance.seq > after)
-    context = tuple(utterance for utterance in kept if utterance.seq <= after)
-    said = (event.data.get("summary") for event in reversed(events) if event.kind == "prompt")
-    return Transcript(run_id, fresh, context, next((one for one in said if one and isinstance(one, str)), ""))
+            utterances.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
+    fresh = tuple(utterance for utterance in utterances if utterance.seq > after)
+    context = tuple(utterance for utterance in utterances if utterance.seq <= after)
+    summaries = (event.data.get("summary") for event in reversed(events) if event.kind == "prompt")
+    return Transcript(
+        run_id, fresh, context, next((one for one in summaries if one and isinstance(one, str)), "")
+    )
 
 
 def with_dates(text: str, day: date, languages: Sequence[str] = ()) -> str:
@@ -169,12 +173,16 @@ def _safely(weekday_of: Callable[[date, int, int], date], day: date, weekday: in
         return "long ago"
 
 
-def _without_last_turn(kept: Sequence[Utterance], author: str) -> list[Utterance]:
+def _without_last_turn(utterances: Sequence[Utterance], author: str) -> list[Utterance]:
     """Remove the last turn of an author, and the answers to it."""
-    last = next((one for one in reversed(kept) if one.kind == "user" and one.author == author), None)
+    last = next(
+        (turn for turn in reversed(utterances) if turn.kind == "user" and turn.author == author), None
+    )
     if last is None:
-        return list(kept)
-    return [one for one in kept if one.seq < last.seq or (one.kind == "user" and one.author != author)]
+        return list(utterances)
+    return [
+        turn for turn in utterances if turn.seq < last.seq or (turn.kind == "user" and turn.author != author)
+    ]
 
 
 def _resolved(found: re.Match[str], day: date) -> str:

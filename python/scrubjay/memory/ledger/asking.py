@@ -44,55 +44,62 @@ class Asking:
     def gather(self, proposals: Sequence[Proposal]) -> None:
         """Read what is known about proposals, embed those that will probably be written, in one call of the embedder,
         and let the judge compare undecided facts with known ones."""
-        fit = [one for one in proposals if one.kind in ("fact", "episode") and not one.unfit]
+        fit = [
+            proposal for proposal in proposals if proposal.kind in ("fact", "episode") and not proposal.unfit
+        ]
         if not fit:
             return
         with self._context.reading() as connection:
-            for one in fit:
-                _hash(connection, one)
-            fresh = _fresh(connection, [one for one in fit if one.embedded is None])
+            for proposal in fit:
+                _hash(connection, proposal)
+            fresh = _fresh(connection, [proposal for proposal in fit if proposal.embedded is None])
         if fresh:
-            for one, embedded in zip(
-                fresh, self._context.embed_texts([one.text for one in fresh]), strict=True
+            for proposal, embedded in zip(
+                fresh, self._context.embed_texts([proposal.text for proposal in fresh]), strict=True
             ):
-                one.embedded = embedded
-        for one in fit:
-            if not one.is_decided:
-                self._compare(one)
+                proposal.embedded = embedded
+        for proposal in fit:
+            if not proposal.is_decided:
+                self._compare(proposal)
 
     def hash_again(self, change: Change, proposals: Sequence[Proposal]) -> None:
         """Compute the digests of proposals again, because the tenant may have been sealed in the meantime."""
-        for one in proposals:
-            if one.kind in ("fact", "episode") and not one.unfit:
-                _hash(change.connection, one)
+        for proposal in proposals:
+            if proposal.kind in ("fact", "episode") and not proposal.unfit:
+                _hash(change.connection, proposal)
 
-    def embedded(self, one: Proposal) -> Embedded:
+    def embedded(self, proposal: Proposal) -> Embedded:
         """Return the embedding of a proposal; it is embedded now if it was taken for a duplicate before."""
-        if one.embedded is None:
-            one.embedded = self._context.embed_texts([one.text])[0]
-        return one.embedded
+        if proposal.embedded is None:
+            proposal.embedded = self._context.embed_texts([proposal.text])[0]
+        return proposal.embedded
 
-    def _compare(self, one: Proposal) -> None:
+    def _compare(self, proposal: Proposal) -> None:
         """Let the judge compare a fact with the known ones."""
-        for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:
+        targets = {proposal.target}
+        if proposal.about_tenant:
+            targets.add(Scope(proposal.scope.tenant))
+        for target in targets:
             assert target is not None
             with self._context.reading() as connection:
-                rivals = facts_of_slot(connection, names_of(target), one.topics)
-            self.contradicted(one, rivals)
+                rivals = facts_of_slot(connection, names_of(target), proposal.topics)
+            self.contradicted(proposal, rivals)
 
-    def contradicted(self, one: Proposal, rivals: Iterable[FactRow]) -> list[str]:
+    def contradicted(self, proposal: Proposal, rivals: Iterable[FactRow]) -> list[str]:
         """Return the ids of a slot's facts that a candidate contradicts; the judge is called once for each."""
-        if one.is_decided:
+        if proposal.is_decided:
             return []
         found = []
         for rival in rivals:
             if rival.status != "active" or (rival.relation or "asserts") == "ends":
                 continue
-            if rival.id not in one.contradicted:
+            if rival.id not in proposal.contradicted:
                 known = record_of(rival)
                 assert isinstance(known, Fact)
-                one.contradicted[rival.id] = bool(self._context.judge.contradicts(known, one.candidate))
-            if one.contradicted[rival.id]:
+                proposal.contradicted[rival.id] = bool(
+                    self._context.judge.contradicts(known, proposal.candidate)
+                )
+            if proposal.contradicted[rival.id]:
                 found.append(rival.id)
         return found
 
@@ -100,37 +107,40 @@ class Asking:
         """Mark the facts of a batch that are new to their scopes, before anything is written, so that they need no
         look-up of their own."""
         scopes: dict[Scope, Counter[bytes]] = {}
-        for one in proposals:
-            if one.kind == "fact" and one.target is not None and not one.unfit:
-                scopes.setdefault(one.target, Counter())[one.hash] += 1
+        for proposal in proposals:
+            if proposal.kind == "fact" and proposal.target is not None and not proposal.unfit:
+                scopes.setdefault(proposal.target, Counter())[proposal.hash] += 1
         known = {
             scope: _known(change.connection, _LIVES, scope, list(hashes)) for scope, hashes in scopes.items()
         }
-        for one in proposals:
-            if one.kind == "fact" and one.target is not None and not one.unfit:
-                one.is_new = scopes[one.target][one.hash] == 1 and one.hash not in known[one.target]
+        for proposal in proposals:
+            if proposal.kind == "fact" and proposal.target is not None and not proposal.unfit:
+                proposal.is_new = (
+                    scopes[proposal.target][proposal.hash] == 1
+                    and proposal.hash not in known[proposal.target]
+                )
 
 
-def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
+def _hash(connection: sqlite3.Connection, proposal: Proposal) -> None:
     """Set the digests of a fact or episode in the form that the file has."""
-    assert one.target is not None
-    tenant, (content, topics, value) = one.target.tenant, one.digests
-    one.hash = keyed(connection, tenant, content)
-    one.topics = tuple([keyed(connection, tenant, topic) for topic in topics])
-    one.topic = one.topics[0] if topics else b""
-    one.value_hash = None if value is None else keyed(connection, tenant, value)
+    assert proposal.target is not None
+    tenant, (content, topics, value) = proposal.target.tenant, proposal.digests
+    proposal.hash = keyed(connection, tenant, content)
+    proposal.topics = tuple([keyed(connection, tenant, topic) for topic in topics])
+    proposal.topic = proposal.topics[0] if topics else b""
+    proposal.value_hash = None if value is None else keyed(connection, tenant, value)
 
 
 def _fresh(connection: sqlite3.Connection, proposals: Sequence[Proposal]) -> list[Proposal]:
     """Return the proposals whose content is new to their scopes."""
     places: dict[tuple[str, Scope], list[Proposal]] = {}
-    for one in proposals:
-        assert one.target is not None
-        places.setdefault((one.kind, one.target), []).append(one)
+    for proposal in proposals:
+        assert proposal.target is not None
+        places.setdefault((proposal.kind, proposal.target), []).append(proposal)
     fresh: list[Proposal] = []
     for (kind, target), some in places.items():
-        known = _known(connection, _SAYS_SO[kind], target, [one.hash for one in some])
-        fresh += [one for one in some if one.hash not in known]
+        known = _known(connection, _SAYS_SO[kind], target, [proposal.hash for proposal in some])
+        fresh += [proposal for proposal in some if proposal.hash not in known]
     return fresh
 
 

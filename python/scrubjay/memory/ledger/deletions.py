@@ -24,10 +24,10 @@ def note_deletion(
     change: Change, scope: Scope, reason: str, by: str | None, counts: Mapping[str, int]
 ) -> None:
     """Write a deletion event."""
-    given = json.dumps({what: n for what, n in counts.items() if n})
+    encoded_counts = json.dumps({kind: n for kind, n in counts.items() if n})
     change.connection.execute(
         "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (change.now, *names_of(scope), reason, by, given),
+        (change.now, *names_of(scope), reason, by, encoded_counts),
     )
 
 

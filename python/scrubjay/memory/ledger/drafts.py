@@ -66,10 +66,10 @@ class Draft(NamedTuple):
             TypeError, ValueError: the data are not JSON.
         """
         try:
-            kept: bytes | None = _prompt(data, encoded)
+            content: bytes | None = _prompt(data, encoded)
         except (TypeError, ValueError):
-            kept = _encoded(data)
-        return cls("prompt", "prompt", "", kept, at, unless_deleted_since)
+            content = _encoded(data)
+        return cls("prompt", "prompt", "", content, at, unless_deleted_since)
 
 
 def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
@@ -100,8 +100,8 @@ def _prompt(data: Mapping[str, Any], encoded: Mapping[str, str]) -> bytes:
     as_json = payload.as_json
     rest = as_json({name: value for name, value in data.items() if name != "pieces"})
     each = (f"{as_json(name)}:{encoded.get(name) or as_json(some)}" for name, some in data["pieces"].items())
-    said = f'{{"metadata":{{"pieces":{{{",".join(each)}}},{rest[1:]}}}'
-    return said.encode()
+    text = f'{{"metadata":{{"pieces":{{{",".join(each)}}},{rest[1:]}}}'
+    return text.encode()
 
 
 def _encoded(data: Mapping[str, Any] | None) -> bytes | None:

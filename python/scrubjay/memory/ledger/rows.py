@@ -239,8 +239,8 @@ def insert(connection: sqlite3.Connection, table: str, *rows: Row) -> None:
     values = []
     for row in rows:
         if sealing[row.tenant]:
-            said = {name: getattr(row, name) for name in SEALED[table]}
-            row = row._replace(**sealed_columns(connection, row, said))
+            columns = {name: getattr(row, name) for name in SEALED[table]}
+            row = row._replace(**sealed_columns(connection, row, columns))
         values.append(_VALUES[table](row))
     insert_values(connection, _INSERT[table], values)
 

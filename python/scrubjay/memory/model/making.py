@@ -56,9 +56,9 @@ def _made(cls: type[_T], fields: dict[str, Any]) -> _T:
     The dataclass constructor sets them one by one through `object.__setattr__`, which takes longer than everything else
     here.
     """
-    made = object.__new__(cls)
-    object.__setattr__(made, "__dict__", fields)
-    return made
+    record = object.__new__(cls)
+    object.__setattr__(record, "__dict__", fields)
+    return record
 
 
 def _provenance(row: Row, at: datetime | None = None) -> Provenance:
@@ -217,20 +217,20 @@ def loaded(data: bytes | None) -> dict[str, Any]:
     return {} if data is None else json_of(data, dict, "its metadata")
 
 
-def _texts(data: bytes, what: str) -> tuple[str, ...]:
-    texts = json_of(data, list, what)
+def _texts(data: bytes, label: str) -> tuple[str, ...]:
+    texts = json_of(data, list, label)
     if not all(isinstance(text, str) for text in texts):
-        raise CorruptIndexError(f"{what}: expected texts")
+        raise CorruptIndexError(f"{label}: expected texts")
     return tuple(texts)
 
 
 def _artifacts(data: bytes) -> tuple[Any, ...] | dict[str, Any]:
-    given = json_of(data, (list, dict), "its artifacts")
-    if isinstance(given, dict):
-        return given
-    if not all(isinstance(one, (str, dict)) for one in given):
+    artifacts = json_of(data, (list, dict), "its artifacts")
+    if isinstance(artifacts, dict):
+        return artifacts
+    if not all(isinstance(artifact, (str, dict)) for artifact in artifacts):
         raise CorruptIndexError("its artifacts: expected texts or objects")
-    return tuple(given)
+    return tuple(artifacts)
 
 
 _MAKE: dict[str, Callable[[Any], Record]] = {

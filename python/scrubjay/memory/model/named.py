@@ -27,7 +27,7 @@ class Named(NamedTuple):
     predicate: str = ""
 
 
-def ended(said: Named, known: Sequence[Named]) -> list[int]:
+def ended(statement: Named, known: Sequence[Named]) -> list[int]:
     """Return the positions of the statements that an end names.
 
     The first rule that matches any statement decides: statements with its value; statements whose value its text
@@ -41,16 +41,18 @@ def ended(said: Named, known: Sequence[Named]) -> list[int]:
     >>> ended(Named("Noor has no allergies any more", subject="Noor", predicate="allergic to"), [nuts, latex])
     []
     """
-    found = [place for place, one in enumerate(known) if said.value and _is_value(said, one)]
-    found = found or _mentioned(said, known) or _most_shared(said, known)
-    if not found and not said.value:
+    found = [place for place, other in enumerate(known) if statement.value and _is_value(statement, other)]
+    found = found or _mentioned(statement, known) or _most_shared(statement, known)
+    if not found and not statement.value:
         found = [
-            place for place, one in enumerate(known) if one.single or (one.single is None and len(known) == 1)
+            place
+            for place, other in enumerate(known)
+            if other.single or (other.single is None and len(known) == 1)
         ]
     return found
 
 
-def corrected(said: Named, known: Sequence[Named]) -> list[int]:
+def corrected(statement: Named, known: Sequence[Named]) -> list[int]:
     """Return the position of the statement that a correction corrects; `known` is in order, oldest first.
 
     It is the last statement whose value its text mentions, or the one that shares most words with it, or the last one
@@ -61,11 +63,11 @@ def corrected(said: Named, known: Sequence[Named]) -> list[int]:
     >>> corrected(Named("Sorry, not walnuts: I meant hazelnuts"), known)
     [0]
     """
-    same = [place for place, one in enumerate(known) if said.value and one.value == said.value]
+    same = [place for place, other in enumerate(known) if statement.value and other.value == statement.value]
     others = [place for place in range(len(known)) if place not in same]
     rest = [known[place] for place in others]
     is_single = bool(rest) and bool(rest[-1].single)
-    found = _mentioned(said, rest) or ([] if same or is_single else _most_shared(said, rest))
+    found = _mentioned(statement, rest) or ([] if same or is_single else _most_shared(statement, rest))
     if found:
         return [others[found[-1]]]
     if same:
@@ -73,32 +75,36 @@ def corrected(said: Named, known: Sequence[Named]) -> list[int]:
     return others[-1:] if is_single or len(others) == 1 else []
 
 
-def _is_value(said: Named, one: Named) -> bool:
-    if one.value == said.value:
+def _is_value(statement: Named, other: Named) -> bool:
+    if other.value == statement.value:
         return True
-    wanted = stems(said.value)
-    return bool(said.given and one.given and wanted) and wanted == stems(one.value)
+    wanted = stems(statement.value)
+    return bool(statement.given and other.given and wanted) and wanted == stems(other.value)
 
 
-def _mentioned(said: Named, known: Sequence[Named]) -> list[int]:
+def _mentioned(statement: Named, known: Sequence[Named]) -> list[int]:
     """The statements whose value, or whose own words, all occur in the text of an end."""
-    words = stems(said.text, said.given)
-    beside = _beside(said)
+    words = stems(statement.text, statement.given)
+    beside = _beside(statement)
     found = []
-    for place, one in enumerate(known):
-        own = stems(one.given) if one.given else stems(one.text) - beside
+    for place, other in enumerate(known):
+        own = stems(other.given) if other.given else stems(other.text) - beside
         if own and own <= words:
             found.append(place)
     return found
 
 
-def _most_shared(said: Named, known: Sequence[Named]) -> list[int]:
+def _most_shared(statement: Named, known: Sequence[Named]) -> list[int]:
     """The statement that shares most of its words with the text, if there is exactly one."""
-    words = stems(said.text, said.given) - _beside(said)
-    shared = [len(words & stems(one.text, one.given)) for one in known]
+    words = stems(statement.text, statement.given) - _beside(statement)
+    shared = [len(words & stems(other.text, other.given)) for other in known]
     most = max(shared, default=0)
     return [shared.index(most)] if most and shared.count(most) == 1 else []
 
 
-def _beside(said: Named) -> frozenset[str]:
-    return stems(said.subject, said.predicate, synonyms_of(said.predicate) if said.predicate else "")
+def _beside(statement: Named) -> frozenset[str]:
+    return stems(
+        statement.subject,
+        statement.predicate,
+        synonyms_of(statement.predicate) if statement.predicate else "",
+    )

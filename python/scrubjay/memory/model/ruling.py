@@ -22,7 +22,7 @@ def tenant_of(given: str | Scope) -> Scope:
 def prevailing(own: Mapping[str, _P], everywhere: Iterable[_P]) -> list[_P]:
     """Return the policies that apply, of a tenant's policies in force (by key) and the global ones, ordered by key."""
     found = dict(own)
-    for one in everywhere:
-        if one.mandatory or one.key not in own:
-            found[one.key] = one
+    for policy in everywhere:
+        if policy.mandatory or policy.key not in own:
+            found[policy.key] = policy
     return [found[key] for key in sorted(found)]

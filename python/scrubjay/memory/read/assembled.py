@@ -127,12 +127,12 @@ class Envelope:
         return {
             **self.fields(),
             "tokens": dict(self.tokens),
-            "dropped": [list(one) for one in self.dropped],
+            "dropped": [list(entry) for entry in self.dropped],
             "excerpts": list(self.excerpts),
             "degraded": list(self.degraded),
-            "retrieved": [dict(one) for one in self.retrieved],
+            "retrieved": [dict(entry) for entry in self.retrieved],
             "promoted": list(self.promoted),
-            "stages": [dict(one) for one in self.stages],
+            "stages": [dict(entry) for entry in self.stages],
         }
 
     def fields(self) -> dict[str, Any]:

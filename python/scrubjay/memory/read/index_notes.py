@@ -233,5 +233,5 @@ def _is_readable(hit: RetrievedHit) -> bool:
         return False
 
 
-def _moment(given: Any) -> datetime | None:
-    return given if isinstance(given, datetime) else None
+def _moment(value: Any) -> datetime | None:
+    return value if isinstance(value, datetime) else None

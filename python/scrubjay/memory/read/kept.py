@@ -116,7 +116,7 @@ class KeptRecords:
         is_one = len(some) == 1  # a single query is its own snapshot
         with self._context.reading() if is_one else self._context.snapshot() as connection:
             for kind, each in some:
-                seen, values = seen_by(connection, kind, scope)
-                condition = f"{seen}id IN ({', '.join('?' * len(each))})"
+                visible, values = seen_by(connection, kind, scope)
+                condition = f"{visible}id IN ({', '.join('?' * len(each))})"
                 found = rows_where(connection, kind, condition, (*values, *each), damaged=[])
                 state.rows.update((row.id, row) for row in found)

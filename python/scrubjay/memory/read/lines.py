@@ -97,12 +97,12 @@ def summary_of(summarise: Summarise, turns: Sequence[Turn]) -> tuple[str | None,
         TypeError: it did not return a str.
     """
     try:
-        said = summarise(turns)
+        summary = summarise(turns)
     except Exception as error:  # noqa: BLE001 - on any error the turns themselves are used
         return None, (f"summariser_failed: {type(error).__name__}: {' '.join(str(error).split())[:300]}",)
-    if not isinstance(said, str):
-        raise TypeError(f"summarise: expected a function that returns a str, got {type(said).__name__}")
-    return said, ()
+    if not isinstance(summary, str):
+        raise TypeError(f"summarise: expected a function that returns a str, got {type(summary).__name__}")
+    return summary, ()
 
 
 def _narrowness(scope: Scope) -> tuple[bool, bool]:
@@ -111,8 +111,8 @@ def _narrowness(scope: Scope) -> tuple[bool, bool]:
 
 def _when(hit: RecalledHit) -> str:
     if hit.kind == "note":
-        made = hit.hit.created_at
-        return "" if made is None else made.date().isoformat()
+        created_at = hit.hit.created_at
+        return "" if created_at is None else created_at.date().isoformat()
     metadata = hit.metadata
     begin, end = _day(metadata.get("valid_from")), _day(metadata.get("valid_until"))
     if hit.kind == "episode":

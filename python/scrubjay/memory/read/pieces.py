@@ -57,11 +57,11 @@ class Reserved:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """One block each, if not empty."""
-        made = (
+        optional = (
             block_of(name, [item_of(*one) for one in pieces], pieces)
             for name, pieces in (("policies", self.policies), ("preferences", self.preferences))
         )
-        return tuple(block for block in made if block is not None)
+        return tuple(block for block in optional if block is not None)
 
     @cached_property
     def text(self) -> str:
@@ -84,7 +84,7 @@ def block_of(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block 
 
 def item_of(kind: str, id: str, text: str, label: str = "") -> str:
     """Return one record as an item. Every line separator counts that any reader may take for one."""
-    said = f"{label}: {text}" if label else f"Episode: {text}" if kind == "episode" else text
-    if "\n" not in said and said.isprintable():
-        return f"- {said}\n"
-    return "- " + "\n  ".join(said.splitlines()) + "\n"
+    labelled = f"{label}: {text}" if label else f"Episode: {text}" if kind == "episode" else text
+    if "\n" not in labelled and labelled.isprintable():
+        return f"- {labelled}\n"
+    return "- " + "\n  ".join(labelled.splitlines()) + "\n"

@@ -104,7 +104,7 @@ class ProvenanceReader:
         with self._context.reading() as connection:
             return rejections_of(connection, self._context.store.cipher, scope, limit)
 
-    def _detail(self, tenant: str, number: int, kept: Any) -> Any:
+    def _detail(self, tenant: str, number: int, sealed: Any) -> Any:
         return opened_in(
-            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), kept
+            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), sealed
         )

@@ -177,10 +177,10 @@ class Recall:
         n_more = 0
         with self._context.snapshot() as connection:
             past = Past(connection, moment, self._context.is_single)
-            for one in scope.visible():
-                if not self._context.is_readable(one):
+            for owner in scope.visible():
+                if not self._context.is_readable(owner):
                     continue
-                names = names_of(one)
+                names = names_of(owner)
                 if "fact" in kinds:
                     for row in known_rows(
                         connection, names, moment.as_of, moment.known_at, self._context.is_single

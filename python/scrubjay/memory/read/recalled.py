@@ -59,25 +59,25 @@ class RecalledHit:
         """The record's id; a note's is unique within its scope."""
         if self.is_note:
             return str(self.hit.id)
-        return self._named() or self._said("record")
+        return self._named() or self._metadata_text("record")
 
     @property
     def kind(self) -> str:
         """ "fact", "episode" or "note"."""
         if self.is_note:
             return "note"
-        return self._named().partition("_")[0] or self._said("kind")
+        return self._named().partition("_")[0] or self._metadata_text("kind")
 
     def _named(self) -> str:
         if self._record is None:
             self._record = record_in(self.hit) or ""
         return self._record
 
-    def _said(self, name: str) -> str:
-        said = self.hit.metadata.get(name)
-        if not isinstance(said, str):
+    def _metadata_text(self, name: str) -> str:
+        value = self.hit.metadata.get(name)
+        if not isinstance(value, str):
             raise CorruptIndexError(f"its metadata names no {name}", id=self.hit.id, scope=self.scope)
-        return said
+        return value
 
     @property
     def text(self) -> str:

@@ -95,7 +95,7 @@ class Beside:
         """Return the number for the next row to write, within a transaction."""
         transaction = self._collection.sessions.transaction
         if transaction is None:
-            raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
+            raise StoreError(f"writing: expected a transaction, got none: {self._collection.place}")
         return transaction.number()
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Rows:
@@ -113,7 +113,7 @@ class Beside:
         given = {f"p{i}": value for i, value in enumerate(parameters)}
         homes = homes_of(made, given, self._collection.homes)
         if transaction is None and made.writes:
-            raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
+            raise StoreError(f"writing: expected a transaction, got none: {self._collection.place}")
         if transaction is None:
             return Rows(_read(self._asked(None, made, values, homes)), -1)
         if made.number is not None and values.get(made.number) is None:
@@ -228,7 +228,7 @@ class Beside:
         question = f"SELECT 1 FROM sj_{made.changes} WHERE id = %(id)s LIMIT 1"
         if self._collection.ask(question, {"id": values[made.id or ""]}, home=EVERY_HOME):
             raise StoreError(
-                f"writing: expected the turn of the user whose {made.changes} is written: {self._collection.place}"
+                f"writing: expected the lock of the user whose {made.changes} is written: {self._collection.place}"
             )
 
     def _written(
@@ -262,7 +262,7 @@ class Beside:
             found = list(locked)
         if not found:
             raise StoreError(
-                f"writing: expected the turn of the home that is written to: {self._collection.place}"
+                f"writing: expected the lock of the home that is written to: {self._collection.place}"
             )
         return found
 
@@ -310,7 +310,7 @@ class Beside:
         for names in dict.fromkeys(rows):
             if not transaction.has_turn(names[0], _as_given(names[1])):
                 raise StoreError(
-                    f"writing: expected the turn of the user whose {made.changes} is written: {self._collection.place}"
+                    f"writing: expected the lock of the user whose {made.changes} is written: {self._collection.place}"
                 )
             transaction.touch(*names)
             home = self._collection.homes.of_user(names[0], _as_given(names[1]))

@@ -64,7 +64,7 @@ def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -
             f"{scope!r} is in the cold tier: open the index with the objects=... that it was frozen with: {place}"
         )
     if len(cold.object) != 32 or not 0 < cold.n_bytes <= 2 * MAX_BYTES:
-        raise CorruptIndexError("it names an object that cannot be one", scope=scope)
+        raise CorruptIndexError("it refers to an invalid object", scope=scope)
     try:
         return objects.fetch(bytes(cold.object), cold.n_bytes)
     except CorruptIndexError as error:
@@ -106,7 +106,7 @@ def thaw(
         home=key.home,
     )
     if not found:
-        raise CorruptIndexError("its rows are in the cold tier, and no row says where", scope=key.scope)
+        raise CorruptIndexError("its rows are in the cold tier, and their object is unknown", scope=key.scope)
     cold = Cold(*found[0])
     data = ahead.get(bytes(cold.object)) or None
     if data is None:

@@ -156,7 +156,7 @@ class DocumentReader:
             )
             blocks += b"".join(blocks_of(digest[0], *row) for row in gone)
             if digest[0].total(blocks) != digest[1].total:
-                raise mismatch(names_of(scope), "its rows are not those of its digest")
+                raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def _frozen_rows(
         self, scope: Scope, cold: Cold, digest: tuple[Box, ScopeDigest] | None, now: int
@@ -169,7 +169,7 @@ class DocumentReader:
             if digest is not None:
                 blocks += _blocks_of(digest[0], (*row.stored, row.expires_at, None))
         if digest is not None and digest[0].total(blocks) != digest[1].total:
-            raise mismatch(names_of(scope), "its rows are not those of its digest")
+            raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
@@ -207,7 +207,7 @@ class DocumentReader:
         if digest is not None:
             recent = recent_of(self._collection.ask, digest[0], key, self._collection.number, after)
             if recent != digest[1].recent:
-                raise CorruptIndexError("what came after the image was put back or taken out")
+                raise CorruptIndexError("rows after the image were rolled back or removed")
         return Changes([id for id in ids if not isinstance(id, Unreadable)], [opened(row) for row in rows])
 
 

@@ -37,7 +37,7 @@ def image_chunks(
     for data, digest, n_bytes in rows:
         if digest is not None:
             if not isinstance(n_bytes, int) or not HEAD_BYTES <= n_bytes <= _MAX_BYTES or len(digest) != 32:
-                raise CorruptIndexError("an image names an object that cannot be one")
+                raise CorruptIndexError("an image refers to an invalid object")
             if objects is None:
                 return None
             data = objects.get(bytes(digest), n_bytes, past_cache=past_cache)

@@ -52,7 +52,7 @@ _CONTRADICTIONS = {
         "AND d.id = s.id) AND NOT EXISTS(SELECT 1 FROM sj_cold k WHERE k.home = s.home AND k.collection = s.collection "
         "AND k.scope = s.scope AND k.thawed_at IS NULL)"
     ),
-    "scopes of which it is not clear whether they are frozen": (
+    "scopes whose frozen state is contradictory": (
         "SELECT count(*) FROM sj_scope s FULL JOIN (SELECT * FROM sj_cold WHERE thawed_at IS NULL) k ON "
         + _OF.format("k")
         + " WHERE coalesce(s.collection, k.collection) = %s AND k.object IS DISTINCT FROM s.cold"

@@ -70,13 +70,13 @@ def _merge_of(query: str) -> _Merge:
         body, order = body[: found.start()], [part.strip() for part in found[1].split(",")]
     head, _, rest = _cut(body, " FROM ")
     if _cut(rest, " GROUP BY ")[1] or _cut(rest, " ORDER BY ")[1]:
-        raise AssertionError(f"expected a question that several homes can answer, got {query!r}")
+        raise AssertionError(f"expected a query whose results can be merged, got {query!r}")
     is_distinct = head.startswith("SELECT DISTINCT ")
     columns = _columns(head.removeprefix("SELECT ").removeprefix("DISTINCT "))
     aggregates = [_AGGREGATE.match(column) for column in columns]
     if any(aggregates):
         if not all(aggregates) or is_distinct:
-            raise AssertionError(f"expected counts, sums and extremes alone, got {query!r}")
+            raise AssertionError(f"expected only counts, sums and extremes, got {query!r}")
         totals = tuple(_TOTALS[found[1]] for found in aggregates if found)
         return _Merge((), None, False, totals)
     names = [column.rpartition(" AS ")[2].rpartition(".")[2] for column in columns]
@@ -84,7 +84,7 @@ def _merge_of(query: str) -> _Merge:
     for part in order:
         name, _, direction = part.partition(" ")
         if name.rpartition(".")[2] not in names:
-            raise AssertionError(f"expected an order by what is asked for, got {query!r}")
+            raise AssertionError(f"expected an order by selected columns, got {query!r}")
         keys.append((names.index(name.rpartition(".")[2]), direction == "DESC"))
     is_distinct = is_distinct or " UNION " in body or _OF_ALL.search(query) is not None
     return _Merge(tuple(keys), limit, is_distinct, None)

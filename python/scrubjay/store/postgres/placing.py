@@ -65,9 +65,7 @@ def misplaced(collection: Collection, layer: Layer) -> list[str]:
                 home=EVERY_HOME,
             )[0]
             if n:
-                problems.append(
-                    f"{table}: {n} rows without the row of {of} in their home that says whose they are"
-                )
+                problems.append(f"{table}: {n} rows without their row of {of} in the same home")
             continue
         found = collection.ask(f"SELECT DISTINCT home, tenant, usr FROM {table}", home=EVERY_HOME)
         for home, tenant, user in found:

@@ -181,8 +181,8 @@ def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> 
         problems = [problem for home in homes for problem in _problems(transaction, tenant, home, box)]
     if problems:
         raise CorruptIndexError(
-            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+            f"tenant {tenant!r} was fully encrypted before, and other software has changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) accepts them"
         )
 
 
@@ -204,7 +204,7 @@ def _problems(transaction: PostgresTransaction, tenant: str, home: str, box: Box
                 home=home,
             )
             if digest.total != box.total(b"".join(blocks_of(box, *row) for row in rows)):
-                raise mismatch(names, "its rows are not those of its digest")
+                raise mismatch(names, "its rows do not match its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
     return problems + table_problems(ask, box, home)

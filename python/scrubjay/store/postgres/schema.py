@@ -213,7 +213,7 @@ def prepare(
     (n_homes,) = connection.execute("SELECT user_homes FROM sj_schema").fetchone()
     if user_homes is not None and user_homes != n_homes:
         raise StoreFormatError(
-            f"user_homes: expected {n_homes}, with which the database was made, got {user_homes}; "
+            f"user_homes: expected {n_homes}, as the database was created, got {user_homes}; "
             f"`scrubjay copy --user-homes {user_homes}` into a new database moves everything: {place}"
         )
     if not 0 <= n_homes <= MOST_BUCKETS:
@@ -416,5 +416,5 @@ def identity_of(rows: Sequence[Sequence[Any]]) -> Identity:
     values = dict(zip(_FIELDS, rows[0], strict=True))
     for name, value in values.items():
         if not is_identity(name, value):
-            raise CorruptIndexError(f"sj_collection.{name}: expected what an index is made of, got {value!r}")
+            raise CorruptIndexError(f"sj_collection.{name}: expected a valid value, got {value!r}")
     return Identity(**values)

@@ -232,7 +232,7 @@ class PostgresTransaction:
     def number(self) -> int:
         """Return the number of a row of a layer above: greater than all before it in the locked homes."""
         if not self._turns.locked:
-            raise StoreError(f"writing: expected the turn of a home, got none: {self._place}")
+            raise StoreError(f"writing: expected the lock of a home, got none: {self._place}")
         self.numbered = self._turns.next_of_all()
         return self.numbered
 

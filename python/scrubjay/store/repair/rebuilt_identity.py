@@ -40,7 +40,7 @@ def identity_of(wreck: Wreck, tables: Tables, mended: list[str]) -> Identity:
             values[name] = meta[name]
             continue
         values[name] = otherwise
-        mended.append(f"{tables.meta}.{name} is lost; it is taken to be {otherwise!r}")
+        mended.append(f"{tables.meta}.{name} is lost; {otherwise!r} is assumed")
     _hold_to_rows(wreck, tables, values, mended)
     return Identity(**values)
 

@@ -137,7 +137,7 @@ class Filling:
                 if image is None or not state.horizon <= image[0] <= state.version:
                     return False
                 if digest is not None and image[0] != digest[1].image:
-                    raise CorruptIndexError("an image was put back in the file")
+                    raise CorruptIndexError("an image was rolled back in the file")
                 self.engine.load_partition(partition.scope, list(image[1]))
                 partition.resident, partition.applied, partition.n_changed = True, image[0], 0
                 self._await_graph(partition)
@@ -305,10 +305,10 @@ def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], l
     """Decode vectors one by one; return them, None where invalid, and the positions of the invalid ones."""
     rows: list[Any] = []
     damaged: list[int] = []
-    for place, one in enumerate(data):
+    for place, encoded in enumerate(data):
         try:
             with np.errstate(over="ignore"):
-                row = None if one is None else decode(one, engine.dtype)
+                row = None if encoded is None else decode(encoded, engine.dtype)
         except (TypeError, ValueError):  # not bytes, or an odd length
             row = None
         numbers = row.rows if isinstance(row, PassageVectors) else row
@@ -319,22 +319,22 @@ def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], l
         ):
             row = None
         rows.append(row)
-        if row is None and one is not None:
+        if row is None and encoded is not None:
             damaged.append(place)
     return rows, damaged
 
 
 def decoded(data: Sequence[bytes | None], dtype: str) -> Any:
     """Decode the vectors of several rows into the form that the engine takes."""
-    present = [one for one in data if one is not None]
+    present = [vector for vector in data if vector is not None]
     if not present:
         return None
     if any(map(has_passages, present)):
-        return [None if one is None else decode(one, dtype) for one in data]
-    if any(len(one) != len(present[0]) for one in present):  # joined, they would be misaligned
+        return [None if vector is None else decode(vector, dtype) for vector in data]
+    if any(len(vector) != len(present[0]) for vector in present):  # joined, they would be misaligned
         raise ValueError(f"vectors: expected {len(present[0])} bytes each, got others")
     matrix = decode_many(present, dtype)
     if len(present) == len(data):
         return matrix
     rows = iter(matrix)
-    return [None if one is None else next(rows) for one in data]
+    return [None if vector is None else next(rows) for vector in data]

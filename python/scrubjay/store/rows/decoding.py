@@ -64,7 +64,7 @@ def name_of(value: Any) -> str:
         CorruptIndexError: it is not a text.
     """
     if value.__class__ is not str:
-        raise CorruptIndexError(f"the schema: {shown(value)} is no name or statement")
+        raise CorruptIndexError(f"the schema: {shown(value)} is not a name or statement")
     return str(value)
 
 
@@ -242,7 +242,7 @@ def unmarked(
         end = bytes(chunk[-_MARK_BYTES:])
         if end[-len(_MARK) :] == _MARK:
             if end != _mark(scope, version, i, len(chunks)):
-                raise CorruptIndexError(f"the image of {scope!r} is not its own")
+                raise CorruptIndexError(f"the image of {scope!r} belongs to another scope or version")
             chunk = memoryview(chunk)[:-_MARK_BYTES]
         taken.append(chunk)
     return taken

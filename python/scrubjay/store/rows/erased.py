@@ -141,10 +141,10 @@ def _each(given: Any, name: str, kind: type) -> Iterator[Any]:
         raise TypeError(f"{name}: expected a sequence of {kind.__name__}, got one {type(given).__name__}")
     if not isinstance(given, Iterable):
         raise TypeError(f"{name}: expected a sequence of {kind.__name__}, got {type(given).__name__}")
-    for place, one in enumerate(given):
-        if not isinstance(one, kind):
-            raise TypeError(f"{name}[{place}]: expected {kind.__name__}, got {type(one).__name__}")
-        yield one
+    for place, item in enumerate(given):
+        if not isinstance(item, kind):
+            raise TypeError(f"{name}[{place}]: expected {kind.__name__}, got {type(item).__name__}")
+        yield item
 
 
 def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
@@ -197,7 +197,7 @@ def search_files(
     SQLite may split a long value at a page boundary, so sequences longer than 32 bytes are searched for in pieces
     of 32 bytes: any 63 consecutive bytes of one are found. Words shared with other documents are found as well.
     """
-    found: list[tuple[Path, int, int]] = []
+    matches: list[tuple[Path, int, int]] = []
     n_bytes = 0
     searched = []
     sought = sought_for(needles, names)
@@ -211,8 +211,8 @@ def search_files(
         first: dict[int, int] = {}
         for start, data in _windows(descriptor, longest):
             first_hits(data, start, sought, first)
-        found.extend((path, at, number) for number, at in sorted(first.items()))
-    return ErasureReport(tuple(searched), n_bytes, len(needles) + len(names), tuple(found))
+        matches.extend((path, at, number) for number, at in sorted(first.items()))
+    return ErasureReport(tuple(searched), n_bytes, len(needles) + len(names), tuple(matches))
 
 
 def first_hits(data: bytes, start: int, sought: Sought, first: dict[int, int]) -> None:

@@ -38,10 +38,10 @@ def note(connection: sqlite3.Connection, t: Tables, seqs: Sequence[int]) -> None
 
 def exists(connection: sqlite3.Connection, t: Tables) -> bool:
     """Whether the queue exists."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table_of(t),)
     ).fetchone()
-    return found is not None
+    return row is not None
 
 
 def not_pending(connection: sqlite3.Connection, t: Tables) -> str:
@@ -100,9 +100,9 @@ def pages(
         page = []
         for (seq,) in seqs:
             try:
-                found = documents.at(seq)
+                document = documents.at(seq)
             except (CorruptIndexError, EncryptionError):
                 continue
-            if found is not None:
-                page.append(found)
+            if document is not None:
+                page.append(document)
         yield page

@@ -62,18 +62,18 @@ def _file_name(store: Nameable) -> str | None:
     whole = Tables()
     query = f"SELECT value FROM {whole.meta} WHERE name = ?"
     with translated(store.path, "reading"):
-        found = store.reading_connection().execute(query, (FILE_ID,)).fetchone()
-    if found is None:
+        row = store.reading_connection().execute(query, (FILE_ID,)).fetchone()
+    if row is None:
         try:
             with store.writing("naming the file", wait=False) as transaction:
                 transaction.connection.execute(
                     f"INSERT OR IGNORE INTO {whole.meta}(name, value) VALUES (?, ?)",
                     (FILE_ID, secrets.token_hex(16)),
                 )
-                found = transaction.connection.execute(query, (FILE_ID,)).fetchone()
+                row = transaction.connection.execute(query, (FILE_ID,)).fetchone()
         except StoreError:
             return None
-    if found[0].__class__ is not str:
-        raise CorruptIndexError(f"meta.{FILE_ID}: expected a text, got {shown(found[0])}", path=store.path)
-    name: str = found[0]
+    if row[0].__class__ is not str:
+        raise CorruptIndexError(f"meta.{FILE_ID}: expected a text, got {shown(row[0])}", path=store.path)
+    name: str = row[0]
     return name

@@ -169,10 +169,12 @@ class SqliteStore:
         known = schema.recognise(self._writer, str(self.path))
         if self._read_only:
             if not known or not schema.is_current(self._writer):
-                found = (
+                description = (
                     "an older format, which opening it once for writing changes" if known else "an empty file"
                 )
-                raise StoreFormatError(f"path: expected an index of this format, got {found}: {self.path}")
+                raise StoreFormatError(
+                    f"path: expected an index of this format, got {description}: {self.path}"
+                )
             return
         if known:
             self._write_ahead()  # a backup is not in WAL mode yet
@@ -211,10 +213,10 @@ class SqliteStore:
             self._writer.execute("BEGIN")  # one snapshot of the file: other processes may write meanwhile
             try:
                 if self.collection:
-                    found = schema.find_collection(self._writer, self.collection)
-                    if found is None:
+                    collection_tables = schema.find_collection(self._writer, self.collection)
+                    if collection_tables is None:
                         continue  # another process dropped it
-                    tables = found
+                    tables = collection_tables
                 if missing := schema.missing_tables(self._writer, tables):
                     raise CorruptIndexError(
                         f"tables that are missing or not as they were made: {', '.join(missing)}"
@@ -518,10 +520,10 @@ class SqliteStore:
     def has_layer(self, table: str) -> bool:
         """Whether the file has this table of a layer above."""
         with translated(self.path, "looking for the owner of a collection"):
-            found = self.reading_connection().execute(
+            cursor = self.reading_connection().execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
             )
-            return found.fetchone() is not None
+            return cursor.fetchone() is not None
 
     def stats(self) -> dict[str, int | str]:
         """Return no counts: a file has none beyond those of every store."""
@@ -548,12 +550,12 @@ class SqliteStore:
             tables = schema.find_collection(connection, name)
             if tables is None:
                 return 0
-            found = connection.execute(
+            rows = connection.execute(
                 f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
             ).fetchall()
             events, holds = Transaction(connection, Tables()), Holds(connection)
             n_dropped = 0
-            for *names, documents in found:
+            for *names, documents in rows:
                 scope, n_documents = scope_of(*names), integer(documents, "a scope's count of documents")
                 holds.check(scope)
                 events.add_event(scope, f"drop_collection {name}", n_documents, now=now)
@@ -614,9 +616,9 @@ def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
         StoreFormatError: the index has another dimension, metric, dtype or analyzer.
     """
     for name in ("dim", "metric", "dtype", "analyzer"):
-        has, asked = getattr(stored, name), getattr(wanted, name)
-        if has is not None and asked and has != asked:
-            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {asked!r}: {place}")
+        has, required = getattr(stored, name), getattr(wanted, name)
+        if has is not None and required and has != required:
+            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {required!r}: {place}")
 
 
 def unsettled(identity: Identity) -> Identity:
