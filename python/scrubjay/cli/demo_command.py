@@ -76,7 +76,7 @@ def _print(
     width = terminal_width()
     visible = index.count(question.scope)
     print(f"\n{bold(f'{number}. {question.title}: {clean(question.text)!r}')}")
-    print(dim(f"   asked by {question.scope!r}, which may see {visible} of {len(index)} memories"))
+    print(dim(f"   asked by {question.scope!r}, from which {visible} of {len(index)} memories are visible"))
     if question.shows:
         print(f"   {question.shows}")
     if embed_us is not None:

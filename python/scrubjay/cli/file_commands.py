@@ -282,7 +282,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"vectors: {looked_at}"))
         visible = index.count(scope)
         print(
-            dim(f"{len(hits)} of {visible:,} memories that {scope!r} may see; {hits.mode}, {took_us:,.0f} us")
+            dim(f"{len(hits)} of {visible:,} memories visible from {scope!r}; {hits.mode}, {took_us:,.0f} us")
         )
         for typed, used in hits.corrections.items():
             print(dim(clean(f"searched for {used} in place of {typed}")))
@@ -290,7 +290,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"degraded: {reason}"))
         if visible == 0 and len(index) > 0:
             print(
-                f"this scope sees none of the {len(index):,} memories: name one with --tenant and --user",
+                f"none of the {len(index):,} memories is visible from this scope: name one with --tenant and --user",
                 file=sys.stderr,
             )
         if visible == 0 and index.path is not None:
