@@ -9,8 +9,8 @@ from scrubjay._native import Scope
 from scrubjay.memory import Memory
 
 REMEMBER = "Remember a fact about the user or the task for later conversations."
-RECALL = "Search what is remembered from earlier conversations. What can be forgotten has an id in brackets."
-FORGET = "Forget a memory for good, by the id in brackets that a search has shown."
+RECALL = "Search memories of earlier conversations. A memory that can be forgotten has an id in brackets."
+FORGET = "Forget a memory for good, by its id in brackets from a search."
 
 
 class Remembering:

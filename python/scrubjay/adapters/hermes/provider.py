@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _NOTED = {"both": ("user", "model"), "user": ("user",), "none": ()}
 _INTRODUCTION = (
     "# Scrubjay memory\n"
-    "What is relevant of earlier sessions is given with each message. scrubjay_search looks for more, "
+    "Relevant memories of earlier sessions come with each message. scrubjay_search looks for more, "
     "scrubjay_remember keeps a fact for later sessions, scrubjay_forget deletes one."
 )
 

@@ -89,7 +89,7 @@ def create_app(
     ['/v1/search', '/v1/warm', '/v1/whoami']
     """
     if tokens is not None and grant is not None:
-        raise ValueError("grant: expected none beside tokens, which have them")
+        raise ValueError("grant: expected None together with tokens, which have grants")
     if tokens is None and grant is None:
         grant = Grant("local", None)
     limits = limits or Limits()
@@ -435,7 +435,9 @@ class Service:
     def _checked(self, record: dict[str, Any]) -> dict[str, Any]:
         if record.get("vector") is not None and Backend.of(self.index).dim is None:
             # The first vector would fix the dimension for all scopes.
-            raise BadArgumentError("vector: expected none, since this index has no embedder and no dimension")
+            raise BadArgumentError(
+                "vector: expected no vector, since this index has no embedder and no dimension"
+            )
         return record
 
 
@@ -466,4 +468,4 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 
 
 def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:
-    return {204: {"description": "It is gone."}} if gives is None else {200: {"model": gives}}
+    return {204: {"description": "Deleted."}} if gives is None else {200: {"model": gives}}

@@ -27,7 +27,7 @@ from scrubjay.memory.model.checking import classify
 from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.recall_result import RecalledHit
 
-_Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record")]
+_Id = Annotated[str, Path(min_length=1, max_length=512, description="id of a record")]
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _OffLoop = Callable[..., Awaitable[Any]]
 _RECALL = ("kinds", "k", "task_type", "filter", "relevance", "without", *TIMES)
@@ -386,13 +386,13 @@ _ROUTES = (
 _CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {
         "model": models.Failure,
-        "description": "Another record says that already, or it was changed meanwhile.",
+        "description": "Another record already says this, or the record was changed concurrently.",
     }
 }
 
 
 def _answers(gives: str | None) -> dict[int | str, dict[str, Any]]:
-    return {204: {"description": "It is done."}} if gives is None else {200: {"model": ANSWERS[gives]}}
+    return {204: {"description": "Done."}} if gives is None else {200: {"model": ANSWERS[gives]}}
 
 
 def _unknown(id: str) -> UnknownRecordError:

@@ -24,8 +24,10 @@ from scrubjay.errors import CursorError
 from scrubjay.index import Index
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
-_Contains = Annotated[str | None, Query(max_length=256, description="in a part of the scope, in any case")]
-_Cursor = Annotated[str | None, Query(max_length=4_000, description="the next_cursor of the page before")]
+_Contains = Annotated[
+    str | None, Query(max_length=256, description="substring of a part of the scope, ignoring case")
+]
+_Cursor = Annotated[str | None, Query(max_length=4_000, description="next_cursor of the previous page")]
 _Limit = Annotated[int, Query(ge=1, le=page_models.MAX_SCOPES)]
 
 

@@ -94,15 +94,13 @@ class Gate:
             receive = await self._read(scope, receive)
             await self._work(scope, receive, answer)
             if not status:
-                raise _RefusalError(
-                    "long", 503, "timeout", "it takes too long; what was begun may yet be done"
-                )
+                raise _RefusalError("long", 503, "timeout", "timed out; the operation may still complete")
         except _RefusalError as refusal:
             self._metrics.refused.labels(refusal.reason).inc()
             try:
                 await refusal.answer(scope, receive, answer)
             except Exception as error:  # noqa: BLE001 - the server closed on bytes that are not HTTP
-                _log.info("nobody is there to be refused: %s", error)
+                _log.info("the caller disconnected before the refusal: %s", error)
         except Exception as error:
             if status:  # too late for another answer
                 raise

@@ -57,11 +57,11 @@ FAILURES: dict[int | str, dict[str, Any]] = {
         (404, "There is no such memory in this scope."),
         (408, "The body took too long to arrive."),
         (413, "The body is too large."),
-        (415, "The body is said to be something else than JSON."),
-        (422, "An argument is wrong; the message names it."),
+        (415, "The content type is not JSON."),
+        (422, "An argument is invalid; the message names it."),
         (429, "Too many requests from this token."),
-        (500, "A mistake in the service."),
-        (503, "Busy, ending, or a part is down; try again."),
+        (500, "An internal error."),
+        (503, "Busy, shutting down, or a component is unavailable; try again."),
     )
 }
 """The answers to failed requests, for the OpenAPI document."""
