@@ -1,7 +1,7 @@
 """A griffe extension that converts the docstrings of the package for the site.
 
 They are written for `help()`: with roles (``:class:`Index` ``), and with examples where the text needs them. A facade's
-method shows the docstring of the method that it forwards to, as `scrubjay.index.documented` does at run time.
+method shows the docstring of the method that it forwards to, as `scrubjay.index.shared_docstrings` does at run time.
 """
 
 from __future__ import annotations

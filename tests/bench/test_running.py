@@ -25,7 +25,7 @@ from scrubjay.bench import (
     run,
     write_hypotheses,
 )
-from scrubjay.bench.answering import holds_answer
+from scrubjay.bench.answerers import holds_answer
 from scrubjay.fusion import Query
 from tests.bench import samples
 

@@ -21,9 +21,9 @@ from scrubjay import Index, OwnedCollectionError, Scope, StoreBusyError
 from scrubjay.memory import Decay, Memory
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.scope_reading import ScopeReader
-from scrubjay.store.rows.stored import RowRefusedError
+from scrubjay.store.postgres.write_order import SETTLED
+from scrubjay.store.rows.values import RowRefusedError
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
 from tests.memory.test_kills import OPERATIONS, fill

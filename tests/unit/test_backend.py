@@ -334,7 +334,7 @@ def test_more_scopes_than_one_call_takes_are_searched_in_groups(
         documents.upsert_many([{"id": "m", "text": f"the oak of sk-stg-00{i}"}], scope=scope)
     fill(documents, 1, ACME)
     whole = documents.search("oak sk-stg-005 note", scope=scopes, k=20)
-    monkeypatch.setattr("scrubjay.backend.together._AT_ONCE", 3)
+    monkeypatch.setattr("scrubjay.backend.joint_ranking._AT_ONCE", 3)
     found = documents.search("oak sk-stg-005 note", scope=scopes, k=20)
     assert [(hit.scope, hit.id) for hit in found] == [(hit.scope, hit.id) for hit in whole]
     assert [hit.score for hit in found] == [hit.score for hit in whole]

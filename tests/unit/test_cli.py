@@ -136,7 +136,7 @@ def test_nothing_found_is_1(capsys: pytest.CaptureFixture[str], file: str) -> No
     code, out, err = run(capsys, "search", "staging", str(other), "--tenant", "globex")
     assert code == 1
     assert "0 of 0 memories" in out
-    assert "sees none of the 1 memories" in err
+    assert "none of the 1 memories is visible" in err
 
 
 @pytest.mark.parametrize(

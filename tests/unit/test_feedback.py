@@ -24,7 +24,7 @@ from scrubjay import (
     StoreBusyError,
 )
 from scrubjay.backend import Backend
-from scrubjay.retrieval.judged import from_feedback
+from scrubjay.retrieval.judged_sets import from_feedback
 from scrubjay.store.rows import feedback as feedback_log
 from scrubjay.store.rows.sealed import SEALED, is_sealed
 from scrubjay.store.sqlite import feedback as feedback_store

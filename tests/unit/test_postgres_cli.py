@@ -14,7 +14,7 @@ from scrubjay.backend import Backend
 from scrubjay.cli import main
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.objects import objects_of
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.progress import open_progress
 from scrubjay.store import copying
 from tests.data.keys import provider

@@ -29,7 +29,7 @@ from scrubjay.embedders import Function
 from scrubjay.keystores import KeyFolder, UserKeys
 from scrubjay.store.objects.objects import GRACE_SECONDS
 from scrubjay.store.postgres import schema
-from scrubjay.store.postgres.used import today
+from scrubjay.store.postgres.last_use import today
 from tests.data.blobs import FaultyBlobs
 from tests.data.keys import key_of, provider
 from tests.data.postgres import new_url

@@ -18,7 +18,7 @@ from scrubjay.backend import Backend
 from tests.data.postgres import new_url
 
 psycopg = pytest.importorskip("psycopg")
-wire = pytest.importorskip("scrubjay.store.postgres.wire")
+wire = pytest.importorskip("scrubjay.store.postgres.pipeline")
 
 JANE = Scope("acme", user="jane")
 VECTOR = np.array([1.0, 0.5], dtype=np.float32)

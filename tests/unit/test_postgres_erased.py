@@ -11,8 +11,8 @@ import pytest
 
 from scrubjay import Index, Memory, Scope, StoreError
 from scrubjay.backend import Backend
-from scrubjay.store.postgres.care import vacuum
-from scrubjay.store.postgres.searching import NOT_COVERED
+from scrubjay.store.postgres.erasure_search import NOT_COVERED
+from scrubjay.store.postgres.maintenance import vacuum
 from scrubjay.store.postgres.sessions import Sessions
 from tests.data.postgres import as_superuser, new_url
 from tests.unit.test_postgres_walls import Roles, roles

@@ -14,7 +14,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.memory import Memory
-from scrubjay.store.postgres import feed, hints, sharing
+from scrubjay.store.postgres import feed, hints, shared_feed
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.postgres import new_url
@@ -71,7 +71,7 @@ def hears(index: Index, scope: Scope = JANE) -> bool:
     own = feed_of(index)
     heard = own.hints._heard_of
     if own.sharing.is_following:
-        heard = set().union(*(one.wishes() for one in sharing._live))
+        heard = set().union(*(one.wishes() for one in shared_feed._live))
     return not {hints.bucket_of(scope.tenant), hints.ALL}.isdisjoint(heard)
 
 

@@ -29,9 +29,9 @@ from scrubjay.backend import Backend
 from scrubjay.cli import main
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.home_locks import Turns
 from scrubjay.store.postgres.keys import Homes
-from scrubjay.store.postgres.turns import Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from tests.data.postgres import as_superuser, new_url
 from tests.data.routed import route, server_of
 from tests.data.stores import asked

@@ -22,7 +22,7 @@ from scrubjay import (
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, PolicyCandidate
 from scrubjay.store.keys import encryption
-from scrubjay.store.postgres.beside import counting
+from scrubjay.store.postgres.layer_connection import counting
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.keys import provider
 from tests.data.postgres import new_url

@@ -19,12 +19,12 @@ from scrubjay import FactCandidate, Index, Scope, StoreBusyError, StoreError, St
 from scrubjay.cli import main
 from scrubjay.memory import Memory, Outcome
 from scrubjay.memory.ledger import postgres
-from scrubjay.store.postgres import placing
+from scrubjay.store.postgres import row_homes
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.home_locks import Turns
 from scrubjay.store.postgres.keys import Homes
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.turns import Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 from tests.data.routed import route
@@ -572,8 +572,8 @@ class TestMoving:
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = self.older(url)
-        monkeypatch.setattr(placing, "_USERS_AT_ONCE", 2)
-        move, moved = placing._move, []
+        monkeypatch.setattr(row_homes, "_USERS_AT_ONCE", 2)
+        move, moved = row_homes._move, []
 
         def dying(*arguments: Any) -> None:
             moved.append(arguments[-1])
@@ -581,13 +581,13 @@ class TestMoving:
                 raise KeyboardInterrupt
             move(*arguments)
 
-        monkeypatch.setattr(placing, "_move", dying)
+        monkeypatch.setattr(row_homes, "_move", dying)
         with pytest.raises(KeyboardInterrupt):
             Memory.open(url, durability="normal")
         assert asked(url, "SELECT format FROM sj_memory_schema") == [(3,)]
         users = {user for home, user in rows_in(url, "fact") if home != "acme"}
         assert users == set(moved[:2])
-        monkeypatch.setattr(placing, "_move", move)
+        monkeypatch.setattr(row_homes, "_move", move)
         with opened(url) as memory:
             assert_placed(url)
             assert said(memory) == before and memory.admin.check() == []

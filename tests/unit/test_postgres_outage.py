@@ -394,7 +394,7 @@ def test_what_failed_together_is_not_taken_for_prepared(url: str) -> None:
     from psycopg.errors import DivisionByZero
 
     from scrubjay.store.postgres.batch import Batch
-    from scrubjay.store.postgres.walls import NO_HOME
+    from scrubjay.store.postgres.row_security import NO_HOME
 
     with Index.open(url, dim=2) as index:
         store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]

@@ -22,11 +22,11 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.postgres import meeting as meetings
-from scrubjay.store.postgres.answers import Answer, answer_of, bytes_of
+from scrubjay.store.postgres import rendezvous as meetings
 from scrubjay.store.postgres.feed import Feed
-from scrubjay.store.postgres.meeting import Meeting
-from scrubjay.store.postgres.peers import Follower, Leader
+from scrubjay.store.postgres.feed_protocol import Follower, Leader
+from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of
+from scrubjay.store.postgres.rendezvous import Meeting
 from tests.data.postgres import Cluster, as_superuser, new_cluster, new_url
 
 psycopg = pytest.importorskip("psycopg")
@@ -107,9 +107,9 @@ def test_an_answer_is_read_as_it_was_written_or_not_at_all() -> None:
     "body", [b"[]", b"{}", b"[1,2,3,4,5,6,7]", b"[" * 100_000, b"\xff", b'["a","b",1,"x","y",[],[]]']
 )
 def test_what_has_the_right_checksum_and_is_no_answer(body: bytes) -> None:
-    from scrubjay.store.postgres import answers
+    from scrubjay.store.postgres import poll_answers
 
-    assert answer_of(answers._MAGIC + answers._digest(body) + body) is None
+    assert answer_of(poll_answers._MAGIC + poll_answers._digest(body) + body) is None
 
 
 def test_a_reader_never_sees_half_an_answer(tmp_path: Path) -> None:
@@ -444,7 +444,7 @@ def told():
         elif word[0] == "fork":
             child = os.fork()
             if child == 0:
-                from scrubjay.store.postgres.sharing import _live
+                from scrubjay.store.postgres.shared_feed import _live
                 write("forked", os.getpid(), [one.role for one in _live])
                 time.sleep(600)
                 os._exit(0)

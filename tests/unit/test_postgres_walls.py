@@ -15,8 +15,8 @@ from scrubjay.cli import main
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.roles import make_roles
+from scrubjay.store.postgres.row_security import EVERY_HOME, NO_HOME, Home, protect, unprotected
 from scrubjay.store.postgres.server import connection_class
-from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home, protect, unprotected
 from tests.data.postgres import as_superuser, new_url
 
 psycopg = pytest.importorskip("psycopg")

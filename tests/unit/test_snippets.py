@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from scrubjay import Index, Memory, Query, Retriever, Scope, Snippet, analyze, embedders
 from scrubjay.backend import Backend
+from scrubjay.index.matched_words import Language, Mark, find_words
+from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.snippets import cut_snippet
-from scrubjay.index.wording import Reading, Wording
-from scrubjay.index.words import Language, Mark, find_words
 from scrubjay.sentences import sentences
 
 JANE = Scope("acme", user="jane")

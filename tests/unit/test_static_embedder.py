@@ -95,7 +95,7 @@ def test_a_row_of_zeros_is_no_direction() -> None:
         (
             (table(), VOCABULARY, MERGES[:, ::-1]),
             ValueError,
-            r"merges\[0\]: expected the token that two tokens make",
+            r"merges\[0\]: expected the concatenation of both tokens",
         ),
         ((table(), VOCABULARY, [[0, 1, 2]]), ValueError, r"merges\[0\]: expected"),
         ((table(), VOCABULARY, MERGES, [("", 1)]), ValueError, r"added\[0\]: expected a text"),

@@ -17,7 +17,7 @@ import scrubjay
 from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Scope
 from scrubjay.backend import Backend
 from scrubjay.store.keys import encryption
-from scrubjay.store.rows.erased import vector_needles
+from scrubjay.store.rows.erasure_search import vector_needles
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import encode_many
 from scrubjay.store.sqlite import schema

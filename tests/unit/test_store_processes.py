@@ -18,7 +18,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite import schema
 
 ACME = Scope("acme")

@@ -30,7 +30,7 @@ from scrubjay import (
 )
 from scrubjay.retrieval import CallableReranker, metrics
 from scrubjay.retrieval.grid import variations
-from scrubjay.retrieval.judged import JudgedQuery, JudgedSet, read_judged
+from scrubjay.retrieval.judged_sets import JudgedQuery, JudgedSet, read_judged
 from scrubjay.retrieval.trials import METRICS, Setting
 from scrubjay.retrieval.tuning import describe, tune
 

@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.backend.conditions import EVERYTHING, Admitted, All, Ids, Node, admit, native_part, where_of
-from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.error_mapping import ErrorMap
 from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.joint_ranking import search_together
 from scrubjay.backend.leases import lease
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
 from scrubjay.backend.ranked_pages import RankedPages
-from scrubjay.backend.together import search_together
 from scrubjay.backend.writes import Writes, writing
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike
@@ -212,7 +212,7 @@ class Documents:
     ) -> builtins.list[Hit]:
         """Return the best `k` memories, best first, without the `offset` ones that the previous pages had.
 
-        Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`.
+        Several scopes are ranked together (:mod:`scrubjay.backend.joint_ranking`). Otherwise as :meth:`Index.search`.
         Consecutive pages within ten minutes return each memory once.
         """
         with self.errors:

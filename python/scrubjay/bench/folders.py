@@ -1,8 +1,8 @@
 """Folders of a corpus, questions and judgements: BEIR's, and judged sets with scopes as `scrubjay tune` reads them.
 
 `corpus.jsonl` has `_id` (or `id`), `text` and optionally `title`; `queries.jsonl` the same; judgements are in
-`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may have a scope (:mod:`scrubjay.retrieval.judged`), documents
-a time and a turn in `meta`, questions `category`, `answer` and `ts`.
+`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may have a scope
+(:mod:`scrubjay.retrieval.judged_sets`), documents a time and a turn in `meta`, questions `category`, `answer` and `ts`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrubjay._native import Scope
 from scrubjay.bench.datasets import Case, Document, Question, Vector
 from scrubjay.datafiles import Row, json_lines, json_lines_at
 from scrubjay.errors import DatasetError
-from scrubjay.retrieval.judged import judged_record, judgements
+from scrubjay.retrieval.judged_sets import judged_record, judgements
 
 
 class JudgedFolder:

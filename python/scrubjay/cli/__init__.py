@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.outputs import said_by_system
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.config import show_config
 from scrubjay.errors import Error
 

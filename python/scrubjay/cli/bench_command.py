@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from scrubjay.bench import FORMATS, IndexSearcher, Report, format_of, open_dataset, run, write_hypotheses
-from scrubjay.bench.answering import Answerer
+from scrubjay.bench.answerers import Answerer
 from scrubjay.bench.datasets import Dataset
 from scrubjay.bench.figures import Figures
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.outputs import check_output
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec

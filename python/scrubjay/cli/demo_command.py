@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from scrubjay import demo
+from scrubjay.cli.hit_output import evidence, ranks
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.show import evidence, ranks
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
@@ -76,7 +76,7 @@ def _print(
     width = terminal_width()
     visible = index.count(question.scope)
     print(f"\n{bold(f'{number}. {question.title}: {clean(question.text)!r}')}")
-    print(dim(f"   asked by {question.scope!r}, which may see {visible} of {len(index)} memories"))
+    print(dim(f"   asked by {question.scope!r}, from which {visible} of {len(index)} memories are visible"))
     if question.shows:
         print(f"   {question.shows}")
     if embed_us is not None:

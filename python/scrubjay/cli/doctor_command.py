@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.cli.outputs import open_index, shown_place
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model

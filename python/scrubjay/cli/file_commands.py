@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.cli.hit_output import hits_table, way
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
@@ -28,9 +29,8 @@ from scrubjay.cli.outputs import (
     shown_place,
     written,
 )
+from scrubjay.cli.reader_state import of_record
 from scrubjay.cli.readers import InputError, Reading, header_of_export, is_export, paths_below, read_paths
-from scrubjay.cli.reading import of_record
-from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
@@ -282,7 +282,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"vectors: {looked_at}"))
         visible = index.count(scope)
         print(
-            dim(f"{len(hits)} of {visible:,} memories that {scope!r} may see; {hits.mode}, {took_us:,.0f} us")
+            dim(f"{len(hits)} of {visible:,} memories visible from {scope!r}; {hits.mode}, {took_us:,.0f} us")
         )
         for typed, used in hits.corrections.items():
             print(dim(clean(f"searched for {used} in place of {typed}")))
@@ -290,7 +290,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"degraded: {reason}"))
         if visible == 0 and len(index) > 0:
             print(
-                f"this scope sees none of the {len(index):,} memories: name one with --tenant and --user",
+                f"none of the {len(index):,} memories is visible from this scope: name one with --tenant and --user",
                 file=sys.stderr,
             )
         if visible == 0 and index.path is not None:

@@ -20,7 +20,7 @@ from scrubjay.cli.memory_record_commands import asked_for, times_of
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import check_output, file_or_output, open_index
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.embedders import Embedder
 from scrubjay.embedders.accepted import AUTO, as_embedder, embedder_of_model
@@ -31,7 +31,7 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.model.names import RECALLED_KINDS
 

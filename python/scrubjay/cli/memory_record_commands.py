@@ -9,7 +9,7 @@ from typing import Any
 
 from scrubjay.cli.memory_output import print_json
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.memory import Memory
 

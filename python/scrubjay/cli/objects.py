@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from scrubjay.cli.options import count, positive
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.postgres.address import is_address
 

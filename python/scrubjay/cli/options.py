@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.payload import CreatedAt, to_utc
 
 EXIT_CODES = """\

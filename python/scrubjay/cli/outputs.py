@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from scrubjay.cli.objects import objects_of
-from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.reader_state import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index

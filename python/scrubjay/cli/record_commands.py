@@ -10,7 +10,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import open_index, say_memory
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.index import Index
 from scrubjay.records import Record
@@ -38,9 +38,9 @@ def run_list(arguments: argparse.Namespace) -> int:
         rows = [[str(record.id), _time(record), _source(record), record.text] for record in page]
         print(render_table(["id", "created", "file", "text"], rows, stretch=3))
         more = f"; the next page: --cursor {page.cursor}" if page.cursor is not None else ""
-        print(dim(f"{len(page):,} of {n_all:,} memories that {scope!r} may see{more}"))
+        print(dim(f"{len(page):,} of {n_all:,} memories visible from {scope!r}{more}"))
     else:
-        print(dim(f"no memory that {scope!r} may see" + (" and the filter admits" if filter else "")))
+        print(dim(f"no memory visible from {scope!r}" + (" matches the filter" if filter else "")))
     return 0 if len(page) else 1
 
 
@@ -63,7 +63,7 @@ def run_get(arguments: argparse.Namespace) -> int:
                     if value != "-":
                         print(dim(f"  {clean(str(name))}: {clean(str(value))}"))
         for id in missing:
-            print(f"{id}: no memory of this id that {scope!r} may see", file=sys.stderr)
+            print(f"{id}: no memory with this id is visible from {scope!r}", file=sys.stderr)
     return 1 if missing else 0
 
 

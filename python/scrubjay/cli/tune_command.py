@@ -11,11 +11,11 @@ from typing import Any, cast
 from scrubjay import fusion
 from scrubjay._native import Scope
 from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, dim, mark, render_table
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
-from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
+from scrubjay.retrieval.judged_sets import JudgedQuery, from_feedback, read_judged
 from scrubjay.retrieval.trials import METRICS, Setting
 from scrubjay.retrieval.tuning import Gain, Tuning, describe_setting, tune
 

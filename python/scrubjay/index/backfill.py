@@ -1,9 +1,9 @@
 """Deferred embedding of documents that were written while the embedder failed.
 
 The payload of a pending document has a flag. The list of pending documents is in the file
-(:mod:`scrubjay.store.sqlite.pending`) or, without a file, in a table here. A vector is filled in by a conditional write
-of the same document: a document that was written or deleted meanwhile is left alone, and if the process is killed,
-nothing is lost and the next one continues.
+(:mod:`scrubjay.store.sqlite.embedding_queue`) or, without a file, in a table here. A vector is filled in by a
+conditional write of the same document: a document that was written or deleted meanwhile is left alone, and if the
+process is killed, nothing is lost and the next one continues.
 
 A thread retries after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
 with the first pending document, and is woken at once when the embedder has answered a write or a search.
@@ -32,7 +32,7 @@ from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.residency.housekeeping import Housekeeper
-from scrubjay.store.rows.stored import StoredDocument
+from scrubjay.store.rows.values import StoredDocument
 
 _BATCH = 64  # texts per call in the background
 

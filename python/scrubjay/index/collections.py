@@ -13,7 +13,7 @@ from scrubjay.index.family import checked_name
 from scrubjay.index.open_collection import OpenCollection, asked_identity, make_in_memory, open_in_file
 from scrubjay.initialised import guarded
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite.store import check_identity
 
 

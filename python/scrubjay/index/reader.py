@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.filters import FilterLike, Ids, lasting
+from scrubjay.index.filter_functions import has_functions, keys_of, meeting, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.residue import has_functions, keys_of, meeting, split
 from scrubjay.initialised import guarded
 from scrubjay.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor
-from scrubjay.store.writing import checked_id
+from scrubjay.store.write_path import checked_id
 
 
 @guarded

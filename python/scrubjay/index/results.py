@@ -21,9 +21,9 @@ from scrubjay._native import HitView, Result, Scope, hits_of
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.frozen import FrozenResult, freeze
+from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet, checked_width
-from scrubjay.index.wording import Reading, Wording
 from scrubjay.records import as_text
 from scrubjay.tables import as_html, to_arrow, to_pandas
 

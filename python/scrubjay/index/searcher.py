@@ -14,10 +14,10 @@ from scrubjay.errors import StoreUnavailableError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
 from scrubjay.index.batch import USUAL, Batch, batch_of
-from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans, stale
+from scrubjay.index.filter_functions import has_functions, keys_of, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.residue import has_functions, keys_of, split
 from scrubjay.index.results import Hits
+from scrubjay.index.search_plan import Plan, damaged, incomplete, make_plan, make_plans, stale
 from scrubjay.initialised import unset
 from scrubjay.records import Stamp, as_scopes, as_vector
 from scrubjay.store.engine import DurableEngine

@@ -29,7 +29,7 @@ from scrubjay.records import (
 )
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
-from scrubjay.store.writing import checked_id, checked_reason
+from scrubjay.store.write_path import checked_id, checked_reason
 
 _PASSAGES_AT_A_TIME = 256  # per call of the embedder
 

@@ -20,11 +20,11 @@ from scrubjay.fusion.methods import number
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
+from scrubjay.retrieval.hit_merging import merge
 from scrubjay.retrieval.keys import name_of
-from scrubjay.retrieval.merging import merge
-from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
+from scrubjay.retrieval.result_cache import Remembering
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.surroundings import days_of, said_before
 from scrubjay.retrieval.trace import Counters, Stage, Trace

@@ -11,7 +11,7 @@ from scrubjay.backend import Backend
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Dates, Query
 from scrubjay.index import Hit, Index
-from scrubjay.index.residue import has_functions
+from scrubjay.index.filter_functions import has_functions
 from scrubjay.payload import microseconds, to_utc
 from scrubjay.turns import FIELDS, as_turn
 

@@ -15,7 +15,7 @@ from scrubjay.embedders.protocol import embed_queries
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.retrieval import metrics
-from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker, Reranking
 from scrubjay.retrieval.retriever import Retriever
 

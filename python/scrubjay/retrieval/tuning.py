@@ -22,7 +22,7 @@ from scrubjay.fusion import Fusion, Query
 from scrubjay.index import Hit, Index
 from scrubjay.progress import Progress, open_progress
 from scrubjay.retrieval.grid import BM25_PAIRS, fusions, variations
-from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker
 from scrubjay.retrieval.trials import METRICS, Setting, Trials
 

@@ -11,7 +11,7 @@ from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import PlaintextError
-from scrubjay.store.residency.filling import graph_lost, readable
+from scrubjay.store.residency.loading import graph_lost, readable
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.sqlite.inspection import noting
 

@@ -14,10 +14,10 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError, UnsupportedError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.residency.filling import decoded
+from scrubjay.store.residency.loading import decoded
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 
 _BATCH = 1000
 _LAYER = "memory_fact"  # a table of Memory, whose documents mirror rows of tables

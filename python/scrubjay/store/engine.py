@@ -1,6 +1,6 @@
 """A durable engine: the interface of the native engine over stored rows.
 
-Writing is in :mod:`scrubjay.store.writing` and :mod:`scrubjay.store.together`; this module adds searching,
+Writing is in :mod:`scrubjay.store.write_path` and :mod:`scrubjay.store.write_batches`; this module adds searching,
 reading and maintenance.
 """
 
@@ -30,11 +30,11 @@ from scrubjay.store.rows.listing import Listing, warn_of
 from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.scopes import Sight, exactly, sight_of
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll
-from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
+from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.together import Change, changing
-from scrubjay.store.writing import WritingEngine, checked_id
+from scrubjay.store.write_batches import Change, changing
+from scrubjay.store.write_path import WritingEngine, checked_id
 
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
@@ -495,7 +495,7 @@ class DurableEngine(WritingEngine):
         return store
 
     def changing(self, doing: str) -> AbstractContextManager[Change]:
-        """Combine several writes into one; see :func:`scrubjay.store.together.changing`."""
+        """Combine several writes into one; see :func:`scrubjay.store.write_batches.changing`."""
         return changing(self, doing)
 
     # ------------------------------------------------------------------ feedback

@@ -13,7 +13,7 @@ from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
-from scrubjay.store.rows.stored import RowId, StoredDocument
+from scrubjay.store.rows.values import RowId, StoredDocument
 
 
 class LocalEngine(Engine):

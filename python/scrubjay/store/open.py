@@ -12,7 +12,7 @@ from scrubjay.errors import StoreFormatError
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.residency.budget import Budget
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.connections import size_of
 from scrubjay.store.sqlite.store import SqliteStore, check_identity

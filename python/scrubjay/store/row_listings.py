@@ -10,7 +10,7 @@ from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing, admitted, slices, undamaged, warn_of
 from scrubjay.store.rows.scopes import exactly
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, first_of, sorted_keys
-from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
+from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 
 

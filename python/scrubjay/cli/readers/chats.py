@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scrubjay.cli.reading import Reading
+from scrubjay.cli.reader_state import Reading
 from scrubjay.turns import as_turn
 
 _SPOKEN = ("user", "assistant", "human", "ai", "model")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers import chats, slack
 from scrubjay.cli.readers.records import read_object
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading, decode
 
 
 def read_lines(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,9 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers.prose import plain_text
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.memory.intake.passages import read_pieces
 
 

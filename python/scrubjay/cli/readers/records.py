@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers import chats
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.payload import to_utc
 
 TEXT_FIELDS = ("text", "content", "memory", "message", "body")

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from scrubjay.cli.reader_state import Reading
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import Reading
 from scrubjay.turns import as_turn
 
 _TS = re.compile(r"\d{9,10}\.\d+\Z")

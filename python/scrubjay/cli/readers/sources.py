@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath, PurePosixPath
 
-from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.reader_state import InputError, Skips
 
 _MAX_MEMBER_BYTES = 1 << 30  # of a zip archive, unpacked
 

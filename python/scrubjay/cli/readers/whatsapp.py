@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from scrubjay.cli.reading import Reading
+from scrubjay.cli.reader_state import Reading
 from scrubjay.turns import as_turn
 
 _LINE = re.compile(

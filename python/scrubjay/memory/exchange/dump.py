@@ -39,8 +39,8 @@ from scrubjay.memory.model.names import RECORD_KINDS
 from scrubjay.memory.model.rows import ROWS, TYPES, EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import RowRefusedError
-from scrubjay.store.together import Change
+from scrubjay.store.rows.values import RowRefusedError
+from scrubjay.store.write_batches import Change
 
 FORMAT = 1
 _COMPUTED = ("hash", "topic", "value_hash")

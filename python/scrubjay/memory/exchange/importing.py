@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.index import Index
-from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
+from scrubjay.memory.exchange.other_systems import READERS, Foreign, Said
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED
@@ -86,7 +86,7 @@ def take_over(
 
 
 def _scope_of(statement: Said, scope: Scope, foreign: Foreign) -> Scope | None:
-    """Return the scope of a statement: that of the call, narrowed by the dump; None: it belongs to somebody else."""
+    """Return the scope of a statement: that of the call, narrowed by the dump; None: its owner is another one."""
     user, agent = scope.user, scope.agent
     for name, value in (("user", statement.user), ("agent", statement.agent)):
         if value == "":  # the owner is unknown: the statement must not be shared with all

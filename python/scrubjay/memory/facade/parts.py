@@ -13,15 +13,15 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
 from scrubjay.memory.facade.administration import MemoryAdmin
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.facts import Facts
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.intake.relative_dates import checked_languages
 from scrubjay.memory.ledger import schema
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import COLLECTION, MemoryContext
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.lifecycle.consistency import Consistency

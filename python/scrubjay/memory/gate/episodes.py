@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scrubjay import payload
 from scrubjay.memory.gate.sources import provenance_columns
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, insert_new
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.rows import new_id, rows_where
 from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
 from scrubjay.memory.model.checking import encoded_artifacts, encoded_list
@@ -14,7 +14,7 @@ from scrubjay.memory.model.proposal import Proposal
 from scrubjay.memory.model.rows import EpisodeRow
 from scrubjay.memory.model.values import kept_detail
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def write_episode(change: Change, proposal: Proposal, asking: Asking) -> Outcome:

@@ -13,10 +13,10 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.gate.sources import policy_version
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, insert_new, log
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.rows import IN_SCOPE, hash_in, new_ids, rows_where, update_fact
 from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.slots import Slots
@@ -32,7 +32,7 @@ from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import affirmed_of, has_documents, holds_at, holds_of, is_in_force
 from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")

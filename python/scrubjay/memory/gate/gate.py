@@ -1,7 +1,7 @@
 """The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
 
 Before the file is locked: classify, resolve the scope, verify by kind (:mod:`scrubjay.memory.model.proposal`), then
-read what is known, embed and judge (:mod:`scrubjay.memory.ledger.asking`). In the writer's turn: deduplicate,
+read what is known, embed and judge (:mod:`scrubjay.memory.ledger.preparation`). In the writer's turn: deduplicate,
 supersede, decide the status, and write row, document and log together; for each kind in
 :mod:`scrubjay.memory.gate.facts`, `episodes`, `preferences` and `policies`.
 """
@@ -16,14 +16,14 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import RejectedError
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts, stands_alone
 from scrubjay.memory.gate.policies import policy_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
-from scrubjay.memory.gate.standing import Standing
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import documents_in
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.rejections import write_rejection
 from scrubjay.memory.model.candidates import (
     Candidate,
@@ -38,12 +38,12 @@ from scrubjay.memory.model.checking import (
 from scrubjay.memory.model.content import as_kept, checked_str
 from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.new_facts import UNFELT
+from scrubjay.memory.model.precedence import tenant_of
 from scrubjay.memory.model.proposal import Proposal, prepared
 from scrubjay.memory.model.refusal import Unfit
-from scrubjay.memory.model.ruling import tenant_of
 from scrubjay.memory.model.values import said
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _log = logging.getLogger("scrubjay.memory")
 

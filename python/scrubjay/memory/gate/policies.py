@@ -16,15 +16,15 @@ from scrubjay.memory.ledger.rows import find_row, insert, new_id, rows_where
 from scrubjay.memory.model.candidates import Outcome, PolicyCandidate, Provenance
 from scrubjay.memory.model.checking import checked_source, verify
 from scrubjay.memory.model.content import named
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.precedence import EVERYWHERE
 from scrubjay.memory.model.proposal import Window, window_of
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import PolicyRow, is_global
-from scrubjay.memory.model.ruling import EVERYWHERE
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def policy_of(

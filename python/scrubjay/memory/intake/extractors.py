@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.model.checking import classify
 from scrubjay.memory.model.names import RELATIONS, Relation
@@ -55,7 +55,7 @@ class Retraction:
 
     They end when it was said: they were true before. `content` states it as a sentence ("Jane left Acme"), for history
     and :meth:`Memory.why`. With a `value`, or if the content names some of several ("Jane is not allergic to nuts any
-    more"), only the named facts end (:func:`scrubjay.memory.model.named.ended`); without both, all.
+    more"), only the named facts end (:func:`scrubjay.memory.model.target_statements.ended`); without both, all.
     """
 
     subject: str

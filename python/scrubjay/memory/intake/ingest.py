@@ -18,14 +18,14 @@ from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.extractors import AnyExtractor, Extractor, as_extraction
 from scrubjay.memory.intake.notes import Note, read_notes
-from scrubjay.memory.intake.stabilise import Transcript, Utterance
+from scrubjay.memory.intake.transcripts import Transcript, Utterance
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.drafts import check_text
+from scrubjay.memory.ledger.event_drafts import check_text
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.model.candidates import FactCandidate, Provenance
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.records import Fact
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.store.rows.scopes import names_of
 
 

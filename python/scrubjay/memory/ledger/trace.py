@@ -20,7 +20,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.deletions import deleted_since, last_deletion
-from scrubjay.memory.ledger.drafts import Draft, check_text
+from scrubjay.memory.ledger.event_drafts import Draft, check_text
 from scrubjay.memory.ledger.holds import HELD
 from scrubjay.memory.ledger.sealing import EVENT as _SEALED
 from scrubjay.memory.ledger.sealing import Sealer, is_file, settle

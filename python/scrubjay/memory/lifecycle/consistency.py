@@ -19,7 +19,7 @@ from scrubjay.memory.model.documents import documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.decoding import is_id, scope_of
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore
 
 

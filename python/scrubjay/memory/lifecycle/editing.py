@@ -27,10 +27,10 @@ from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, Pr
 from scrubjay.memory.model.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
 from scrubjay.memory.model.decoding import as_moment, moment_of
 from scrubjay.memory.model.details import detail_in, with_earlier
-from scrubjay.memory.model.making import loaded, record_of
 from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.row_records import loaded, record_of
 from scrubjay.memory.model.rows import (
     EpisodeRow,
     FactRow,
@@ -43,7 +43,7 @@ from scrubjay.memory.model.rows import (
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _CHANGEABLE = {
     "fact": (

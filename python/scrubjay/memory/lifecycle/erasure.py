@@ -32,7 +32,7 @@ from scrubjay.memory.model.documents import ids_of_documents
 from scrubjay.memory.model.rows import FactRow, belongs_to, is_global, scope_in
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport, KeyProof
+from scrubjay.store.rows.erasure_search import ErasureReport, KeyProof
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
@@ -73,7 +73,7 @@ class MemoryErasure:
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """What is proved, in words: about each key of the user, rows, and the texts searched for and not found."""
+        """The proofs in words: about each key of the user, rows, and the texts searched for and not found."""
         rows = () if self.rows else ("rows absent",)
         searched = () if self.files is None else self.files.proofs
         return tuple(dict.fromkeys((*map(str, self.keys), *rows, *searched)))

@@ -17,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.details import detail_in
-from scrubjay.memory.model.making import loaded, sensitivity_of
+from scrubjay.memory.model.row_records import loaded, sensitivity_of
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import begin_of_episode, holds_of
 from scrubjay.passage_vectors import DocumentVector

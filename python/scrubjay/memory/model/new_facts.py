@@ -42,7 +42,7 @@ class NewFact(NamedTuple):
     outcome: Outcome
     """The outcome of its proposal if it ends no other fact."""
     held: Mapping[str, Held]
-    """When each fact of the slot holds."""
+    """The intervals in which each fact of the slot holds."""
 
 
 def fact_row(

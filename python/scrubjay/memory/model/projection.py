@@ -10,10 +10,10 @@ matter:
   whenever it arrived; when it is over, the one that it interrupted holds again.
 - With a predicate that has one value of a kind (`single` is None) statements accumulate, except that a later one ends
   an earlier one that it contradicts by its words (:mod:`scrubjay.memory.model.kinds`).
-- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.named`) on its day, and holds itself
-  until its value (for a single value: any value) begins anew; `corrects` replaces a statement for all of its time;
-  `plans` holds as a plan from the day it was said, and competes with others only from its stated day (without one
-  never).
+- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.target_statements`) on its day, and
+  holds itself until its value (for a single value: any value) begins anew; `corrects` replaces a statement for all of
+  its time; `plans` holds as a plan from the day it was said, and competes with others only from its stated day
+  (without one never).
 - Statements that say the same are one: the one that begins first stands for all. One that says more about the same
   value replaces the one that says less while it holds; two that say different things about the same value both hold.
 - An end or a correction that names no statement changes none.
@@ -28,8 +28,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scrubjay.memory.model.kinds import replaced
-from scrubjay.memory.model.named import Named, corrected, ended
 from scrubjay.memory.model.names import Relation
+from scrubjay.memory.model.target_statements import Named, corrected, ended
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
 Interval = tuple[int, int | None]
@@ -55,7 +55,7 @@ class Statement(NamedTuple):
     replaces: tuple[str, ...] = ()
     """Ids of statements that it contradicts, whatever their values."""
     withdrawn_at: int | None = None
-    """When it was revoked, or merged into another."""
+    """Time at which it was revoked, or merged into another."""
     subject: str = ""
     predicate: str = ""
     given: str = ""

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from scrubjay.errors import BudgetError
-from scrubjay.memory.read.assembled import Assembled, Envelope, Limits
-from scrubjay.memory.read.pieces import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
+from scrubjay.memory.read.assembly_result import Assembled, Envelope, Limits
+from scrubjay.memory.read.prompt_parts import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
 _AT_EDGES = "Memories (most relevant first and last)"

@@ -20,13 +20,13 @@ from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, topics_in
 from scrubjay.memory.ledger.versions import versions_of
 from scrubjay.memory.model.content import checked_str, normalised
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Fact, Policy, Record
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.model.statements import is_in_force
-from scrubjay.memory.read.moments import Moment, Past, moment_asked, would_be_in_force
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked, would_be_in_force
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
@@ -57,8 +57,8 @@ class Lookup:
             scope: the scope of the caller.
             hidden: also return it if it is provisional, superseded, revoked, expired or not in force at the time.
             as_of: the time at which it must be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: as it was known at this time; None: now. See :mod:`scrubjay.memory.read.moments`. A fact that was
-                edited later is returned with its earlier text.
+            known_at: as it was known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`. A fact that
+                was edited later is returned with its earlier text.
         """
         checked_scope(scope)
         moment = moment_asked(self._context.clock, as_of, known_at)
@@ -140,7 +140,7 @@ class Lookup:
             subject: list only facts about it, whatever their predicate; case and spaces are ignored.
             run: list only records from this run (`Provenance.run`).
             as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.moments`.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`.
             without: sensitivity classes to exclude.
             after: the last record of the previous page, as (kind, :func:`created_at` in microseconds, id): the listing
                 continues after that place, whether or not the record still exists. With `limit` it reads about as many

@@ -63,9 +63,9 @@ class Summary(NamedTuple):
     """Kind -> number of records in force."""
     runs: int
     changed: list[int]
-    """When a record began or ceased to be in force."""
+    """Times at which a record began or ceased to be in force."""
     learned: list[int]
-    """When the memory learned something."""
+    """Times at which the memory learned something."""
 
 
 class Overview:

@@ -10,13 +10,13 @@ from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.model.names import RECALLED_KINDS, Floor, RecalledKind
 from scrubjay.memory.model.records import Known
-from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
+from scrubjay.memory.read.assembly_result import Assembled, Limits
 from scrubjay.memory.read.excerpts import Excerpts
-from scrubjay.memory.read.lines import Line, Summarise, dated, over_floor, overriding, summary_of
-from scrubjay.memory.read.pieces import Piece, Reserved
+from scrubjay.memory.read.prompt_lines import Line, Summarise, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.prompt_parts import Piece, Reserved
 from scrubjay.memory.read.recall import Recall
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.recall_result import RecalledHit
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.read.turns import N_TURNS, as_turns
 from scrubjay.payload import CreatedAt

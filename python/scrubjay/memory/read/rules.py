@@ -17,12 +17,12 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import as_row, opener, raw_rows_where, rows_where
 from scrubjay.memory.model.content import checked_str
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.precedence import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.records import Known, Policy, Record
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import Row
-from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.sensitivity import checked_without
-from scrubjay.memory.read.moments import Moment, Past, moment_asked
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 
 _MAX_KEPT = 10_000
@@ -77,7 +77,7 @@ class Rules:
         Args:
             scope: the scope of the caller.
             as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.moments`.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`.
             without: sensitivity classes to exclude. A record that an excluded one overrides is not returned in its
                 place.
 

@@ -11,9 +11,9 @@ from scrubjay._native import Scope
 from scrubjay.errors import BudgetError
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.decoding import decoded
-from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
-from scrubjay.memory.read.pieces import Piece, Reserved, Turn
+from scrubjay.memory.read.assembly_result import Assembled, Limits
+from scrubjay.memory.read.prompt_parts import Piece, Reserved, Turn
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.store.rows.decoding import integer
 

@@ -17,9 +17,9 @@ from scrubjay.store.keys.digest import ScopeDigest, open_digest
 from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key
 from scrubjay.store.keys.sealing import RowBox, around_image
 from scrubjay.store.keys.user_keys import UserKeyTable, opened_user_key, proofs_of, whose
-from scrubjay.store.rows.erased import KeyProof
+from scrubjay.store.rows.erasure_search import KeyProof
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
-from scrubjay.store.rows.stored import ScopeState, StoredRow
+from scrubjay.store.rows.values import ScopeState, StoredRow
 
 _MAX_USERS = 10_000  # users whose key ids and boxes are cached
 

@@ -20,12 +20,12 @@ from scrubjay.errors import CorruptIndexError, StoreError
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.frozen import thawed_rows
+from scrubjay.store.postgres.frozen_format import thawed_rows
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.last_use import today
 from scrubjay.store.postgres.loading import Loaded, insert
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.server import IDLE_SECONDS
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME
 
 MAX_BYTES = 256 << 20  # of the rows of one scope; larger ones are not frozen
 _PLACE = "home = %s AND collection = %s AND scope = %s"

@@ -12,7 +12,6 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch, row_blocks
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, Cold
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE, agreeing
@@ -20,10 +19,11 @@ from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of, stored_id
 from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import Sight, names_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import Changes, RowId, StoredRow
+from scrubjay.store.rows.values import Changes, RowId, StoredRow
 
 _PAGE = 5_000  # rows per result
 

@@ -15,7 +15,7 @@ from scrubjay.errors import (
     StoreUnavailableError,
 )
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.rows.stored import RowRefusedError
+from scrubjay.store.rows.values import RowRefusedError
 
 # SQLSTATE or its first two characters -> error type, remedy.
 _MEANING: dict[str, tuple[type[StoreError], str]] = {

@@ -15,11 +15,11 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
+from scrubjay.store.postgres.home_locks import PLACE, Turns
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.server import IDLE_SECONDS
-from scrubjay.store.postgres.turns import PLACE, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import marked
 
 _MAX_BYTES = 1 << 30  # of one chunk, whatever a row says

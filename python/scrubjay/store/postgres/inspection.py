@@ -5,9 +5,9 @@ from __future__ import annotations
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.digests import table_problems
+from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import plain_table
-from scrubjay.store.postgres.walking import Walk
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.vectors import fits, n_bytes

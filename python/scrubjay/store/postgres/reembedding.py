@@ -18,12 +18,12 @@ from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.freezing import thaw_all
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.rows.vectors import encode
 
 Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]

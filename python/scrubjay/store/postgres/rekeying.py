@@ -20,11 +20,11 @@ from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
 from scrubjay.store.postgres.freezing import thaw_all
+from scrubjay.store.postgres.home_locks import PLACE
 from scrubjay.store.postgres.keys import Unreadable
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.turns import PLACE
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash

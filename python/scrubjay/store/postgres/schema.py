@@ -15,10 +15,10 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.keys import MOST_BUCKETS
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import protect, show_to_everybody
+from scrubjay.store.postgres.last_use import today
+from scrubjay.store.postgres.row_security import protect, show_to_everybody
 from scrubjay.store.rows.identity import is_collection_name, is_identity
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 VERSION = 7
 WINDOW_SECONDS = 10.0
@@ -160,7 +160,7 @@ ALTER TABLE sj_scope ALTER used SET DEFAULT 0;
 """
 
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
-    2: (),  # row security policies, see walls.py
+    2: (),  # row security policies, see row_security.py
     3: (_STAGED,),
     4: (_SEALED,),
     5: (_OBJECTS,),

@@ -32,7 +32,7 @@ from scrubjay.store.rows.decoding import (
 )
 from scrubjay.store.rows.identity import is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import content_hash, fits, has_passages
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.feedback import NOTE, check_note, feedback_tables

@@ -7,7 +7,7 @@ from typing import Any
 from scrubjay.store.repair.wreck import Wreck
 from scrubjay.store.rows.identity import is_identity
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import dim_of, fits
 from scrubjay.store.sqlite.schema import Tables
 

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.store.repair.rebuilding import rebuild
 from scrubjay.store.repair.rebuilt_file import Rebuilt, write_aside
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore

@@ -32,12 +32,12 @@ from scrubjay._native import Engine, Scope
 from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.budget import Budget
-from scrubjay.store.residency.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.housekeeping import Housekeeper
+from scrubjay.store.residency.loading import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange
-from scrubjay.store.rows.stored import ScopeState
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange
+from scrubjay.store.rows.values import ScopeState
 from scrubjay.store.seam import Store
 
 View = tuple[tuple[Partition, ...], int]

@@ -21,7 +21,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.passage_vectors import DocumentVector, PassageVectors
 from scrubjay.store.rows.sealed import frame, is_sealed
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 from scrubjay.store.rows.vectors import content_hash, decode, fits, n_bytes
 
 _MAX_INTEGER = 1 << 62  # bound of write numbers and times, so that sums stay within 64 bits

@@ -15,7 +15,7 @@ import numpy as np
 from scrubjay._native import Engine, Filter, Scope
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.fusion import Query
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.decoding import is_id, row_reader, scope_of, shown
 from scrubjay.store.rows.scopes import Sight, agreeing, exactly, names_of
-from scrubjay.store.rows.stored import Changes, RowId, ScopeState, StoredRow
+from scrubjay.store.rows.values import Changes, RowId, ScopeState, StoredRow
 from scrubjay.store.sqlite.cipher import data_key
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks

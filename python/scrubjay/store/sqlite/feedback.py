@@ -23,7 +23,7 @@ from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
 from scrubjay.store.rows.listing import warn_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import RowId
+from scrubjay.store.rows.values import RowId
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables

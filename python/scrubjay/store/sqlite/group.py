@@ -32,8 +32,8 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
-from scrubjay.store.rows.stored import Identity, NewRow, Written
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.values import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher

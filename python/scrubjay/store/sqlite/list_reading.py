@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.stored import Entry, RowId, StoredRow
+from scrubjay.store.rows.values import Entry, RowId, StoredRow
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader

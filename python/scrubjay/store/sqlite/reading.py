@@ -17,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
-from scrubjay.store.rows.stored import (
+from scrubjay.store.rows.values import (
     Event,
     Identity,
     Look,

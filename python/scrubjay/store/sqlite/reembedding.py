@@ -17,7 +17,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.vectors import encode, has_passages
-from scrubjay.store.sqlite.pending import not_pending
+from scrubjay.store.sqlite.embedding_queue import not_pending
 from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction

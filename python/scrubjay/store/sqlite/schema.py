@@ -16,7 +16,7 @@ from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.identity import IDENTITY, is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import fits
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
@@ -244,7 +244,10 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
     if tables is not None:
         for table in tables.all():
             connection.execute(f"DROP TABLE {table}")
-        for table in ("feedback", "pending"):  # created by their first row, see feedback.py and pending.py
+        for table in (
+            "feedback",
+            "pending",
+        ):  # created by their first row, see feedback.py and embedding_queue.py
             connection.execute(f"DROP TABLE IF EXISTS {table}{tables.suffix}")
         connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))

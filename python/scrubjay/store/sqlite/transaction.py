@@ -14,9 +14,9 @@ from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import agreeing, names_of
-from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash, has_passages
-from scrubjay.store.sqlite import feedback, pending, schema
+from scrubjay.store.sqlite import embedding_queue, feedback, schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.sqlite.digests import Digests
@@ -185,7 +185,7 @@ class Transaction:
         self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
         self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
         if to_embed:
-            pending.note(self.connection, t, to_embed)
+            embedding_queue.note(self.connection, t, to_embed)
         if any(has_context(row.payload) for row in rows):
             schema.note_contexts(self.connection)
         if any(row.vector is not None and has_passages(row.vector) for row in rows):
@@ -456,7 +456,7 @@ class Transaction:
         )
 
     def forget_stale_pending(self) -> None:
-        pending.forget_stale(self.connection, self.tables)
+        embedding_queue.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:
         """Delete a scope's images."""
