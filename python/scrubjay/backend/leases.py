@@ -149,7 +149,7 @@ def lease(
 
     Raises:
         ValueError: the file is open with other options.
-        What Index.open and Index.collection raise.
+        The errors of Index.open and Index.collection.
 
     >>> import tempfile
     >>> from scrubjay import Scope
