@@ -705,7 +705,7 @@ def test_forgetting_one_user_keeps_the_key_that_others_and_traces_need(
         assert memory.index.admin.encrypted_tenants() == []
 
 
-# ---------------------------------------------------------------------- what somebody else did to the file
+# ---------------------------------------------------------------------- tampering with the file
 
 
 def forge(path: Path, *changes: str) -> None:
