@@ -85,7 +85,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-# -------------------------------------------------------------------- here
+# -------------------------------------------------------------------- installation
 
 
 def _installation() -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     return facts | {"documents": check.documents, "checked": True, "problems": problems}
 
 
-# -------------------------------------------------------------------- for people
+# -------------------------------------------------------------------- output
 
 
 def _show(report: dict[str, Any]) -> None:

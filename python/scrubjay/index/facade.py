@@ -97,9 +97,7 @@ class Index:
         on_embedder_error: OnError = "pending",
     ) -> None:  # fmt: skip
         identity, options = Identity(dim, metric, dtype, analyzer), {"stemmer": stemmer, "k1": k1, "b": b}
-        self._attach(
-            make_root(given_embedder(embedder), identity, query_cache, options, on_embedder_error)
-        )
+        self._attach(make_root(given_embedder(embedder), identity, query_cache, options, on_embedder_error))
 
     @classmethod
     @documented(open_root)
