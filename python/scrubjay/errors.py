@@ -68,7 +68,7 @@ class VersionConflictError(ConflictError):
 
     def __init__(self, id: str | int, expected: int, found: int) -> None:
         super().__init__(
-            f"version: expected {id!r} {_at(expected)}, found it {_at(found)}; read it again and decide anew"
+            f"version: expected {id!r} {_at(expected)}, found it {_at(found)}; read it again before repeating the write"
         )
         self.id, self.expected, self.found = id, expected, found
 

@@ -50,7 +50,7 @@ def told(provider: ScrubjayContextProvider, question: str, session: str = "anoth
     return run(provider, question, session=session).told
 
 
-# ------------------------------------------------------------------ what the model is told
+# ------------------------------------------------------------------ messages to the model
 
 
 def test_what_was_said_in_one_session_is_told_in_another(memory: Memory) -> None:
@@ -173,7 +173,7 @@ def test_an_instruction_in_a_memory_stays_one_line_of_a_list(memory: Memory) -> 
     assert "\n  # Policies" in model.sent[0][0].text and "\n# Policies" not in model.sent[0][0].text
 
 
-# ------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------ stored messages
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -268,7 +268,7 @@ def test_half_a_character_costs_no_turn(memory: Memory) -> None:
     assert memory.index.list(JANE)[0].text in ("Noted.", "The key is sk-stg-0041 \ufffd")
 
 
-# ------------------------------------------------------------------ whose it is
+# ------------------------------------------------------------------ scopes
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))

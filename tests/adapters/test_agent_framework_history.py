@@ -199,7 +199,7 @@ def test_a_message_is_found_by_its_identifier() -> None:
     assert asyncio.run(history.search("ticket", "s2")) == []
 
 
-# ------------------------------------------------------------------ whose it is
+# ------------------------------------------------------------------ scopes
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))

@@ -277,7 +277,7 @@ def test_a_listing_has_two_levels_and_nothing_hidden(tool: ScrubjayMemoryTool) -
     assert do(tool, "view", path="/memories/.hidden").endswith("xxxxx")
 
 
-# ---------------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------------- invalid input
 
 
 ESCAPES = [

@@ -285,7 +285,7 @@ def test_an_extractor_makes_facts_of_turns(tmp_path: Path) -> None:
     provider.shutdown()
 
 
-# ------------------------------------------------------------------ whose it is
+# ------------------------------------------------------------------ scopes
 
 
 @pytest.mark.parametrize(

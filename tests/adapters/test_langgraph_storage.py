@@ -45,7 +45,7 @@ def bytes_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-# ---------------------------------------------------------------------- what an item costs
+# ---------------------------------------------------------------------- cost of an item
 
 
 def test_an_item_is_one_document_however_deep(store: ScrubjayStore) -> None:

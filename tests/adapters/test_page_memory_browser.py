@@ -39,7 +39,7 @@ def page(running: Any) -> Iterator[Any]:
         yield page
 
 
-# ---------------------------------------------------------------------- what is known, and when
+# ---------------------------------------------------------------------- valid and known times
 
 
 def test_it_shows_what_is_known(page: Any, service: Serving) -> None:
@@ -241,7 +241,7 @@ def test_runs_are_replayed(page: Any, service: Serving) -> None:
     assert "episode_" not in second.locator("table").inner_text()
 
 
-# ---------------------------------------------------------------------- whatever is in it
+# ---------------------------------------------------------------------- hostile content
 
 
 def test_hostile_records_are_shown_as_they_are(page: Any, service: Serving) -> None:

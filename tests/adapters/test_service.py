@@ -409,7 +409,7 @@ def test_ids_may_be_any_text(callers: dict[str, Caller]) -> None:
     assert "invalid" in jane.bad(422, "GET", "/v1/memories/")
 
 
-# ---------------------------------------------------------------------- whose
+# ---------------------------------------------------------------------- scopes
 
 
 def test_nobody_sees_or_notices_anothers_memories(index: Index, callers: dict[str, Caller]) -> None:
@@ -577,7 +577,7 @@ def test_warming_reads_what_the_token_may_search(callers: dict[str, Caller], ind
     assert "scopes" in jane.bad(422, "POST", "/v1/warm", {"scopes": [{}] * 101})
 
 
-# ---------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------- refused requests
 
 BAD_BODIES: list[tuple[str, str, Any, str]] = [
     ("POST", "/v1/search", {}, "text"),

@@ -300,7 +300,7 @@ def test_forgetting_takes_every_kind_and_collection(index: Index, caller: Caller
     assert "scope" in caller.bad(422, "POST", "/forget", {"reason": "a"})
 
 
-# ---------------------------------------------------------------------- who may
+# ---------------------------------------------------------------------- permissions
 
 
 def test_tokens_bind_scope_and_rights(index: Index, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_limits_of_the_service_count(index: Index) -> None:
     assert len(caller.post("/recall", text="what does Jane like?")["hits"]) == 3  # less than the usual 10
 
 
-# ---------------------------------------------------------------------- what it is made of
+# ---------------------------------------------------------------------- composition
 
 
 def test_an_extractor_reads_runs(index: Index) -> None:
@@ -612,7 +612,7 @@ def test_what_is_under_a_legal_hold_is_not_forgotten(index: Index, caller: Calle
     assert caller.post("/forget")["counts"]["fact"] == 1
 
 
-# ---------------------------------------------------------------------- what the page asks for
+# ---------------------------------------------------------------------- requests of the page
 
 
 def test_an_overview_counts_what_the_scope_sees(index: Index, caller: Caller) -> None:

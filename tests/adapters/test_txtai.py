@@ -48,7 +48,7 @@ def texts(found: list[Any]) -> list[str]:
     return [one["text"] for one in found]
 
 
-# ---------------------------------------------------------------------- what txtai's users do
+# ---------------------------------------------------------------------- usage of txtai
 
 
 def test_one_argument_makes_it() -> None:

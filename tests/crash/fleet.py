@@ -54,7 +54,7 @@ class Tally:
     acknowledged: int = 0
     unknown: int = 0
     unknown_seen: int = 0
-    """How many of the unknown calls a reader saw later."""
+    """The number of unknown calls that a reader saw later."""
     reads: dict[str, int] = field(default_factory=dict)
     """Judged reads, by level."""
     said_to_be_old: int = 0

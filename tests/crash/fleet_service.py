@@ -98,7 +98,7 @@ def open_memory(url: str, max_stale: float, folder: Path) -> Memory:
     )
 
 
-# ---------------------------------------------------------------------- what is found
+# ---------------------------------------------------------------------- reading results
 
 
 def seen_values(

@@ -1472,7 +1472,7 @@ MUTANTS: dict[str, Mutant] = {
         "AND o.user = ?)",
         f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
     ),
-    # ------------------------------------------------------------------ what goes into a prompt
+    # ------------------------------------------------------------------ content of prompts
     "floor": Mutant(
         "a question that nothing answers puts nothing in",
         _M + "read.lines:over_floor",

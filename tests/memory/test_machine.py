@@ -298,7 +298,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.path = copy
         self.memory = self._open()
 
-    # ------------------------------------------------------------------ what everybody sees
+    # ------------------------------------------------------------------ visible to all
 
     @invariant()
     def everybody_sees_what_is_theirs(self) -> None:

@@ -99,7 +99,7 @@ def test_replay_shows_events_and_prompts(run, tmp_path: Path) -> None:
     assert (
         "Hello [31mthere" in shown
         and "\x1b" not in shown
-        and "as it was" in shown
+        and "unchanged" in shown
         and "- tone: Brief." in shown
     )
     replayed = run("replay", "r1", "--prompts", "--json", *JANE)
@@ -202,7 +202,7 @@ def test_lists_histories_and_other_times(run) -> None:
     assert [one["status"] for one in told] == ["superseded", "active"]
     shown = run("history", "Jane", "lives in", *JANE)
     assert shown.index("Jane lives in Berlin") < shown.index("Jane lives in Oslo") and " to now" in shown
-    assert "nothing was said" in run("history", "Ann", "lives in", *JANE, code=1)
+    assert "no such statements" in run("history", "Ann", "lives in", *JANE, code=1)
     assert [one["kind"] for one in run("list", *JANE, "--json")] == ["preference", "fact"]
     assert len(run("list", "--hidden", "--kind", "fact", *JANE, "--json")) == 2
     assert len(run("list", "--hidden", "--limit", "1", *JANE, "--json")) == 1

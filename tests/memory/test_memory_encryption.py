@@ -1,4 +1,4 @@
-"""Memory of encrypted tenants: no content is in the clear, everything works, a lost key loses its tenant."""
+"""Memory of encrypted tenants: no content is stored unencrypted, everything works, a lost key loses its tenant."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def in_the_files(path: Path, words: list[str]) -> list[str]:
     ]
 
 
-# ---------------------------------------------------------------------- nothing in the clear
+# ---------------------------------------------------------------------- nothing unencrypted
 
 
 def write_policies(memory: Memory, s: Callable[[], str]) -> None:
@@ -313,7 +313,7 @@ def test_a_sweep_ages_facts_and_leaves_those_whose_key_is_away(path: Path, provi
 
 
 def fill(memory: Memory, scope: Scope = JANE) -> dict[str, str]:
-    """Write a record of every kind in the clear; return the ids by name."""
+    """Write an unencrypted record of every kind; return the ids by name."""
     tenant = Scope(scope.tenant)
     ids = {
         "oslo": lives(memory, "Oslo", scope=scope, evidence="sekret evidence").id,
@@ -394,7 +394,7 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
 
 
 def sealed_cells(memory: Memory, tenant: str) -> list[Any]:
-    """Return a tenant's cells that are in the clear although they should be sealed."""
+    """Return a tenant's cells that are unencrypted but should be encrypted."""
     record_tables = ("policy", "preference", "fact", "episode")
     columns = {
         "policy": "text",
@@ -705,7 +705,7 @@ def test_forgetting_one_user_keeps_the_key_that_others_and_traces_need(
         assert memory.index.admin.encrypted_tenants() == []
 
 
-# ---------------------------------------------------------------------- what somebody else did to the file
+# ---------------------------------------------------------------------- tampering with the file
 
 
 def forge(path: Path, *changes: str) -> None:

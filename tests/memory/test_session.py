@@ -130,7 +130,7 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_recent_turns_are_the_last_ones_of_all_events(memory: Memory, seed: int) -> None:
-    """This holds whatever was retracted, for events in the clear and for those decrypted cell by cell."""
+    """Retracted events do not matter; for unencrypted events and for those decrypted cell by cell."""
     session, draw = memory.session(JANE, "r1"), random.Random(seed)
     said = []
     for number in range(30):

@@ -168,7 +168,7 @@ def test_what_needs_a_file_says_so(words: Path, command: list[str], capsys: Any)
     assert code == 2 and "TARGET: expected the name of a file" in said and not Path("-").exists()
 
 
-# -------------------------------------------------------------------- where to look next
+# -------------------------------------------------------------------- hints
 
 
 def test_who_searches_a_memory_is_told_how(here: Path, capsys: Any) -> None:

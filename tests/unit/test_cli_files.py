@@ -354,7 +354,7 @@ def test_an_index_beside_other_files_is_said(path: Path, notes: Path, capsys: An
     assert code == 2 and "search and stats take it alone" in said
 
 
-# -------------------------------------------------------------------- who reads does not write
+# -------------------------------------------------------------------- reading does not write
 
 _JANE = ["--tenant", "acme", "--user", "jane"]
 READERS: list[list[str]] = [

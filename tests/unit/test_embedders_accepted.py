@@ -158,7 +158,7 @@ def test_what_is_no_embedder_is_said() -> None:
         Index(nameless)  # type: ignore[arg-type]
 
 
-# -------------------------------------------------------------------- what a file needs
+# -------------------------------------------------------------------- requirements of files
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_the_key_of_the_environment_goes_to_its_provider_alone(
     make(server).embed_query("a")
     assert "Authorization" not in server.requests[-1]["headers"]
     server.script = [(401, {}, b"who are you?")]
-    with pytest.raises(EmbedderError, match=r"OPENAI_API_KEY of the .* host alone.*api_key=") as caught:
+    with pytest.raises(EmbedderError, match=r"OPENAI_API_KEY of the .* provider's host.*api_key=") as caught:
         make(server).embed_query("a")
     assert "Authorization" not in server.requests[-1]["headers"] and "secret-2" not in str(caught.value)
     make(server, api_key="secret-3").embed_query("a")  # given for this address

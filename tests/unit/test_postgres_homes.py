@@ -607,7 +607,7 @@ class TestHolds:
             assert index.delete("m", scope=scope)
 
     def test_records_of_two_tenants_whose_names_look_like_homes(self, url: str) -> None:
-        """Rows in a tenant's own home are distinguished from those in a bucket of another tenant."""
+        """Rows in a tenant's own home are distinguished from those in a user home of another tenant."""
         home = Homes(4).of_user("acme", USERS[0])
         with Memory.open(url, user_homes=4, max_stale=0) as memory:
             jane, other = Scope("acme", user=USERS[0]), Scope(home, user=USERS[0])

@@ -92,7 +92,7 @@ def forget_outage(index: Index) -> None:
     store.objects._away_until = 0
 
 
-# ---------------------------------------------------------------------- where images are
+# ---------------------------------------------------------------------- location of images
 
 
 def test_a_large_image_is_an_object_and_finds_what_its_rows_find(
@@ -214,7 +214,7 @@ def test_who_cannot_reach_the_objects_does_not_replace_them(
         assert len(answers(index)) == 20 and stats(index)["objects_read"] == 1
 
 
-# ---------------------------------------------------------------------- who removes objects
+# ---------------------------------------------------------------------- removal of objects
 
 
 def test_an_erasure_removes_objects_and_copies_at_once(

@@ -133,7 +133,7 @@ def test_a_reader_never_sees_half_an_answer(tmp_path: Path) -> None:
     assert seen <= set(written.values()) and len(seen) > 1
 
 
-# ---------------------------------------------------------------------- where they meet
+# ---------------------------------------------------------------------- rendezvous
 
 
 def test_only_a_private_folder_is_used(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
         end.close()
 
 
-# ---------------------------------------------------------------------- who shares
+# ---------------------------------------------------------------------- sharing processes
 
 
 def polls_in_a_second(count: Callable[[], list[int]]) -> list[int]:
@@ -311,7 +311,7 @@ def test_closing_the_leader_hands_on_to_a_follower(url: str) -> None:
                 until(partial(has, index, n))
 
 
-# ---------------------------------------------------------------------- what is taken, and what is not
+# ---------------------------------------------------------------------- accepted and refused messages
 
 
 class Answers:

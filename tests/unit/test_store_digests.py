@@ -545,7 +545,7 @@ def test_digests_follow_a_new_key_and_an_import(
         assert "after" in found(index, JANE)
 
 
-# ---------------------------------------------------------------------- what is sealed does not depend on an import
+# ---------------------------------------------------------------------- encryption does not depend on an import
 
 
 @contextmanager

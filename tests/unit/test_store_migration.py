@@ -212,7 +212,7 @@ def test_digests_of_older_notes_still_tell_what_was_changed(tmp_path: Path, stat
         assert any("feedback" in problem for problem in index.admin.check().problems)
 
 
-# ---------------------------------------------------------------------- what happens on the way
+# ---------------------------------------------------------------------- interruptions and failures
 
 
 def killed_after(path: Path, n_statements: int) -> bool:

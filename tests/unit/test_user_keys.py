@@ -525,7 +525,7 @@ def test_a_transaction_reads_what_it_sealed_with_a_key_that_it_made(path: Path, 
         assert len(memory.recall("Rome", scope=JANE)) == 1
 
 
-# ---------------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------------- failures
 
 
 def test_a_key_store_that_is_away_is_told_and_the_next_opening_finishes(path: Path, vault: Vault) -> None:

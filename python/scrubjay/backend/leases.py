@@ -149,7 +149,7 @@ def lease(
 
     Raises:
         ValueError: the file is open with other options.
-        What Index.open and Index.collection raise.
+        The errors of Index.open and Index.collection.
 
     >>> import tempfile
     >>> from scrubjay import Scope
@@ -167,7 +167,7 @@ def lease(
     identity = {"dim": dim, "metric": metric, "dtype": dtype, "analyzer": analyzer}
     identity = {name: value for name, value in identity.items() if value is not None}
     if isinstance(where, Index) and options:
-        raise ValueError(f"{', '.join(options)}: expected none beside an index that is open already")
+        raise ValueError(f"{', '.join(options)}: expected none with an index that is already open")
     with _lock:  # until the lease is registered, so that no other thread closes the file
         if where is None or isinstance(where, Index):
             opened = _Opened(Index(**options) if where is None else where, {})

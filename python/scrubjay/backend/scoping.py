@@ -138,4 +138,4 @@ def _value(known: Mapping[str, Any], name: str) -> str | None:
 
 
 def _refused(name: str) -> str:
-    raise ValueError(f"{name}: expected a name, it is missing; without it nothing says whose this is")
+    raise ValueError(f"{name}: expected a name, it is missing; without it the owner is unknown")

@@ -112,7 +112,7 @@ class ScrubjaySearchIndex:
         vectors = _matrix(embeddings)
         if top_ranked is not None:
             if query_idx_to_id is None:
-                raise ValueError("query_idx_to_id: expected a mapping beside top_ranked, got None")
+                raise ValueError("query_idx_to_id: expected a mapping with top_ranked, got None")
             return self._rerank(vectors, top_k, top_ranked, query_idx_to_id)
         scores: list[list[float]] = [[] for _ in vectors]
         places: list[list[int]] = [[] for _ in vectors]

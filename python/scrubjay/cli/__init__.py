@@ -21,7 +21,7 @@ from scrubjay.errors import Error
 __all__ = ["main"]
 
 _COMMANDS = {  # imported when they are called: no command needs what all the others need
-    "add": "adding.run_add",
+    "add": "add_command.run_add",
     "list": "record_commands.run_list",
     "get": "record_commands.run_get",
     "rm": "record_commands.run_rm",

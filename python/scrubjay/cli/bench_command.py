@@ -35,7 +35,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
     answerer = None if arguments.answerer is None else load_answerer(arguments.answerer)
     if arguments.hypotheses is not None:
         if answerer is None:
-            raise InputError("--hypotheses: expected an --answerer, which gives the answers")
+            raise InputError("--hypotheses: expected an --answerer, which produces the answers")
         check_output(arguments.hypotheses, force=arguments.force, reads=[Path(arguments.source)])
     spec = "default" if arguments.embedder == "auto" else arguments.embedder
     embedder = None if arguments.vectors is not None else from_spec(spec)

@@ -85,7 +85,7 @@ def run_doctor(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-# -------------------------------------------------------------------- here
+# -------------------------------------------------------------------- installation
 
 
 def _installation() -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     if model is not None:
         facts["embedder_here"] = embedder_of_model(str(model), None) is not None
         if not facts["embedder_here"]:
-            warnings.append(f"the embedder {model} is not installed here: searches go by words alone")
+            warnings.append(f"the embedder {model} is not installed here: searches use keywords only")
     if facts["memory"]:
         remembered = index.collection(COLLECTION).admin.stats()
         facts |= {"memory_documents": remembered["documents"], "memory_embedder": remembered["embedder"]}
@@ -240,7 +240,7 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     return facts | {"documents": check.documents, "checked": True, "problems": problems}
 
 
-# -------------------------------------------------------------------- for people
+# -------------------------------------------------------------------- output
 
 
 def _show(report: dict[str, Any]) -> None:

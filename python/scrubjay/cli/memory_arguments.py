@@ -7,7 +7,7 @@ import argparse
 from scrubjay.cli.options import add_common, add_force, add_scope, command_of, positive
 
 _MEMORY = """\
-Policies, preferences, facts, episodes and traces in one file. Everything is said for one scope: a fact of
+Policies, preferences, facts, episodes and traces in one file. Every command applies to one scope: a fact of
 --tenant acme --user jane is visible to no other user."""
 
 
@@ -75,7 +75,7 @@ def _add_add(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--several",
         dest="single",
         action="store_false",
-        help="the predicate has several values at once: replace nothing",
+        help="the predicate has several values at once: do not replace others",
     )
     add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
     add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")
@@ -128,7 +128,7 @@ def _add_forgetting(below: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--yes", action="store_true", help="erase; without this, only print the scope that would be erased"
     )
     forget.add_argument(
-        "--reason", default="asked for on the command line", help="stored in the deletion event"
+        "--reason", default="requested on the command line", help="stored in the deletion event"
     )
     _command(below, "sweep", "permanently delete expired memories")
 

@@ -214,7 +214,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, text])
     print(render_table(["event", "turn", "at", "who", "what"], table, stretch=4))
     for prompt in prompts.values():
-        how = "as it was" if prompt.faithful else "not as it was: something in it is past its retention"
+        how = "unchanged" if prompt.faithful else "incomplete: a part of it is past its retention"
         print(f"\n{bold(f'prompt {prompt.seq}')} {dim(how)}")
         print(
             "\n".join(_shown(line) for line in prompt.assembled.text.splitlines()) if prompt.assembled else ""

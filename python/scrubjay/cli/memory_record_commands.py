@@ -71,7 +71,7 @@ def history(memory: Memory, arguments: argparse.Namespace) -> int:
             table.append([", ".join(times) or "never", fact.status, fact.text, fact.id])
         print(render_table(["so from", "status", "text", "id"], table, stretch=2))
     else:
-        print("nothing was said of it")
+        print("no such statements")
     return 0 if facts else 1
 
 

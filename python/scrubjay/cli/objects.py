@@ -48,7 +48,7 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
         for name in ("objects", "object_cache", "object_cache_mb"):
             if getattr(arguments, name, None):
                 option = "--" + name.replace("_", "-")
-                raise InputError(f"{option}: expected an index in a database beside it, got {index}")
+                raise InputError(f"{option}: expected an index in a database, got {index}")
         return None
 
     def given(name: str, variable: str) -> str | None:

@@ -24,7 +24,7 @@ written, and memories that it does not contain any more are deleted. Each memory
 
 def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the commands that write and read the memories of one file."""
-    add = command_of(commands, "add", "add files to an index in a file; unchanged ones cost nothing", _ADD)
+    add = command_of(commands, "add", "add files to an index in a file; unchanged files are skipped", _ADD)
     add.add_argument("index", metavar="INDEX")
     add.add_argument("files", metavar="FILE", nargs="+", help="- for JSON Lines on standard input")
     add.add_argument(

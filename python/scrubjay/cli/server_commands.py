@@ -45,11 +45,11 @@ def run_serve(arguments: argparse.Namespace) -> int:
         print(add_token(arguments.tokens, grant(arguments.add_token, tuple(arguments.can.split(",")))))
         return 0
     if arguments.demo and arguments.index is not None:
-        raise InputError(f"INDEX: expected none beside --demo, which has its own, got {arguments.index}")
+        raise InputError(f"INDEX: expected none with --demo, which has its own, got {arguments.index}")
     if arguments.index is None and not arguments.demo:
         raise InputError("INDEX: expected the file to serve, or --demo")
     if arguments.tokens is not None and arguments.tenant is not None:
-        raise InputError("--tenant: expected none beside --tokens, which have their scopes")
+        raise InputError("--tenant: expected none with --tokens, which have their own scopes")
     tokens = None if arguments.tokens is None else Tokens(arguments.tokens)
     limits = Limits(
         max_body_bytes=arguments.max_body,

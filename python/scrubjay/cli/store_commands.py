@@ -144,7 +144,7 @@ def _size(name: str, index: Index) -> int:
 def _export_scope(arguments: argparse.Namespace, start: float) -> int:
     """Write the memories within a scope as JSON Lines, without vectors, which `scrubjay add` and `import` read."""
     if arguments.tenant is None or arguments.salvage:
-        raise InputError("--user, --agent: expected a --tenant beside them, and no --salvage")
+        raise InputError("--user, --agent: expected a --tenant with them, and no --salvage")
     within = Scope(arguments.tenant, arguments.user, arguments.agent)
     n_written = 0
     with open_index(arguments.index) as index, written(arguments.target, force=arguments.force) as file:

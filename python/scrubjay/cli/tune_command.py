@@ -84,7 +84,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
     if tuning.gain.is_noise and tuning.winner != Setting():
         print(
             f"warning: the gain of {describe_setting(tuning.winner)} is within noise ({tuning.n_queries:,} questions); "
-            + ("it was asked for all the same" if arguments.winner else "the default stands"),
+            + ("chosen nevertheless, because of --winner" if arguments.winner else "the default stands"),
             file=sys.stderr,
         )
     return 0
@@ -115,7 +115,7 @@ def _read(arguments: argparse.Namespace, bar: bool | None) -> tuple[Index, list[
 def _scope(arguments: argparse.Namespace) -> Scope | None:
     if arguments.tenant is None:
         if arguments.user is not None or arguments.agent is not None:
-            raise InputError("--user, --agent: expected a --tenant beside them")
+            raise InputError("--user, --agent: expected a --tenant with them")
         return None
     return Scope(arguments.tenant, arguments.user, arguments.agent)
 
@@ -141,9 +141,7 @@ def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> Non
     print(f"\n{found.n_queries:,} judged questions, cross-validated over {len(found.folds)} folds:")
     folds = [[name, f"{reached:.3f}", f"{base:.3f}"] for name, reached, base in found.folds]
     print(render_table(["chosen by the other folds", found.metric, "default"], folds, stretch=0))
-    print(
-        f"\ngain on questions that had no say: {bold(_interval(found.gain))} {found.metric} (95% by bootstrap)"
-    )
+    print(f"\ngain on held-out questions: {bold(_interval(found.gain))} {found.metric} (95% by bootstrap)")
     written = f"; the query is written to {arguments.out}" if arguments.out else ""
     print(f"settings: {describe_setting(setting)}{written}")
     if setting.bm25 is not None:

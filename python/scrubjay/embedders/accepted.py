@@ -100,7 +100,7 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
         return _from_functions(given)
     if hasattr(getattr(given, "embeddings", None), "create"):
         raise TypeError(
-            "embedder: expected to be told the model of a client as well: "
+            "embedder: expected the model of a client as well: "
             'embedder=scrubjay.embedders.OpenAIClient(client, "text-embedding-3-small")'
         )
     if callable(given):

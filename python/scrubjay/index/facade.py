@@ -97,9 +97,7 @@ class Index:
         on_embedder_error: OnError = "pending",
     ) -> None:  # fmt: skip
         identity, options = Identity(dim, metric, dtype, analyzer), {"stemmer": stemmer, "k1": k1, "b": b}
-        self._stand_for(
-            make_root(given_embedder(embedder), identity, query_cache, options, on_embedder_error)
-        )
+        self._attach(make_root(given_embedder(embedder), identity, query_cache, options, on_embedder_error))
 
     @classmethod
     @documented(open_root)
@@ -125,10 +123,10 @@ class Index:
         index = None if collection.facade is None else collection.facade()
         if index is None:
             index = cls.__new__(cls)
-            index._stand_for(collection)
+            index._attach(collection)
         return index
 
-    def _stand_for(self, collection: OpenCollection) -> None:
+    def _attach(self, collection: OpenCollection) -> None:
         self._collection = collection
         self._reader = Reader(collection)
         self._writer = Writer(collection)
@@ -138,7 +136,7 @@ class Index:
         self._admin = Admin(collection)
         collection.facade = weakref.ref(self)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def admin(self) -> Admin:

@@ -300,5 +300,5 @@ def as_view_scope(tenant: str | Scope, user: str | None, agent: str | None) -> S
     if not isinstance(tenant, Scope):
         return Scope(tenant, user, agent)
     if user is not None or agent is not None:
-        raise TypeError("user, agent: expected none beside a scrubjay.Scope")
+        raise TypeError("user, agent: expected none with a scrubjay.Scope")
     return tenant
