@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-FORMAT = 1
+FORMAT = 2
 """Of these bytes and of what leaders and followers say to each other; others never meet."""
 _MAGIC = b"scrubjay-feed-%d\n" % FORMAT
 _DIGEST_BYTES = 16

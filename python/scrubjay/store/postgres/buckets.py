@@ -11,6 +11,8 @@ ALL = _N_BUCKETS
 """The bucket of those who want all hints."""
 MOST_BUCKETS = 48
 """Of one listener, before it wants all: locks are in the server's memory."""
+QUIET_SECONDS = 0.5
+"""For which it is believed that nobody wants hints of a bucket, once that was found."""
 
 
 class Hint(NamedTuple):

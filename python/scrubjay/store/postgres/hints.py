@@ -28,12 +28,11 @@ from typing import Any
 
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint, bucket_of
+from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.sharing import Sharing
 
 _MOST_KEYS = 250  # in one notification, which has at most 8,000 bytes
-_QUIET_SECONDS = 0.5  # after it was found that nobody wants hints of a bucket
 _RETRY_SECONDS = 1.0
 _SOON_SECONDS = 0.02  # until what the leader did not take is offered again
 _GATHER_SECONDS = 0.003
@@ -86,7 +85,9 @@ class Hints:
         """Hear what is written to a home from now on."""
         bucket = bucket_of(home)
         if self._hears and bucket not in self._wanted and ALL not in self._wanted:
-            self._wanted.add(bucket if len(self._wanted) < MOST_BUCKETS else ALL)
+            wanted = bucket if len(self._wanted) < MOST_BUCKETS else ALL
+            self._wanted.add(wanted)
+            self._sharing.wake_up({wanted})
             self._ring()
 
     def add(self, hints: Iterable[Hint]) -> None:
@@ -219,6 +220,7 @@ class Hints:
         now = time.monotonic()
         pending.update(hint for hint in relayed if self._quiet.get(hint.bucket, 0) <= now)
         if not pending:
+            self._hush()
             return
         parts = list(self._parts(pending))
         # A lock that nobody else holds is had at once, and goes with this statement; one's own is no obstacle.
@@ -231,7 +233,12 @@ class Hints:
         wanted = {bucket for bucket, _ in sent}
         if ALL not in wanted:
             quiet = {hint.bucket for hint in pending} - wanted
-            self._quiet.update(dict.fromkeys(quiet, time.monotonic() + _QUIET_SECONDS))
+            self._quiet.update(dict.fromkeys(quiet, time.monotonic() + QUIET_SECONDS))
+            self._hush()
+
+    def _hush(self) -> None:
+        """Let followers give no hints that nobody wants."""
+        self._sharing.hush(self._quiet, self._wanted)
 
     def _parts(self, hints: Iterable[Hint]) -> Iterator[tuple[int, str, str]]:
         """Yield the notifications that say hints: the bucket, its channel, and the words."""

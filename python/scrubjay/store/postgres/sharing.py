@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.answers import Answer, answer_of, bytes_of
 from scrubjay.store.postgres.buckets import Hint
 from scrubjay.store.postgres.meeting import Meeting
-from scrubjay.store.postgres.peers import Follower, Leader
+from scrubjay.store.postgres.peers import Follower, Leader, Peer
 
 Role = Literal["leader", "follower", "alone"]
 
@@ -188,6 +188,18 @@ class Sharing:
         with self._lock:
             return set() if self._leader is None else self._leader.wishes()
 
+    def hush(self, quiet: Mapping[int, float], own: Set[int]) -> None:
+        """Tell followers which of their hints nobody wants; see :meth:`Leader.hush`."""
+        with self._lock:
+            if self._leader is not None:
+                self._leader.hush(quiet, own)
+
+    def wake_up(self, wanted: Set[int]) -> None:
+        """Have followers give the hints of these buckets again, which this process wants from now on."""
+        with self._lock:
+            if self._leader is not None:
+                self._leader.wake_up(wanted)
+
     def leave(self) -> None:
         """Be alone for a while: the leader is of no use."""
         with self._lock:
@@ -222,22 +234,32 @@ class Sharing:
         with self._lock:
             if self._follower is None or not self.is_following:
                 return False
-            with suppress(OSError):  # the feed's thread sees the end, and closes what it may be waiting for
-                self._follower.say(None, hints)
+            if wanted := self._follower.wanted(hints):
+                with suppress(OSError):  # the feed's thread sees the end, and closes what it may be waiting for
+                    self._follower.say(None, wanted)
         return True
 
-    def publish(self, answer: Answer) -> None:
-        """Hand on an answer, if anybody follows. An answer has no leader's name yet."""
+    def take_asking(self) -> set[Peer]:
+        """Return the followers that wait for the answer to a question that is asked now."""
+        with self._lock:
+            return set() if self._leader is None else self._leader.take_asking()
+
+    def publish(self, answer: Answer, asking: Set[Peer] | None = None) -> None:
+        """Hand on an answer, if anybody follows; wake all followers, or those that wait for it. An answer has no
+        leader's name yet."""
         with self._lock:
             leader, meeting = self._leader, self._meeting
             if leader is None or meeting is None or not leader.peers:
+                return
+            asking = None if asking is None else asking & set(leader.peers)
+            if asking is not None and not asking:
                 return
             try:
                 meeting.write(bytes_of(answer._replace(leader=leader.name)))
             except OSError:
                 self._end(_LONG_REST_SECONDS)
                 return
-            leader.wake()
+            leader.wake(asking)
 
     def answer(self) -> Answer | None:
         """Return the leader's last answer; None if there is none that can be read."""

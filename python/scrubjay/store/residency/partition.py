@@ -55,7 +55,7 @@ class Partition:
         self.lock = threading.RLock()
         self.version = version  # of the scope, as far as this process knows
         self.applied = version if empty else 0
-        self.in_flight = 0  # the version that this process is just committing
+        self.in_flight = 0  # the version that this process has committed and not applied yet
         self.in_flight_from = 0  # the version that it found, perhaps of others and not known here yet
         self.resident = empty  # without documents the engine holds all of them
         self.ready = empty  # resident and current: a search may run
@@ -76,7 +76,7 @@ class Partition:
         self.pinned = False
 
     def is_current(self) -> bool:
-        """Whether the engine has everything that is known to be written, but for what this process is committing and
+        """Whether the engine has everything that is known to be written, but for what this process has committed and
         applies itself."""
         return self.version <= self.applied or (
             self.version <= self.in_flight and self.applied >= self.in_flight_from

@@ -381,16 +381,22 @@ class Residency(Filling):
     # ------------------------------------------------------------------ around a commit of this process
 
     def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
-        """Say, before the commit, which versions this process is about to commit and will apply itself; return the
-        partitions of these scopes, which stay what they are until then. `own`: how a glance shows this commit."""
+        """Return the partitions of the scopes that this process is about to commit to, which stay what they are until
+        :meth:`confirm`. `own`: how a glance shows this commit."""
         with self._lock:
             self._own = own
-            partitions = []
-            for one, _, _ in changes:
-                partition = self._partitions.get(one.scope) or self._partition(one.scope)
+            return [
+                self._partitions.get(one.scope) or self._partition(one.scope) for one, _, _ in changes
+            ]
+
+    def confirm(self, partitions: Sequence[Partition], changes: Sequence[ScopeChange]) -> None:
+        """Say that a commit did not fail, so that its versions are those of this process, which applies them itself.
+
+        Not before: if it fails, another process may be given the same version of the scope before that is known here.
+        """
+        with self._lock:
+            for partition, (one, _, _) in zip(partitions, changes, strict=True):
                 partition.in_flight, partition.in_flight_from = one.after, one.before
-                partitions.append(partition)
-            return partitions
 
     def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """The commit failed, or could not be applied: let the next search look at what is stored."""

@@ -60,6 +60,7 @@ from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
+from scrubjay.whole_files import beside
 
 _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
 _STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
@@ -105,6 +106,8 @@ class SqliteStore:
         check_place(path)
         with recognised(path), translated(path, "opening"):
             hold_to_size(path)
+            if not read_only:
+                self._make_whole(identity)
             # The last connection that closes the file removes its log, if it may write; so a reader is given that
             # right as well.
             self._writer = connect(
@@ -176,17 +179,35 @@ class SqliteStore:
         if known:
             self._write_ahead()  # a backup has none yet
         else:
-            self._writer.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
-            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction gives pages back in steps
+            _settle_pages(self._writer)
             self._write_ahead()
-            self._writer.execute("BEGIN IMMEDIATE")
-            if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
-                schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
-            self._writer.execute("COMMIT")
+            self._create(self._writer, identity)
         if not schema.is_current(self._writer):
             self._writer.execute("BEGIN IMMEDIATE")
             migrate(self._writer)
             self._writer.execute("COMMIT")
+
+    def _make_whole(self, identity: Identity) -> None:
+        """Make the file of a new index, which is there with all its tables or not at all: not if the disk is full."""
+        target = Path(os.path.realpath(self.path))
+        if os.name != "posix" or target.exists():
+            return
+        with suppress(FileExistsError), beside(target) as fresh:
+            connection = connect(fresh, durability="full", busy_seconds=self._busy_seconds)
+            try:
+                connection.execute("PRAGMA journal_mode = MEMORY")  # what fails is removed whole
+                _settle_pages(connection)
+                self._create(connection, identity)
+            finally:
+                connection.close()
+
+    def _create(self, connection: StoreConnection, identity: Identity) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        if not schema.recognise(connection, str(self.path)):  # another process may have been first
+            schema.create(connection, identity if self.collection == "" else unsettled(identity))
+            if self.collection:
+                schema.create_collection(connection, self.collection, identity)
+        connection.execute("COMMIT")
 
     def _write_ahead(self) -> None:
         """Switch the file to a write-ahead log. SQLite does not wait here for another process that does the same."""
@@ -598,6 +619,12 @@ class SqliteStore:
         self._scopes.watch_wal(None)
         self._readers.abandon()
         self._writer.abandon()
+
+
+def _settle_pages(connection: StoreConnection) -> None:
+    """Settle what cannot be changed once a file has tables."""
+    connection.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction gives pages back in steps
 
 
 def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
