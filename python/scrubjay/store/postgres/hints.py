@@ -37,6 +37,13 @@ _RETRY_SECONDS = 1.0
 _SOON_SECONDS = 0.02  # until what the leader did not take is offered again
 _GATHER_SECONDS = 0.003
 """After hints of followers were sent, until the next are taken: each time costs as much as many."""
+_NOTIFY = (
+    # A lock that nobody else holds is had at once, and goes with this statement; one's own is no obstacle.
+    "SELECT b.bucket, pg_notify(b.channel, b.words) "
+    "FROM unnest(string_to_array($1, E'\\n')::int[], string_to_array($2, E'\\n'), string_to_array($3, E'\\n')) "
+    "AS b(bucket, channel, words) WHERE NOT pg_try_advisory_xact_lock($4::int, b.bucket)"
+)
+_STREAM, _GATHER_STREAM_SECONDS = 4, 0.01  # the same after so many hints at once
 
 
 class Hints:
@@ -61,6 +68,7 @@ class Hints:
         self._quiet: dict[
             int, float
         ] = {}  # bucket -> until when nobody is asked whether anybody wants its hints
+        self._quiet_until = 0.0  # the last of these moments
         self._wanted: set[int] = set()
         self._heard_of: set[int] = set()  # those of them that the connection listens to
         self._is_stopped = False
@@ -155,7 +163,8 @@ class Hints:
                         pass
             heard = sharing.hear(ready)
             if heard:
-                self._gathers_until = time.monotonic() + _GATHER_SECONDS
+                gather = _GATHER_SECONDS if len(heard) < _STREAM else _GATHER_STREAM_SECONDS
+                self._gathers_until = time.monotonic() + gather
             try:
                 self._listen()
                 self._send(heard)
@@ -223,24 +232,21 @@ class Hints:
             self._hush()
             return
         parts = list(self._parts(pending))
-        # A lock that nobody else holds is had at once, and goes with this statement; one's own is no obstacle.
-        sent = self._connection.execute(
-            "SELECT b.bucket, pg_notify(b.channel, b.words) "
-            "FROM unnest(%s::int[], %s::text[], %s::text[]) AS b(bucket, channel, words) "
-            "WHERE NOT pg_try_advisory_xact_lock(%s, b.bucket)",
-            (*map(list, zip(*parts, strict=True)), self._lock_class),
-        ).fetchall()
-        wanted = {bucket for bucket, _ in sent}
+        lines = ["\n".join(column) for column in zip(*parts, strict=True)]
+        wanted = set(map(int, self._connection.column(_NOTIFY, [*lines, str(self._lock_class)])))
         if ALL not in wanted:
             quiet = {hint.bucket for hint in pending} - wanted
-            self._quiet.update(dict.fromkeys(quiet, time.monotonic() + QUIET_SECONDS))
+            if quiet:
+                self._quiet_until = time.monotonic() + QUIET_SECONDS
+                self._quiet.update(dict.fromkeys(quiet, self._quiet_until))
             self._hush()
 
     def _hush(self) -> None:
         """Let followers give no hints that nobody wants."""
-        self._sharing.hush(self._quiet, self._wanted)
+        if time.monotonic() < self._quiet_until:
+            self._sharing.hush(self._quiet, self._wanted)
 
-    def _parts(self, hints: Iterable[Hint]) -> Iterator[tuple[int, str, str]]:
+    def _parts(self, hints: Iterable[Hint]) -> Iterator[tuple[str, str, str]]:
         """Yield the notifications that say hints: the bucket, its channel, and the words."""
         by_bucket: dict[int, list[Hint]] = {ALL: list(hints)}
         for hint in by_bucket[ALL]:
@@ -249,7 +255,7 @@ class Hints:
             for start in range(0, len(of_bucket), _MOST_KEYS):
                 part = of_bucket[start : start + _MOST_KEYS]
                 words = " ".join([self._token, *(f"{hint.collection}.{hint.key:x}" for hint in part)])
-                yield bucket, self.channel(bucket), words
+                yield str(bucket), self.channel(bucket), words
 
     def _heard(self) -> list[Hint]:
         if self._connection is None or not self._hears:

@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from scrubjay.store.postgres.answers import FORMAT
@@ -57,7 +58,7 @@ class Peer:
                 self.wishes = frozenset(bucket for word in words if 0 <= (bucket := int(word)) <= ALL)
             elif kind == b"h":
                 hints += [_hint(word) for word in words]
-        self.said.update(hint.bucket for hint in hints)
+        self.said.update([hint.bucket for hint in hints])
         return hints
 
 
@@ -323,6 +324,7 @@ def _received(end: socket.socket) -> bytes:
     return data
 
 
+@lru_cache(maxsize=4096)  # who writes to a scope writes to it again
 def _hint(word: bytes) -> Hint:
     collection, key, bucket = word.split(b".")
     return Hint(int(collection), int(key, 16), int(bucket))
