@@ -335,7 +335,7 @@ class Written(NamedTuple):
 
 
 def writers(
-    url: str, *, is_heard: bool = False, seconds: float = 2.0, n: int = 24, rounds: int = 8
+    url: str, *, is_heard: bool = False, seconds: float = 1.5, n: int = 24, rounds: int = 12
 ) -> tuple[float, str]:
     """Return the writes a second of `n` processes with a tenant each that send and hear hints, over those of the same
     without, and a sentence; turn and turn about, the middle of the rounds' ratios.

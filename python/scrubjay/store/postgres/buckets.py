@@ -12,7 +12,7 @@ ALL = _N_BUCKETS
 MOST_BUCKETS = 48
 """Of one listener, before it wants all: locks are in the server's memory."""
 QUIET_SECONDS = 0.5
-"""For which it is believed that nobody wants hints of a bucket, once that was found."""
+"""For which it is believed, at most, that nobody wants hints of a bucket, once that was found."""
 
 
 class Hint(NamedTuple):

@@ -237,7 +237,8 @@ class Hints:
         if ALL not in wanted:
             quiet = {hint.bucket for hint in pending} - wanted
             if quiet:
-                self._quiet_until = time.monotonic() + QUIET_SECONDS
+                # At one moment for all buckets, so that all are asked about again together.
+                self._quiet_until = (time.monotonic() // QUIET_SECONDS + 1) * QUIET_SECONDS
                 self._quiet.update(dict.fromkeys(quiet, self._quiet_until))
             self._hush()
 
