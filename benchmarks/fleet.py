@@ -371,7 +371,8 @@ def writers(
         f"{n} writers, {'another machine wants every hint' if is_heard else 'no hint is wanted'}: "
         f"{rates[True]:.0f}/s with hints, {rates[False]:.0f}/s without, {ratio:.3f} times "
         f"(rounds: {', '.join(f'{one:.2f}' for one in sorted(ratios))}); processors a write "
-        f"{median(one.cost_ms for one in found[True]):.3f} ms beside {median(one.cost_ms for one in found[False]):.3f}, "
+        f"{median(one.cost_ms for one in found[True]):.3f} ms beside "
+        f"{median(one.cost_ms for one in found[False]):.3f}, "
         f"{median(costs):.3f} times"
     )
 
@@ -382,9 +383,7 @@ def _server_seconds(url: str) -> float:
         backend = connection.info.backend_pid
         try:
             first = _of_process(backend)[1]
-            everyone = [
-                _of_process(int(path.name)) for path in Path("/proc").glob("[0-9]*") if path.is_dir()
-            ]
+            everyone = [_of_process(int(path.name)) for path in Path("/proc").glob("[0-9]*") if path.is_dir()]
         except (OSError, IndexError):
             return 0.0
     ticks = sum(int(one[11]) + int(one[12]) for one in everyone if one[1:2] == [first])

@@ -232,7 +232,7 @@ def led(folder: Path, n: int) -> Iterator[tuple[Leader, list[Follower]]]:
     followers = [Follower(str(folder / "s")) for _ in range(n)]
     try:
         until(lambda: leader.hear(leader.sockets()) == ([], False) and len(leader.peers) == n)
-        assert not any([one.hear() for one in followers])
+        assert [one.hear() for one in followers] == [False] * n
         yield leader, followers
     finally:
         leader.close()
@@ -396,7 +396,7 @@ def test_who_wants_no_hint_is_told_as_often_as_without_any(url: str) -> None:
             ids(index)
         rests.search("oak", scope=globex)
         time.sleep(1)
-        n_taken = {name: 0 for name in ("wants", "rests")}
+        n_taken = dict.fromkeys(("wants", "rests"), 0)
         for name, index in (("wants", wants), ("rests", rests)):
             follow = feed_of(index).follow
 
@@ -440,7 +440,9 @@ def test_a_silent_follower_speaks_again_once_another_wants_it(url: str, monkeypa
             sent = feed_of(leader).sharing._leader
             assert sent is not None
             reader.search("oak", scope=scope)
-            until(lambda bucket=bucket, sent=sent: bucket in sent.wishes() and len(sent._by_bucket[bucket]) > 1)
+            until(
+                lambda bucket=bucket, sent=sent: bucket in sent.wishes() and len(sent._by_bucket[bucket]) > 1
+            )
             until(lambda bucket=bucket: follower.wanted([Hint(1, 1, bucket)]))
             writer.upsert(1, "oak", scope=scope)
             until(lambda scope=scope: len(reader.search("oak", scope=scope)) == 2, 5)

@@ -212,13 +212,13 @@ def test_a_search_beside_a_commit_that_fails_finds_what_another_process_wrote(
 
         monkeypatch.setattr(sqlite_store.Transaction, "commit", lambda self: fail(self.connection))
         monkeypatch.setattr(GroupCommit, "_commit", lambda self, group, known: fail(self._connection))
+        calls: dict[str, Any] = {
+            "upsert": lambda: index.upsert("d", "oak four", scope=JANE),
+            "upsert_many": lambda: index.upsert_many([{"id": "d", "text": "oak four"}], scope=JANE),
+            "delete": lambda: index.delete("a", scope=JANE),
+        }
         with pytest.raises(scrubjay.StoreError, match="I/O"):
-            if verb == "upsert":
-                index.upsert("d", "oak four", scope=JANE)
-            elif verb == "upsert_many":
-                index.upsert_many([{"id": "d", "text": "oak four"}], scope=JANE)
-            else:
-                index.delete("a", scope=JANE)
+            calls[verb]()
         assert seen == [[("a", "oak"), ("b", "oak"), ("c", "oak three")]]
         assert state(index) == seen[0]
         index.upsert("e", "oak five", scope=JANE)
@@ -243,7 +243,8 @@ def test_an_index_whose_making_fails_leaves_nothing(
     monkeypatch.setattr(sqlite_store, "connect", full)
     path = tmp_path / "memories.scrubjay"
     n_refused = 0
-    for n_pages in range(1, 200):
+    while n_refused < 200:
+        n_pages += 1
         try:
             with Index.open(path, collection=collection) if collection else Index.open(path):
                 break

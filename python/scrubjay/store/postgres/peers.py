@@ -139,7 +139,7 @@ class Leader:
         asking = set[Peer]()
         for bucket in {hint.bucket for hint in hints}:
             asking |= self._wanting(bucket)
-        asking.discard(but)  # type: ignore[arg-type]
+        asking.discard(but)
         self._asking |= asking
         return bool(asking)
 

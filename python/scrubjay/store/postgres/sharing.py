@@ -235,7 +235,9 @@ class Sharing:
             if self._follower is None or not self.is_following:
                 return False
             if wanted := self._follower.wanted(hints):
-                with suppress(OSError):  # the feed's thread sees the end, and closes what it may be waiting for
+                with suppress(
+                    OSError
+                ):  # the feed's thread sees the end, and closes what it may be waiting for
                     self._follower.say(None, wanted)
         return True
 

@@ -171,7 +171,9 @@ class PostgresTransaction:
 
         Rows of a user are in the user's home, and that is the turn that they need. So users of different homes do not
         wait for each other, and whoever has a tenant waits for all of them. Who may make the data key of a tenant needs
-        the turns of all homes, the tenant's own first, so with keys a user's turn is that one as well.
+        the turns of all homes, the tenant's own first, so with keys a user's turn is that one as well until this
+        process has seen the tenant's key. (If another one destroys that, and this one makes another, it takes the
+        tenant's own home behind a user's: two that wait for each other then are a StoreBusyError of one of them.)
 
         Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
 
@@ -190,8 +192,9 @@ class PostgresTransaction:
             self.batch.add(settling(everybody))
         homes = {self._homes.of_user(scope.tenant, scope.user) for scope in scopes}
         homes.update(map(self._homes.own, tenants))
-        if self.sealer.ring is not None:
-            homes.update(self._homes.own(scope.tenant) for scope in scopes)
+        ring = self.sealer.ring
+        if ring is not None:
+            homes.update(self._homes.own(one.tenant) for one in scopes if not ring.has_opened(one.tenant))
         self._turns.lock(homes)
         for tenant in filter(None, tenants):
             self._turns.lock_tenant(tenant)

@@ -46,7 +46,6 @@ class Connection(psycopg.Connection[Any]):
         self._sj_n_sent: dict[_Kind, int] = {}
         self._sj_names: dict[_Kind, bytes] = {}  # of those that the server has said it has prepared
         self._sj_n_names = 0
-        self._sj_plain: dict[str, bytes] = {}
 
     def _deallocate(self, name: bytes | None) -> Any:
         """After a ROLLBACK or DROP psycopg gives up what it has prepared, which takes what was prepared here along."""
@@ -95,23 +94,6 @@ class Connection(psycopg.Connection[Any]):
         if failed is not None:
             raise psycopg.errors.error_from_result(failed, "utf-8")
         return found
-
-    def column(self, query: str, values: Sequence[str]) -> list[str]:
-        """Return the first column of a statement of the server's own form (`$1`), which is prepared, as texts; outside of
-        any transaction. A third of the client's work of :meth:`exchange`.
-
-        Raises:
-            psycopg.Error: it failed.
-        """
-        with self.lock:
-            name = self._sj_plain.get(query)
-            if name is None:
-                name = b"sj_plain_%d" % len(self._sj_plain)
-                _check(self.pgconn.prepare(name, query.encode()))
-                self._sj_plain[query] = name
-            result = self.pgconn.exec_prepared(name, [value.encode() for value in values])
-        _check(result)
-        return [(result.get_value(row, 0) or b"").decode() for row in range(result.ntuples)]
 
     def _send(self, message: _Message) -> bytes:
         """Hand a statement to libpq; return the name under which it is prepared along with that, if it is."""
@@ -167,12 +149,6 @@ def _as_sent(query: str) -> tuple[bytes, list[str], list[PyFormat]]:
         return f"${len(formats)}"
 
     return _PLACEHOLDER.sub(put, query).encode(), names, formats
-
-
-def _check(result: Any) -> None:
-    """Raise what a result says that failed."""
-    if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
-        raise psycopg.errors.error_from_result(result, "utf-8")
 
 
 def _failure(result: Any) -> Any:

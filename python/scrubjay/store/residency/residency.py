@@ -385,9 +385,7 @@ class Residency(Filling):
         :meth:`confirm`. `own`: how a glance shows this commit."""
         with self._lock:
             self._own = own
-            return [
-                self._partitions.get(one.scope) or self._partition(one.scope) for one, _, _ in changes
-            ]
+            return [self._partitions.get(one.scope) or self._partition(one.scope) for one, _, _ in changes]
 
     def confirm(self, partitions: Sequence[Partition], changes: Sequence[ScopeChange]) -> None:
         """Say that a commit did not fail, so that its versions are those of this process, which applies them itself.
