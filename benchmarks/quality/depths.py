@@ -1,4 +1,4 @@
-"""How many of the best should be reranked? Quality and CPU time by depth, with the offline cross-encoder.
+"""Quality and CPU time by the number of reranked hits, with the offline cross-encoder.
 
 python -m benchmarks.quality.depths [--data FOLDER] [--set locomo_dev ...] [--vectors NAME] [--questions 120]
 """
@@ -24,7 +24,7 @@ DEPTHS = (0, 5, 10, 20, 30, 50, 100)
 
 
 class Timed:
-    """A reranker that counts the CPU time of a pair."""
+    """A reranker that measures the CPU time of a pair."""
 
     name = "timed"
 

@@ -1,4 +1,4 @@
-"""docs/conformance.md, made of the reports in results/: no figure in it is written by hand."""
+"""Generates docs/conformance.md from the reports in results/: no figure in it is written by hand."""
 
 from __future__ import annotations
 

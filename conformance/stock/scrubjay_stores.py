@@ -69,7 +69,7 @@ def crewai_scrubjay(setting: Setting) -> Any:
     storage = ScrubjayStorage(setting.directory / "memories.scrubjay", scope=scrubjay.Scope("crew"))
     embed = ScrubjayEmbedder(
         setting.embedder
-    )  # the same vectors, which tell the storage of what text they are
+    )  # the same vectors, with the text attached for the storage
     return CrewAIStore(setting, storage, ask=lambda text: embed([text])[0])
 
 

@@ -177,7 +177,7 @@ _OF_MEMORY = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """The names of memory and retrieval are imported on first use: searching alone imports in a third of the time."""
+    """Import the names of memory and retrieval on first use: searching alone imports in a third of the time."""
     if name in ("backend", "memory", "passages", "retrieval"):
         return importlib.import_module(f"scrubjay.{name}")
     if name == "Retriever":

@@ -38,10 +38,10 @@ def show_config(*, as_dict: bool = False) -> dict[str, Any] | None:
 
 
 def languages() -> list[str]:
-    """Return the languages of Snowball that an index can stem, ascending: `Index(analyzer="german")`.
+    """Return the Snowball languages with a stemmer, ascending: `Index(analyzer="german")`.
 
-    Beside them are "english", the default, and "plain", which does not stem. "porter" and "dutch_porter" are older
-    stemmers for English and Dutch.
+    Two more analyzers are "english", the default, and "plain", which does not stem. "porter" and "dutch_porter" are
+    older stemmers for English and Dutch.
 
     >>> "german" in languages(), len(languages())
     (True, 35)
@@ -50,13 +50,13 @@ def languages() -> list[str]:
 
 
 def analyze(text: str, analyzer: str = "english") -> list[tuple[str, str]]:
-    """Return the (term, kind) pairs that indexing makes of `text`, in order.
+    """Return the (term, kind) pairs that indexing produces for `text`, in order.
 
     Kinds: "word" and "part" (of an identifier) count towards the document's length; "whole" and "joined" (forms of an
     identifier) do not.
 
     Raises:
-        ValueError: there is no such built-in analyzer.
+        ValueError: unknown built-in analyzer.
 
     >>> analyze("prefix sk-stg-0041")[0]
     ('prefix', 'word')

@@ -1,10 +1,10 @@
-"""Can the tests of memory fail? Each rule of it, a memory without that rule, and the test that must fail for it.
+"""Mutants of memory: for each of its rules, a memory without the rule, and the test that must then fail.
 
     python -m pytest --mutants tests/memory/test_mutants.py             # all of them (some minutes)
     python -m tests.memory.mutants                                      # the table
 
-As a plugin (`-p tests.memory.mutants`) it takes away the rule that SCRUBJAY_MEMORY_MUTANT names before any test runs:
-a piece of a function's source, or of the schema, is replaced by another.
+As a plugin (`-p tests.memory.mutants`) it removes the rule named by SCRUBJAY_MEMORY_MUTANT before any test runs: a
+piece of a function's source, or of the schema, is replaced by another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BELIEVED = "tests/memory/test_believed.py"
 
 
 class Mutant(NamedTuple):
-    """A rule, where it stands ("schema" or "module:qualified.name"), what is replaced by what, and who notices."""
+    """A rule, its place ("schema" or "module:qualified.name"), the text replaced and its replacement, and the test."""
 
     rule: str
     where: str
@@ -1537,7 +1537,7 @@ def source_of(mutant: Mutant) -> tuple[Any, Any, str, str]:
 
 
 def finds_its_place(mutant: Mutant) -> bool:
-    """Whether there is something to replace."""
+    """Whether the text to be replaced exists."""
     if mutant.where == "schema":
         tables: Any = importlib.import_module("scrubjay.memory.ledger.schema")
         return any(mutant.old in statement for statement in tables.TABLES)
@@ -1545,7 +1545,7 @@ def finds_its_place(mutant: Mutant) -> bool:
 
 
 def apply(name: str) -> None:
-    """Take a rule away, for good in this process."""
+    """Remove a rule, permanently in this process."""
     mutant = MUTANTS[name]
     assert finds_its_place(mutant), name
     if mutant.where == "schema":
@@ -1558,7 +1558,7 @@ def apply(name: str) -> None:
     exec(compile(code, f"mutant {name}", "exec"), module.__dict__, made)
     old = getattr(owner, last)
     setattr(owner, last, made[last])
-    for importer in list(sys.modules.values()):  # who has it by name
+    for importer in list(sys.modules.values()):  # modules that imported it by name
         if getattr(importer, "__name__", "").startswith("scrubjay.") and vars(importer).get(last) is old:
             setattr(importer, last, made[last])
 

@@ -1,4 +1,4 @@
-"""A memory that is copied from a file into a database and back is the same memory."""
+"""A memory copied from a file into a database and back is the same memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def fill(memory: Memory) -> None:
-    """Let there be rows in every table, and documents of other collections."""
+    """Create rows in every table, and documents of other collections."""
     memory.admin.global_policy("tone", "Be polite.", by="root")
     memory.policy("refunds", "Never promise one.", tenant="acme", by="legal")
     lives(memory, "Oslo")
@@ -55,7 +55,7 @@ def fill(memory: Memory) -> None:
 
 
 def shown(memory: Memory) -> dict[str, Any]:
-    """Everything that a memory says."""
+    """Return all answers of a memory."""
     found: dict[str, Any] = {}
     for scope in SCOPES:
         found[repr(scope)] = (
@@ -103,7 +103,7 @@ def test_a_memory_goes_into_a_database_and_back(
     with open_memory(back, Clock()) as memory:
         assert shown(memory) == expected
         assert memory.admin.check() == memory.index.admin.check().problems == []
-        # Its rules hold again, and it goes on.
+        # Its rules are enforced again, and it can be written.
         with (
             pytest.raises(Exception, match="append-only"),
             memory._parts.context.changing("trying") as change,

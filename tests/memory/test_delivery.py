@@ -1,4 +1,4 @@
-"""The rule that an answer needs is in every prompt; a search for it finds few."""
+"""The rule that an answer needs is in every prompt; a search finds it rarely."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Mutant(NamedTuple):
-    """A rule, where it is kept, what the line becomes without it, and the test that fails then."""
+    """A rule, its module, the line with and without it, and the test that must then fail."""
 
     rule: str
     module: str

@@ -1,4 +1,4 @@
-"""Values beside texts: what is written comes back, is checked, compared, sealed, and found by key and field."""
+"""Values beside texts: they come back as written, are checked, compared, sealed, and found by key and field."""
 
 from __future__ import annotations
 
@@ -516,7 +516,7 @@ def test_every_json_value_comes_back_as_the_file_has_it(
 
 
 def test_the_records_of_the_guide() -> None:
-    """Its example records are candidates as they stand, but for the names of their fields."""
+    """Its example records are valid candidates except for the names of their fields."""
     for key, value in (
         ("refund_threshold", {"max_auto_approve_usd": 500}),
         ("data_residency", {"allowed_regions": ["us-east-1"]}),

@@ -22,7 +22,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; ends the process, since a store that hangs may have left threads behind."""
+    """Run the command and exit the process, since a hanging store may have left threads."""
     code = run(arguments)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0, 1 if a check failed, 2 if there was nothing to judge."""
+    """Run the command and return its exit code: 0, 1 if a check failed, 2 if nothing could be judged."""
     asked = _parser().parse_args(arguments)
     if asked.command == "list":
         for one in all_checks(asked.only):
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _about(packages: Sequence[str]) -> dict[str, Any]:
-    """Return what the figures depend on.
+    """Return the environment that the figures depend on.
 
     Raises:
         ImportError: a package is not installed.
@@ -78,7 +78,7 @@ def _about(packages: Sequence[str]) -> dict[str, Any]:
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
+    except importlib.metadata.PackageNotFoundError:  # importable, but not installed
         return str(importlib.import_module(package).__version__)
 
 

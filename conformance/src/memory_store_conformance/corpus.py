@@ -1,4 +1,4 @@
-"""Texts of the retrieval checks: made from fixed lists, the same in every run."""
+"""Texts of the retrieval checks: generated from fixed lists, identical in every run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ENDS = [
 
 
 def identifiers(n: int) -> list[str]:
-    """Return n different identifiers of the kinds that people paste: keys, tickets, versions, addresses."""
+    """Return n distinct identifiers of the kinds that people paste: keys, tickets, versions, addresses."""
     random_source = random.Random(7)
     found: dict[str, None] = {}
     while len(found) < n:
@@ -57,7 +57,7 @@ def identifiers(n: int) -> list[str]:
 
 
 def notes(n: int, names: list[str]) -> list[str]:
-    """Return n notes; the i-th holds the i-th identifier as long as there are any, the others hold none."""
+    """Return n notes; the i-th contains the i-th identifier if there is one, the others contain none."""
     random_source = random.Random(11)
     made = []
     for number in range(n):
@@ -91,4 +91,4 @@ PARAPHRASES = [
     ("He collects stamps from vanished countries", "stamp collection"),
     ("The contract is renewed annually in October", "annual contract renewal"),
 ]
-"""(note, question): other forms of some of the same words."""
+"""Pairs (note, question): other forms of some of the same words."""

@@ -1,6 +1,6 @@
-"""What a model is offered of a memory as tools: remember, recall, forget; and what it is told of it.
+"""The memory tools of a model (remember, recall, forget), and the rules in force as text for its prompt.
 
-The scope is fixed outside the model's reach. Answers are texts for a model.
+The scope is fixed by the caller, out of the model's reach. Answers are texts for a model.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class Remembering:
     """The tools over one scope of a memory. Thread-safe.
 
     Args:
-        memory: an open one, which stays open.
-        scope: whose memories; a search also sees what is shared with it, which no tool changes.
-        k: how many memories a search shows at most.
-        run: the run, conversation or job that is noted as the source of what is remembered.
+        memory: an open memory, which stays open.
+        scope: the scope of the memories; a search also sees what is shared with it, which no tool changes.
+        k: the maximum number of memories that a search shows.
+        run: the run, conversation or job recorded as the source of what is remembered.
 
     Raises:
-        TypeError, ValueError: an argument is something else.
+        TypeError, ValueError: an argument is invalid.
     """
 
     def __init__(self, memory: Memory, scope: Scope, k: int = 10, run: str = "agent") -> None:
@@ -38,10 +38,10 @@ class Remembering:
         self._memory, self._scope, self._k, self._run = memory, scope, k, run
 
     def remember(self, content: str) -> str:
-        """Propose a fact and say what became of it.
+        """Propose a fact and return the outcome.
 
         Raises:
-            TypeError, ValueError: it is no text, or an empty one.
+            TypeError, ValueError: `content` is not a str, or is blank.
         """
         if not isinstance(content, str):
             raise TypeError(f"content: expected a str, got {type(content).__name__}")
@@ -54,10 +54,10 @@ class Remembering:
         return f"{known} [{outcome.id}]."
 
     def recall(self, query: str) -> str:
-        """Return what has to do with a question, a line each, with the id of what may be forgotten.
+        """Return the relevant memories, one a line, each with the id that :meth:`forget` takes.
 
         Raises:
-            TypeError: it is no text.
+            TypeError: `query` is not a str.
         """
         if not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
@@ -70,10 +70,10 @@ class Remembering:
         return "\n".join(lines) or "Nothing is known."
 
     def forget(self, id: str) -> str:
-        """Delete a memory of the scope and say so.
+        """Delete a memory of the scope and report whether it existed.
 
         Raises:
-            TypeError: it is no text.
+            TypeError: `id` is not a str.
         """
         if not isinstance(id, str):
             raise TypeError(f"id: expected a str, got {type(id).__name__}")
@@ -83,7 +83,7 @@ class Remembering:
         return f"There is no memory [{wanted[:80]}] that may be forgotten."
 
     def known(self) -> str:
-        """Return the policies and preferences in force, a line each; empty without any."""
+        """Return the policies and preferences in force, one a line; empty if there are none."""
         known = self._memory.known(self._scope)
         rules = [f"- {one.text}" for one in known.policies]
         wishes = [f"- {one.text}" for one in known.preferences]

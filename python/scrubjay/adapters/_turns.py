@@ -1,7 +1,7 @@
-"""A memory behind the turns of an agent: what it recalls before a turn, and what it keeps of it afterwards.
+"""A memory around the turns of an agent: context recalled before a turn, messages recorded after it.
 
-Adapters for frameworks that ask for context rather than for documents share it. It holds a :class:`scrubjay.Memory`:
-what is said goes into the trace of its run, and as notes into the index, where later runs find it.
+Shared by adapters for frameworks that ask for context rather than for documents. It holds a :class:`scrubjay.Memory`:
+messages go into the trace of their run, and as notes into the index, where later runs find them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Where: TypeAlias = "Memory | Index | str | os.PathLike[str]"
 Extract: TypeAlias = "Extractor | Callable[[Transcript], Any]"
 
 NOTED = ("user", "model")
-"""Whose messages are kept as notes, unless the caller says otherwise."""
+"""Kinds of messages that are stored as notes by default."""
 SESSION = "session_id"
-"""The field of a note's metadata that names the run that it is from."""
+"""The metadata field of a note that names its run."""
 _SPEAKER = "speaker"
 
 _SAYS = re.compile(r"[.!\u3002\uff01]\s|\n")
@@ -53,17 +53,17 @@ class Said(NamedTuple):
 
 
 class TurnMemory:
-    """A memory, and how much of it goes into a turn. Thread-safe.
+    """A memory and its budget for one turn. Thread-safe.
 
     Args:
-        where: a memory that is open already, which is never closed here; an open index with a file; or a path.
-        embedder: of an index or a path, as for :meth:`Memory.open`.
-        budget_tokens: of policies, preferences and recalled records of one turn together.
-        item_tokens: of one recalled record; of a longer one the part that answers is shown.
-        floor: how relevant the best record must be for any to go in, as for :meth:`Memory.assemble`.
-        noted: the kinds of messages that are kept as notes; () for none. What a user only asks is not: later it would
-            be recalled in place of the answer.
-        extractor: reads a run after each of its turns, on a thread in the background; what it returns passes the gate.
+        where: an open memory, which is never closed here; an open index with a file; or a path.
+        embedder: for an index or a path, as in :meth:`Memory.open`.
+        budget_tokens: the limit for policies, preferences and recalled records of one turn together.
+        item_tokens: the limit for one recalled record; a longer one is cut to the part that answers.
+        floor: the relevance that the best record needs for any to be included, as in :meth:`Memory.assemble`.
+        noted: the kinds of messages that are stored as notes; () for none. A user message that only asks is not,
+            because later it would be recalled in place of the answer.
+        extractor: reads a run after each of its turns, on a background thread; its results pass the gate.
         options: of :meth:`Index.open`, for a path.
     """
 
@@ -99,9 +99,9 @@ class TurnMemory:
         self._floor, self._noted, self._extractor = floor, frozenset(noted), extractor
 
     def before(self, scope: Scope, run_id: str, question: str) -> tuple[Session, Assembled]:
-        """Return the run, and what is to be said to the model before a turn. Writes nothing.
+        """Return the session of the run, and the context for the model before a turn. Writes nothing.
 
-        What this very run noted is left out, since the framework sends the conversation itself; so are recent turns.
+        Notes of this run are left out, since the framework sends the conversation itself; so are recent turns.
         """
         session = self.memory.session(scope, run_id)
         made = session.assemble(
@@ -115,12 +115,12 @@ class TurnMemory:
         return session, made
 
     def known(self, scope: Scope) -> str:
-        """Return the policies and preferences in force, as a prompt has them; empty if there are none."""
+        """Return the policies and preferences in force, formatted for a prompt; empty if there are none."""
         made = self.memory.assemble("", scope, floor=self._floor, **self._budget)
         return made.prefix.strip("\n")
 
     def after(self, session: Session, messages: Iterable[Said]) -> None:
-        """Keep a turn; it is durable when this returns. The prompt that `session` assembled is recorded with it."""
+        """Record a turn, durably, with the prompt that `session` assembled."""
         said = [Said(kind, author, writable(text)) for kind, author, text in messages if text.strip()]
         if not said:
             return
@@ -152,13 +152,13 @@ class TurnMemory:
             later.add_done_callback(_report)
 
     def close(self) -> None:
-        """Give the file back; a memory that was given stays open."""
+        """Release the file; a memory passed by the caller stays open."""
         if self._lease is not None:
             self.memory.close()
             self._lease.close()
 
     def place(self) -> str:
-        """Return words for an adapter's `repr`."""
+        """Return a description of the memory for an adapter's `repr`."""
         return repr(self.memory).strip("<>")
 
 
@@ -169,7 +169,7 @@ def block_of(made: Assembled, name: str = "memories") -> str:
 
 
 def only_asks(text: str) -> bool:
-    """Return whether a text is one question, and says nothing beside it.
+    """Return whether a text is a single question without any statement beside it.
 
     >>> [only_asks(text) for text in ("What is in setup.py?", "I moved to Oslo. Where is the office?", "Hello")]
     [True, False, False]
@@ -178,7 +178,7 @@ def only_asks(text: str) -> bool:
 
 
 def writable(text: str) -> str:
-    """Return a text with U+FFFD in the place of halves of surrogate pairs, which no file can hold.
+    """Return a text with lone surrogates, which no file can store, replaced by U+FFFD.
 
     >>> writable("caf\\u00e9 \\ud800") == "caf\\u00e9 \\ufffd"
     True
@@ -187,14 +187,14 @@ def writable(text: str) -> str:
 
 
 def origins_of(made: Assembled) -> Sequence[str]:
-    """Return the runs that the notes in a prompt are from, each once, best first."""
+    """Return the runs of the notes in a prompt, without duplicates, best first."""
     inside = set(made.ids("memories"))
     runs = (hit.metadata.get(SESSION) for hit in made.trace.recalled or () if hit.id in inside)
     return list(dict.fromkeys(run for run in runs if isinstance(run, str)))
 
 
 def _line(hit: RecalledHit) -> str:
-    """A note shows who said it, and when; anything else as Memory shows it."""
+    """Return a note with its speaker and time, and any other record as Memory shows it."""
     speaker = hit.metadata.get(_SPEAKER) if hit.kind == "note" else None
     if not isinstance(speaker, str):
         return dated(hit)

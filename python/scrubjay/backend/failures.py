@@ -1,4 +1,4 @@
-"""Errors of Scrubjay as errors of a framework."""
+"""Mapping of Scrubjay's errors to errors of a framework."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Caught: TypeAlias = "type[Exception] | tuple[type[Exception], ...]"
 
 
 class ErrorMap:
-    """What a framework expects to be raised, as a context manager and a decorator. Thread-safe, and may be nested.
+    """Translates Scrubjay's errors, as a context manager and a decorator. Thread-safe and reentrant.
 
     Args:
-        rules: type of error (or a tuple of types) -> a function of the error that returns the framework's; often the
-            class itself with a message. The first rule that fits decides, so specific types go first. An error that no
-            rule fits passes unchanged, as does what a rule has made already.
+        rules: type of error (or a tuple of types) -> a function of the error that returns the framework's; often a
+            class called with a message. The first matching rule applies, so specific types go first. An error without a
+            matching rule propagates unchanged, as does one that a rule has already created.
 
     The error of Scrubjay is the `__cause__` of the framework's. Its message names the argument, what was expected and
-    what was given: pass it on.
+    what was given: include it.
 
     >>> from scrubjay import StoreError
     >>> class NotStored(Exception): ...
@@ -43,7 +43,7 @@ class ErrorMap:
                 raise TypeError(f"rules[{caught!r}]: expected a function, got {type(make).__name__}")
 
     def translated(self, error: BaseException) -> Exception | None:
-        """Return the framework's error for one of Scrubjay's; None if there is no rule for it."""
+        """Return the framework's error for one of Scrubjay's, or None if no rule matches."""
         for caught, make in self._rules.items():
             if isinstance(error, caught):
                 assert isinstance(error, Exception)
@@ -51,7 +51,7 @@ class ErrorMap:
         return None
 
     def wraps(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Return a function that raises the framework's errors; a decorator."""
+        """Decorator: return a function that raises the framework's errors."""
 
         @functools.wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> T:

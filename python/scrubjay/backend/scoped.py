@@ -1,8 +1,7 @@
-"""Changes of memories by callers who hold a scope, for the HTTP service and MCP.
+"""Changes of memories by callers that hold a scope, for the HTTP service and MCP.
 
-The index itself handles reading. These interfaces add to writing: a caller learns whether an id names no visible memory
-or one that is shared with it and read-only, and an update changes some fields of a memory without losing concurrent
-writes.
+The index itself handles reading. These interfaces add to writing: errors distinguish an id that names no visible memory
+from one that is shared and read-only, and an update changes some fields of a memory without losing concurrent writes.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from scrubjay.payload import passages_of
 from scrubjay.records import Record
 
 _N_LOCKS = 64
-_EMBEDDED = {"text", "context", "passages"}  # changes after which the vector is another
+_EMBEDDED = {"text", "context", "passages"}  # changes of these fields change the vector
 
 
 class UnknownMemoryError(Error, KeyError):
-    """There is no memory with this id that the scope may see."""
+    """The scope sees no memory with this id."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"id: expected the id of a memory in this scope, got {_shown(id)}")
@@ -44,10 +43,10 @@ class ReadOnlyMemoryError(Error):
 
 
 class ScopedMemories:
-    """The changes of an index whose callers hold scopes. Thread-safe; ids are str.
+    """Changes of an index for callers that hold scopes. Thread-safe; ids are str.
 
-    A change that reads first (:meth:`update`, :meth:`delete`) is one step for all users of this object. Other
-    processes that write to the same file are not held off meanwhile.
+    A change that reads first (:meth:`update`, :meth:`delete`) is atomic among all users of this object. Other processes
+    can write to the same file meanwhile.
 
     Raises:
         ValueError: the index has int ids.
@@ -72,7 +71,8 @@ class ScopedMemories:
         renew_in_children(self, "_locks")
 
     def put(self, scope: Scope, records: Iterable[Mapping[str, Any]]) -> int:
-        """Write memories to exactly this scope as :meth:`Index.upsert_many` does: all or none; return how many."""
+        """Write memories to exactly this scope as :meth:`Index.upsert_many` does: all of them or none; return how
+        many."""
         rows = list(records)
         with self._held(scope, [row["id"] for row in rows]):
             return self.index.upsert_many(rows, scope=scope, progress=False)
@@ -89,19 +89,19 @@ class ScopedMemories:
         """Change some fields of a memory of this scope (text, context, passages, metadata, vector, created_at,
         expires_at); return it.
 
-        A new text or context, or other passages, without a vector is embedded again. Passages that its writer named are
-        those of the text: a new text has none of them.
+        If the text, context or passages change and no vector is given, the memory is embedded again. Passages that its
+        writer defined belong to the text: a new text has none of them.
 
         Args:
             scope: exactly this one.
             id: of the memory.
             changes: field -> new value.
-            merge: metadata is merged into what is there, and a None in it removes its key, as in :meth:`Index.patch`;
-                else it takes the place of it.
-            version: change only if the memory is still at this version; None: in any case.
+            merge: whether to merge metadata into the stored ones, where None removes a key, as in :meth:`Index.patch`;
+                otherwise they replace them.
+            version: change only if the memory is still at this version; None: unconditionally.
 
         Raises:
-            UnknownMemoryError, ReadOnlyMemoryError: no such memory may be changed.
+            UnknownMemoryError, ReadOnlyMemoryError: the memory does not exist, or may not be changed.
             VersionConflictError: it is at another version.
         """
         with self._held(scope, [id]):
@@ -125,23 +125,23 @@ class ScopedMemories:
             if not changes.keys() & {"text", "passages", "vector"}:
                 fields |= self._passages(scope, id, fields["vector"])
             self.index.upsert(id, scope=scope, version=version, **fields)
-            return self._own(scope, id)  # unless it expired, or another process deleted it at once
+            return self._own(scope, id)  # raises if it expired, or another process deleted it
 
     def _passages(self, scope: Scope, id: str, vector: Any) -> dict[str, Any]:
-        """Return what the writer of a memory said of its passages, as fields of a write."""
+        """Return the passages that the writer of a memory defined, as fields of a write."""
         document = Backend.of(self.index).engine.get(id, scope=scope)
         said = None if document is None else passages_of(document.payload)
         if said is None:
             return {}
         if said and isinstance(vector, PassageVectors) and vector.spans.tolist() != [[*one] for one in said]:
-            return {"passages": said, "vector": None}  # in some of them the embedder found nothing
+            return {"passages": said, "vector": None}  # some of them have no vector
         return {"passages": said or False}
 
     def delete(self, scope: Scope, id: str, *, version: int | None = None) -> None:
-        """Delete the memory `id` of this scope; with a `version` only if it is still at that.
+        """Delete the memory `id` of this scope; with `version` only if it is still at this version.
 
         Raises:
-            UnknownMemoryError, ReadOnlyMemoryError: no such memory may be deleted.
+            UnknownMemoryError, ReadOnlyMemoryError: the memory does not exist, or may not be deleted.
             VersionConflictError: it is at another version.
         """
         with self._held(scope, [id]):
@@ -149,10 +149,10 @@ class ScopedMemories:
                 raise VersionConflictError(id, version, found or 0)
             if not self.index.delete(id, scope=scope):
                 self._own(scope, id)
-                raise UnknownMemoryError(id)  # another process wrote it since
+                raise UnknownMemoryError(id)  # another process changed it meanwhile
 
     def erase(self, scope: Scope, *, exact: bool) -> int:
-        """Delete what :meth:`Index.erase` deletes, and return how many; no update brings any of it back."""
+        """Delete what :meth:`Index.erase` deletes, and return how many; no concurrent update restores any of it."""
         with self._locked(range(_N_LOCKS)):
             return self.index.erase(scope, exact=exact)
 
@@ -171,7 +171,7 @@ class ScopedMemories:
     @contextmanager
     def _locked(self, places: Iterable[int]) -> Iterator[None]:
         with ExitStack() as stack:
-            for place in places:  # in one order, so that no two callers wait for each other
+            for place in places:  # in a fixed order, so that callers cannot deadlock
                 stack.enter_context(self._locks[place])
             yield
 

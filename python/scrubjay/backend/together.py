@@ -1,8 +1,8 @@
 """One ranking over several scopes.
 
-What the scopes see is searched by one native call, as if one scope saw it: the words of a question weigh by how rare
-they are in all of it, and nothing else counts. More scopes than one call takes are searched in groups, of which each
-contributes its best memories; these are ranked by the same query as if they were an index of their own.
+One native call searches everything that the scopes see, as if one scope saw it: the weights of a question's words
+depend on their frequency in all of it, and on nothing else. More scopes than one call takes are searched in groups,
+each of which contributes its best memories; these are ranked by the same query as an index of their own.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from scrubjay.index import Hit, Index
 from scrubjay.records import Row
 
 _AT_ONCE = 50_000
-"""Scopes in one call: it takes 65,536 chunks, of which a scope that is not huge has one."""
+"""Scopes per call: it takes 65,536 chunks, and all but huge scopes have one chunk."""
 
 _LEAST_DEPTH = 50
-"""How many memories each group contributes at least."""
+"""The minimum number of memories that each group contributes."""
 
 _RANKED = Scope("ranked together")
 
@@ -61,11 +61,11 @@ def search_together(
 ) -> list[Hit]:
     """Return the best `k` memories that any of the scopes sees, best first, each once.
 
-    As :meth:`scrubjay.Index.search` of these scopes, with conditions that only Python can check as well; those cost a
-    listing for each scope.
+    Like :meth:`scrubjay.Index.search` of these scopes, but also with conditions that only Python can check; those cost
+    one listing per scope.
 
     Args:
-        index, scopes: what is searched.
+        index, scopes: to be searched.
         text, vector, query, explain, k: as for :meth:`scrubjay.Index.search`.
         where: conditions, native or a tree.
 
@@ -81,7 +81,7 @@ def search_together(
         return []
     if len(scopes) > _AT_ONCE:
         found: dict[Key, Hit] = {}
-        depth, alone = max(k, _LEAST_DEPTH), query.replace(mmr=None, min_score=None)  # not all are there yet
+        depth, alone = max(k, _LEAST_DEPTH), query.replace(mmr=None, min_score=None)  # these need all groups
         for at in range(0, len(scopes), _AT_ONCE):
             group = scopes[at : at + _AT_ONCE]
             for hit in search_together(index, group, text, k=depth, where=where, vector=vector, query=alone):

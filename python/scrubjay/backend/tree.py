@@ -1,7 +1,7 @@
-"""Hierarchies of namespaces as scopes: which of them lie below a path.
+"""Hierarchies of namespaces as scopes, and the scopes below a path.
 
-For frameworks whose owners are paths (``memories/jane``) or tuples of labels, of which a caller may name a beginning.
-Each path is the user of a scope of its own, so that nothing of one influences a search in another, and what lies below
+For frameworks whose owners are paths (``memories/jane``) or tuples of labels, and whose callers may name a prefix. Each
+path is the user of its own scope, so that the memories of one do not influence a search in another, and the paths below
 a path are several scopes, which one search takes.
 """
 
@@ -25,11 +25,11 @@ class ScopeTree:
     Args:
         index: the collection.
         within: the tenant of all paths, and their agent if they have one.
-        separator: one character, by which the labels of a path are joined, and which none of them holds.
+        separator: one character that joins the labels of a path; no label contains it.
 
-    A path that holds no memories is not there. In a file or a database the names of scopes are sorted, and what lies
-    below a path is a range of them. In memory, where only this process writes, all trees of a collection share one that
-    is kept here: whoever writes to a path says so (:meth:`note`).
+    A path exists if it holds memories. In a file or a database the names of scopes are sorted, and the paths below a
+    path are a range of them. In memory, where only this process writes, all trees of a collection share one set of
+    paths, which is kept here: callers report the paths they write to (:meth:`note`).
 
     >>> index, acme = Index(), Scope("acme")
     >>> for path in ("memories/jane", "memories/jane/work", "memories/jane2"):
@@ -54,20 +54,20 @@ class ScopeTree:
             found = _scopes(self._index, self._within)
         else:
             ends = path + self._separator, path + chr(ord(self._separator) + 1)
-            own = path, path + "\0"  # the least text behind it
+            own = path, path + "\0"  # the smallest text after it
             backend = Backend.of(self._index)
             both = [*backend.scopes_below(self._within, own), *backend.scopes_below(self._within, ends)]
             found = [scope for scope in dict.fromkeys(both) if scope.agent == self._within.agent]
         return sorted(found, key=lambda scope: scope.user or "")
 
     def note(self, paths: Iterable[str]) -> None:
-        """Tell that memories were written to paths, and can be found there."""
+        """Record that memories were written to paths."""
         if self._paths is not None:
             self._paths.add(paths)
 
 
 class _Paths:
-    """Paths by each of their beginnings."""
+    """Paths by each of their prefixes."""
 
     def __init__(self, index: Index, within: Scope, separator: str) -> None:
         self._within, self._separator = within, separator
@@ -83,7 +83,7 @@ class _Paths:
                 scope = Scope(self._within.tenant, user=one, agent=self._within.agent)
                 if index.count(scope) and len(engine.scroll(scope, exact=True, limit=1)):
                     found.append(scope)
-                else:  # what was there is deleted; who writes something again notes it afterwards
+                else:  # its memories were deleted; a later writer notes it again
                     self._forget(one)
         return found
 
@@ -115,6 +115,6 @@ _trees: weakref.WeakKeyDictionary[Index, dict[tuple[Scope, str], _Paths]] = weak
 def _paths_of(index: Index, within: Scope, separator: str) -> _Paths:
     trees = _trees.setdefault(index, {})
     paths = trees.get((within, separator))
-    if paths is None:  # of two threads' the first one stays
+    if paths is None:  # of two concurrent threads the first one wins
         paths = trees.setdefault((within, separator), _Paths(index, within, separator))
     return paths

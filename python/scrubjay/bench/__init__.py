@@ -1,4 +1,4 @@
-"""For those who measure: public data sets of questions, a runner with figures by category, timing of calls.
+"""Benchmarks: public data sets of questions, a runner with figures by category, timing of calls.
 
 >>> from scrubjay.bench import Case, Document, IndexSearcher, Question, run
 >>> class Two:
@@ -10,8 +10,8 @@
 >>> report.all.quality["recall@1"], report.categories["taste"].n
 (1.0, 1)
 
-`docs/measuring.md` says how to measure fairly. :mod:`scrubjay.bench.mteb`, :mod:`scrubjay.bench.vectordbbench` and
-:mod:`scrubjay.bench.pytest_plugin` belong to the projects of these names and are imported when used.
+`docs/measuring.md` explains fair measurements. :mod:`scrubjay.bench.mteb`, :mod:`scrubjay.bench.vectordbbench` and
+:mod:`scrubjay.bench.pytest_plugin` integrate with the projects of these names and are imported when used.
 """
 
 from scrubjay.bench.answering import Answerer, Asked, answer_scores, write_hypotheses

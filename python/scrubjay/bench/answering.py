@@ -1,9 +1,9 @@
-"""Answers: who gives them, and how they are compared with the accepted ones.
+"""Answerers, and the comparison of their answers with the accepted ones.
 
-An answerer is any callable: a language model behind an API, an extractor, a person. None is part of this package. The
-measures are those that need no judge: token F1 and exact match as in SQuAD and LoCoMo, and whether the answer contains
-an accepted one, as MemoryAgentBench counts. LongMemEval is judged by a model: write the answers with
-:func:`write_hypotheses` and give them to the project's own script.
+An answerer is any callable: a language model behind an API, an extractor, a person. This package has none. The measures
+are those that need no judge: token F1 and exact match as in SQuAD and LoCoMo, and whether the answer contains an
+accepted one, as in MemoryAgentBench. LongMemEval is judged by a model: write the answers with :func:`write_hypotheses`
+and pass them to the project's own script.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNSPACED = re.compile(
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the ids and texts of what was found for it, best first."""
+    """A question, and the ids and texts that were found for it, best first."""
 
     question: Question
     ids: tuple[str, ...]
@@ -40,7 +40,7 @@ Answerer = Callable[[Asked], str]
 
 
 def normalised(text: str) -> str:
-    """Return a text in lower case, without punctuation and English articles, its words with one space between.
+    """Return a text in lower case, without punctuation and English articles, with single spaces between words.
 
     >>> normalised("The  Café-Bar!"), normalised("東京へ")
     ('café bar', '東 京 へ')
@@ -51,7 +51,7 @@ def normalised(text: str) -> str:
 
 
 def answer_scores(answer: str, accepted: Sequence[str]) -> dict[str, float]:
-    """Return f1, exact and contains of `answer`, 0 to 1: the best over the accepted answers; empty if there are none.
+    """Return f1, exact and contains of `answer`, 0 to 1: the best over the accepted answers; empty without any.
 
     >>> answer_scores("On 7 May 2023.", ["7 May 2023", "yesterday"])
     {'f1': 0.8571428571428571, 'exact': 0.0, 'contains': 1.0}
@@ -68,7 +68,7 @@ def answer_scores(answer: str, accepted: Sequence[str]) -> dict[str, float]:
 
 
 def holds_answer(texts: Iterable[str], accepted: Sequence[str]) -> bool:
-    """Return whether an accepted answer stands in one of the texts, whole words, after normalisation."""
+    """Return whether one of the texts contains an accepted answer as whole words, after normalisation."""
     wanted = [normalised(one) for one in accepted]
     return any(_contains(normalised(text), one) for text in texts for one in wanted)
 
@@ -81,10 +81,10 @@ def write_hypotheses(
     Args:
         path: the new file.
         answers: mappings with the two fields.
-        replace: whether it may take the place of a file that is there.
+        replace: whether to overwrite an existing file.
 
     Raises:
-        FileExistsError: there is a file of this name, and not `replace`.
+        FileExistsError: the file exists and `replace` is False.
     """
     with whole_file(path, replace=replace) as file:
         for answer in answers:

@@ -18,7 +18,7 @@ def locomo_time(row: Row, field: str) -> str:
     """Return a field such as "1:56 pm on 8 May, 2023" in ISO 8601.
 
     Raises:
-        DatasetError: it is something else.
+        DatasetError: it has another form.
     """
     given = row.text(field)
     if found := _LOCOMO.fullmatch(given.strip()):
@@ -32,10 +32,10 @@ def locomo_time(row: Row, field: str) -> str:
 
 
 def longmemeval_time(row: Row, field: str, given: object) -> str:
-    """Return what stands in a field, such as "2023/05/30 (Tue) 23:40", in ISO 8601.
+    """Return the value of a field, such as "2023/05/30 (Tue) 23:40", in ISO 8601.
 
     Raises:
-        DatasetError: it is something else.
+        DatasetError: it has another form.
     """
     if isinstance(given, str) and (found := _LONGMEMEVAL.fullmatch(given.strip())):
         year, month, day, hour, minute = (int(part or 0) for part in found.groups())

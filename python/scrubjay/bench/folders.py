@@ -1,7 +1,7 @@
 """Folders of a corpus, questions and judgements: BEIR's, and judged sets with scopes as `scrubjay tune` reads them.
 
-`corpus.jsonl` has `_id` (or `id`), `text` and perhaps `title`; `queries.jsonl` the same; judgements stand in
-`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may name a scope (:mod:`scrubjay.retrieval.judged`), documents
+`corpus.jsonl` has `_id` (or `id`), `text` and optionally `title`; `queries.jsonl` the same; judgements are in
+`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may have a scope (:mod:`scrubjay.retrieval.judged`), documents
 a time and a turn in `meta`, questions `category`, `answer` and `ts`.
 """
 
@@ -23,18 +23,18 @@ from scrubjay.retrieval.judged import judged_record, judgements
 
 
 class JudgedFolder:
-    """A folder with corpus.jsonl, queries.jsonl and judgements; a case for each scope that is asked from.
+    """A folder with corpus.jsonl, queries.jsonl and judgements; one case per scope of the questions.
 
-    The corpus stays in the file: in memory are the ids, and where the lines of each scope begin. Questions without a
-    relevant document are left out, as BEIR does.
+    The corpus stays in the file: only the ids and the offsets of the lines of each scope are in memory. Questions
+    without a relevant document are left out, as in BEIR.
 
     Args:
         path: the folder.
         split: of `qrels/SPLIT.tsv`; None: `qrels.tsv`, or else "test".
-        vectors: the NAME of `NAME.docs.npy` and `NAME.queries.npy`, which have a row for each line.
+        vectors: the NAME of `NAME.docs.npy` and `NAME.queries.npy`, with one row per line.
 
     Raises:
-        DatasetError: there are no judgements of this split.
+        DatasetError: this split has no judgements.
     """
 
     def __init__(self, path: str | Path, *, split: str | None = None, vectors: str | None = None) -> None:
@@ -116,7 +116,7 @@ class JudgedFolder:
 
 
 class _Lines:
-    """Which lines of a file belong to one scope."""
+    """The lines of a file that belong to one scope."""
 
     def __init__(self) -> None:
         self._places, self._offsets, self._numbers = array("Q"), array("Q"), array("Q")
@@ -126,20 +126,20 @@ class _Lines:
         return len(self._places)
 
     def add(self, place: int, row: Row, id: str) -> None:
-        """Append the line of a row, the `place`-th that is not empty."""
+        """Append the line of a row, the `place`-th non-empty one."""
         self.ids.add(id)
         self._places.append(place)
         self._offsets.append(row.offset)
         self._numbers.append(row.line)
 
     def places(self) -> Iterator[tuple[int, int, int]]:
-        """Yield place, offset and line number of each."""
+        """Yield index, offset and line number of each line."""
         return zip(self._places, self._offsets, self._numbers, strict=True)
 
 
 @dataclass(frozen=True)
 class _Documents:
-    """The documents at some lines; read anew by each iteration."""
+    """The documents at some lines; each iteration reads them again."""
 
     file: Path
     lines: list[tuple[int, int, int]]
@@ -165,7 +165,7 @@ class _Documents:
 
 
 def turn_of(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return `run`, `position` and `speaker` where the data set says all three, else nothing."""
+    """Return `run`, `position` and `speaker` if the data set has all three, else nothing."""
     if not {"session", "turn", "speaker"} <= meta.keys():
         return {}
     return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}

@@ -1,4 +1,4 @@
-"""What is measured: something that takes documents and finds them again."""
+"""Searchers, the subject of a measurement: they store documents and find them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BATCH = 256
 
 @dataclass(frozen=True)
 class Found:
-    """What a search returned, best first, and how long it took.
+    """The result of a search, best first, and its duration.
 
     Attributes:
-        ids, texts: of the documents; read inside the time of the search, as a caller reads them.
+        ids, texts: of the documents; reading them is included in the time of the search.
         search_us: microseconds from the call to the last text.
         embed_us: microseconds of embedding the question, before that; 0 if its vector was given or none is used.
     """
@@ -33,10 +33,10 @@ class Found:
 
 
 class Searcher(Protocol):
-    """What holds the documents of one case. Anything with these members is one, of whatever engine."""
+    """Holds the documents of one case. Any object with these members is a searcher, whatever the engine."""
 
     def add(self, documents: Iterable[Document]) -> int:
-        """Store the documents, ready to be searched when this returns. Return how many there were."""
+        """Store the documents, searchable when this returns. Return how many there were."""
         ...
 
     def search(self, question: Question, k: int) -> Found:
@@ -44,20 +44,20 @@ class Searcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         ...
 
 
 class IndexSearcher:
-    """A :class:`scrubjay.Index` in memory, of which one scope is asked.
+    """A :class:`scrubjay.Index` in memory with one scope.
 
-    The question is embedded apart from the search, unless its vector is given, so that a search's time is the engine's
-    and the embedder's stands beside it.
+    The question is embedded separately from the search, unless its vector is given, so that the engine's and the
+    embedder's times are reported separately.
 
     Args:
-        embedder: None: texts are found by their words, and by the vectors that the data set gives.
-        query: how to rank. "Yesterday" and the like count from when the data set says that the question is asked, or
-            else from the time of the last document.
+        embedder: None: texts are found by keywords, and by the vectors of the data set.
+        query: how to rank. "Yesterday" and the like are relative to the time of the question in the data set, or else
+            to the time of the last document.
     """
 
     def __init__(self, embedder: Embedder | None = None, query: Query | None = None) -> None:
@@ -74,7 +74,7 @@ class IndexSearcher:
         )
 
     def search(self, question: Question, k: int) -> Found:
-        """Find the k best for the question, and read their ids and texts."""
+        """Find the k best documents for the question, and read their ids and texts."""
         vector, embed_us = self._embedded(question)
         query = self._asked_at(question)
         started = perf_counter_ns()

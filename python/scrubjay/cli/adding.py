@@ -1,9 +1,9 @@
-"""`scrubjay add`: files into an index, repeatedly; what has not changed is left as it is.
+"""`scrubjay add`: incremental import of files into an index.
 
-Every memory has the file that it came from in its metadata (`file`, relative to the index's folder), and an id that is
-stable: the record's own, or the file's name and the position in it. So a file that is added again is compared with what
-the index has of it: what is new or changed is written, what the file does not hold any more is deleted, the rest is
-neither embedded nor written. `--prune` deletes what came from files that are gone.
+Every memory has its source file in its metadata (`file`, relative to the index's folder), and a stable id: the record's
+own, or the file's name and the position in it. So a file that is added again is compared with its memories in the
+index: new and changed ones are written, those that the file does not contain any more are deleted, and the rest is
+neither embedded nor written. `--prune` deletes the memories of files that do not exist any more.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from scrubjay.store.postgres.address import is_address
 
 _BATCH = 1000
 _FIELD = "file"
-_OWN = "file_"  # of a record that has a field of this name
+_OWN = "file_"  # for the field of a record that has this name already
 
 
 @dataclasses.dataclass
 class _Added:
-    """What one run did, in memories; `unchanged` ones were left as they are."""
+    """The counts of one run, in memories; `unchanged` ones were not written."""
 
     added: int = 0
     updated: int = 0
@@ -52,7 +52,7 @@ class _Added:
 
 
 def run_add(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay add`; 0 if the index has what the files hold, 1 if they hold nothing."""
+    """Run `scrubjay add`; 0 if the index now holds what the files hold, 1 if they hold nothing."""
     start = time.perf_counter()
     target = Path(arguments.index)
     columns = {
@@ -83,10 +83,10 @@ def run_add(arguments: argparse.Namespace) -> int:
 
 
 def _sources(arguments: argparse.Namespace, target: Path) -> list[str]:
-    """The arguments that can be read; one that is gone is for --prune.
+    """Return the arguments that can be read; with --prune, missing ones are allowed.
 
     Raises:
-        InputError: one is missing, is an index, or is the file that is written.
+        InputError: an argument is missing, is an index, or is the output file.
     """
     present = []
     for name in arguments.files:
@@ -109,7 +109,7 @@ def _sources(arguments: argparse.Namespace, target: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(target: Path, arguments: argparse.Namespace) -> Iterator[Index]:
-    """The index that is filled; a new one takes its name when it is complete."""
+    """Yield the index to fill; a new one gets its name when it is complete."""
     if is_address(arguments.index):
         name, objects = arguments.index, objects_of(arguments.index)
         with Index.open(name, arguments.embedder, collection=arguments.collection, objects=objects) as index:
@@ -128,12 +128,12 @@ def _opened(target: Path, arguments: argparse.Namespace) -> Iterator[Index]:
 
 
 class _Filling:
-    """One run of `add` over an index."""
+    """One run of `add` on an index."""
 
     def __init__(self, index: Index, reading: Reading, target: Path, arguments: argparse.Namespace) -> None:
         self._index = index
         self._reading = reading
-        # What names of files are relative to: a database lies in no folder.
+        # The folder to which names of files are relative; a database is in no folder.
         self._base = Path.cwd() if is_address(arguments.index) else Path(os.path.realpath(target)).parent
         self._arguments = arguments
         self._model = index.admin.stats()["embedder"]
@@ -143,7 +143,7 @@ class _Filling:
         self._seen: set[str] = set()
 
     def run(self, sources: list[str]) -> _Added:
-        """Read the sources, write what is new, delete what is gone."""
+        """Read the sources, write new and changed records, delete stale ones."""
         bar = open_progress(self._wanted(), total=None, what="adding", unit="memories")
         try:
             for source, records in read_sources(sources, self._reading, self._base):
@@ -184,7 +184,7 @@ class _Filling:
         self._ids[record["scope"], file].add(record["id"])
 
     def _write(self) -> int:
-        """Write what differs from the index; return how many records were looked at."""
+        """Write the records that differ from the index; return how many were compared."""
         by_scope: dict[Scope, list[Mapping[str, Any]]] = defaultdict(list)
         for record in self._batch.values():
             by_scope[record["scope"]].append(record)
@@ -213,11 +213,11 @@ class _Filling:
     def _stored(self, scope: Scope, ids: list[str]) -> list[Record | None]:
         try:
             return self._index.get_many(ids, scope=scope)
-        except TypeError as error:  # an index whose ids are numbers
+        except TypeError as error:  # an index with int ids
             raise InputError(f"{shown_place(self._arguments.index)}: {error}") from None
 
     def _note_place(self, file: str, before: object) -> None:
-        """Say that a memory takes the place of one from another file, which has the same id."""
+        """Report that a memory replaces one from another file with the same id."""
         if isinstance(before, str) and before != file:
             self._reading.skips.note(
                 before, f"an id that {file} has, too, which took its place (see --number)"
@@ -237,11 +237,11 @@ class _Filling:
             context = payload.checked_context(record.get("context"))
             new = payload.encode(record["metadata"], record.get("created_at"), context=context)
         except (TypeError, ValueError):
-            return False  # writing says what is wrong
+            return False  # the write reports the error
         return new == payload.encode(old.metadata, old.created_at, context=old.context)
 
     def _delete_stale(self) -> None:
-        """Delete what a file that was read does not hold any more."""
+        """Delete the memories that a file no longer contains."""
         counts = {
             scope: self._index.values(_FIELD, scope=scope, limit=None, exact=True) for scope in self._scopes()
         }
@@ -251,7 +251,7 @@ class _Filling:
                 self._delete(scope, [record.id for record in stored if record.id not in ids], file)
 
     def _prune(self) -> None:
-        """Delete what came from files below the arguments that are not there any more."""
+        """Delete the memories of files below the arguments that do not exist any more."""
         roots = [name_of(Path(name), self._base) for name in self._arguments.files if name != "-"]
         for scope in self._scopes():
             for file in self._index.values(_FIELD, scope=scope, limit=None, exact=True):

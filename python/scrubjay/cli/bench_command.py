@@ -26,7 +26,7 @@ _OPTIONS = {
     "locomo": set[str](),
     "memoryagentbench": {"chunk_words", "sources"},
 }
-"""Format -> the options of it that the command line has."""
+"""Format -> its options on the command line."""
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
@@ -66,7 +66,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
 
 def load_answerer(spec: str) -> Answerer:
-    """Import what --answerer names, MODULE:FUNCTION; modules of the working directory are found, too."""
+    """Import the MODULE:FUNCTION of --answerer, also from modules of the working directory."""
     return cast("Callable[[Any], str]", named_function("--answerer", spec))
 
 
@@ -85,7 +85,7 @@ def _dataset(arguments: argparse.Namespace) -> Dataset:
 
 
 def show(report: Report) -> None:
-    """Print a table of categories, and what it was measured on."""
+    """Print a table of categories, and the environment of the measurement."""
     everything = report.all
     times = ["search_us"] if everything.search_us else []
     if any(everything.embed_us.values()):

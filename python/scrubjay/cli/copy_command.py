@@ -1,4 +1,4 @@
-"""`scrubjay copy`: from a file into a database, and back."""
+"""`scrubjay copy`: copies a file into a database, or back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUDGET_BYTES = 256 << 20
 
 
 def run_copy(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay copy`; 0: both have the same documents now."""
+    """Run `scrubjay copy`; 0: both now have the same documents."""
     start = time.perf_counter()
     reports: dict[str, CopyReport] = {}
     if is_same(Path(arguments.target), Path(arguments.index)):

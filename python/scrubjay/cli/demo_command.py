@@ -1,4 +1,4 @@
-"""`scrubjay demo`: the same question to keywords alone, vectors alone and their fusion, side by side."""
+"""`scrubjay demo`: one question answered by keywords alone, vectors alone and their fusion, side by side."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _embedder(spec: str) -> tuple[Embedder | None, bool]:
-    """Return the embedder, and whether it is that of the package since the default one is not installed."""
+    """Return the embedder, and whether it is the packaged one because the default is not installed."""
     if spec != "auto":
         return from_spec(spec), False
     try:

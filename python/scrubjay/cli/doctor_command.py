@@ -1,4 +1,4 @@
-"""`scrubjay doctor`: what runs here, which extras are installed, and whether an index is sound."""
+"""`scrubjay doctor`: the environment, the installed extras, and whether an index is sound."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ EXTRAS = {
     "smolagents": ("smolagents",),
     "txtai": ("txtai",),
 }
-"""Extra -> the modules that it brings."""
+"""Extra -> the modules that it installs."""
 
 
 _OLDEST_SQLITE = (3, 24, 0)  # ON CONFLICT DO UPDATE
@@ -103,7 +103,7 @@ def _here() -> dict[str, Any]:
 
 
 def _wheel() -> str | None:
-    """The tags of the wheel that was installed, such as "cp312-cp312-manylinux_2_28_x86_64"; None: no wheel was."""
+    """Return the tags of the installed wheel, such as "cp312-cp312-manylinux_2_28_x86_64"; None without a wheel."""
     try:
         found = metadata.distribution("scrubjay").read_text("WHEEL") or ""
     except metadata.PackageNotFoundError:
@@ -134,7 +134,7 @@ def _embedder() -> dict[str, Any]:
     try:
         try:
             model: Embedder = default()
-        except MissingExtraError as missing:  # what `--embedder auto` makes then
+        except MissingExtraError as missing:  # `--embedder auto` uses this fallback
             model, note = Static(), {"why": f"({missing})"}
         model.embed_query("a question")  # loads its weights
         return {"default": model.name, "dim": model.dim, **note}
@@ -151,7 +151,7 @@ def _extras() -> dict[str, dict[str, Any]]:
 
 
 def _is_there(name: str) -> bool:
-    """Whether a module could be imported; nothing of it is, since that may take seconds."""
+    """Whether a module can be imported, without importing it, which may take seconds."""
     try:
         return find_spec(name.partition(".")[0]) is not None and (
             "." not in name or find_spec(name) is not None
@@ -198,11 +198,11 @@ def _database(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, A
 
 
 def _index(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, Any]:
-    """What is in the index and what is wrong with it; one that cannot be opened has that as its problem."""
+    """Return the contents of the index and its problems; failure to open it counts as a problem."""
     try:
         with open_index(arguments.index, collection=arguments.collection) as index:
             return _contents(index, arguments, warnings)
-    except InputError:  # there is no such file, or it is something else
+    except InputError:  # the file does not exist, or is not an index
         raise
     except Error as error:
         return {"problems": [str(error)]}
@@ -234,7 +234,7 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     bar = False if arguments.no_progress or arguments.json else None
     check = index.admin.check(progress=bar)
     problems = [str(problem) for problem in check.problems]
-    for name in collections if arguments.collection is None else ():  # all of the file
+    for name in collections if arguments.collection is None else ():  # all collections of the file
         found = index.collection(name).admin.check(progress=bar).problems
         problems += [f"collection {name!r}: {problem}" for problem in found]
     return facts | {"documents": check.documents, "checked": True, "problems": problems}

@@ -103,7 +103,7 @@ def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _add_query(parser: argparse.ArgumentParser) -> None:
-    """Add what a question may be asked with."""
+    """Add the options of a question."""
     parser.add_argument("--mode", choices=("hybrid", "lexical", "keyword", "vector", "semantic"))
     parser.add_argument("--keywords", metavar="TEXT", help="replaces the question for the keyword ranking")
     parser.add_argument(

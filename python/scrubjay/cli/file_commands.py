@@ -1,4 +1,4 @@
-"""`scrubjay search`, `index`, `import` and `stats`: an index in memory over files, and an index in a file of them."""
+"""`scrubjay search`, `index`, `import` and `stats`: over files, loaded into memory, or over an index in a file."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _Key = tuple[Scope, str]
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
     asked, files = arguments.question, arguments.files
-    names_file = is_index(asked) or asked.endswith(".scrubjay")  # perhaps one that is missing
-    # INDEX QUESTION, whatever else in the working folder is called like the question
+    names_file = is_index(asked) or asked.endswith(".scrubjay")  # which may be missing
+    # INDEX QUESTION, even if a file in the working folder has the name of the question
     if len(files) == 1 and names_file and not is_index(files[0]):
         arguments.question, arguments.files = files[0], [asked]
     with _asked(arguments) as (index, _):
@@ -114,7 +114,7 @@ def run_import(arguments: argparse.Namespace) -> int:
 
 
 def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
-    """The embedder of a new file: the one that was asked for, or else the one whose vectors an export brings."""
+    """Return the embedder of a new file: the requested one, or else the one of an export's vectors."""
     if arguments.embedder != AUTO:
         return cast("EmbedderLike | None", arguments.embedder)
     for name in arguments.files:
@@ -122,7 +122,7 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
             continue
         header = header_of_export(Path(name))
         model, dim = header.get("embedder"), header.get("dim")
-        if model is None and dim is None:  # no vectors
+        if model is None and dim is None:  # the export has no vectors
             continue
         if model is None:
             return None
@@ -140,11 +140,11 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
 def _asked(
     arguments: argparse.Namespace, *, needs_embedder: bool = True
 ) -> Iterator[tuple[Index, list[_Key] | None]]:
-    """The index to search, made of files or in a file, and its keys (None: it can count them itself).
+    """Yield the index to search, loaded from files or opened, and its keys (None: the index can count them itself).
 
-    An index in a file is opened without a model where none is needed: it may not be installed here.
+    An opened index gets no embedder if none is needed, because it may not be installed here.
     """
-    for name in arguments.files:  # before a model is loaded
+    for name in arguments.files:  # before loading a model
         if name != "-" and not is_address(name) and not Path(name).exists():
             raise InputError(f"{name}: No such file or directory")
     indexes = [name for name in arguments.files if is_index(name)]
@@ -160,7 +160,7 @@ def _asked(
 
 
 def _fill(index: Index, arguments: argparse.Namespace) -> int:
-    """Write what the files hold; return how many memories."""
+    """Write the records of the files; return how many memories."""
     bar = False if arguments.no_progress else None
     n_written = 0
     for name in arguments.files:
@@ -174,7 +174,7 @@ def _fill(index: Index, arguments: argparse.Namespace) -> int:
 
 
 def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse.Namespace) -> int:
-    # without searches there is nothing to report of the query cache
+    # nothing is searched, so the query cache has no statistics
     stats = {key: value for key, value in index.admin.stats().items() if not key.startswith("query_cache")}
     if arguments.json:
         rows = [
@@ -210,7 +210,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Index, list[_Key]]:
 
 
 def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> dict[_Key, Mapping[str, Any]]:
-    """Read the records of files, by scope and id in order of writing."""
+    """Read the records of files into a dict by scope and id, in order of writing."""
     model = None if index.embedder is None else index.embedder.name
     records: dict[_Key, Mapping[str, Any]] = {}
     reading = Reading(scope_of(arguments))
@@ -222,7 +222,7 @@ def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> d
                 "the same with --embedder, or leave the vectors out of the file"
             )
         if "vector" in record and model is None:
-            del record["vector"]  # it could not be searched
+            del record["vector"]  # without its model it cannot be searched
         key = (record["scope"], record["id"])
         records.pop(key, None)
         records[key] = record
@@ -238,7 +238,7 @@ def _upsert(index: Index, rows: list[Mapping[str, Any]], arguments: argparse.Nam
 
 
 def _query(arguments: argparse.Namespace) -> Query:
-    """The query that the options make, over the settings of a file that --fusion names."""
+    """Return the query of the options, on top of the settings in a file that --fusion names."""
     if arguments.rrf_k is not None and arguments.fusion is not None:
         raise InputError("--rrf-k: expected no --fusion beside it")
     query = Query() if arguments.fusion is None else as_query(arguments.fusion)
@@ -299,7 +299,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
 
 
 def _converse(index: Index, arguments: argparse.Namespace) -> int:
-    """Answer questions from standard input until it ends; 0 if the last one found something."""
+    """Answer questions from standard input until its end; 0 if the last one found something."""
     prompted = sys.stdin.isatty()
     if prompted:
         print(dim("ask; an empty line or Ctrl-D ends"), file=sys.stderr)
@@ -327,7 +327,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> None:
     out = arguments.out
-    wanted = False if arguments.no_progress or out == "-" else None  # what is printed shows how far it is
+    wanted = False if arguments.no_progress or out == "-" else None  # the printed output shows the progress
     bar = open_progress(wanted, total=len(keys), what="writing", unit="memories")
     try:
         if out == "-":
@@ -367,7 +367,7 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
             row["created_at"] = iso(record.created_at)
         if record.vector is not None:
             row["embedder"] = model
-            # f16 originals hold no more than four digits
+            # f16 vectors hold no more than four digits
             vector = record.vector
             if isinstance(vector, PassageVectors):
                 row["passages"] = vector.spans.tolist()

@@ -12,7 +12,7 @@ Policies, preferences, facts, episodes and traces in one file. Everything is sai
 
 
 def add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the commands below `scrubjay memory`; the name of each is in `memory_command`."""
+    """Add the commands below `scrubjay memory`; `memory_command` is the name of the command."""
     memory = command_of(
         commands, "memory", "what an agent remembers, in a file: add, recall, forget and more", _MEMORY
     )
@@ -32,7 +32,7 @@ def _command(
     *what: tuple[str, str],
     k: int | None = None,
 ) -> argparse.ArgumentParser:
-    """Add a command on a file that Memory.open() made."""
+    """Add a command on a file that Memory.open() created."""
     one = command_of(below, name, help, "FILE is one that Memory.open() made.")
     one.add_argument("file", metavar="FILE")
     for argument, meaning in what:
@@ -45,7 +45,7 @@ def _command(
 def _add_add(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add = _command(below, "add", "remember something; the file is made if there is none")
     add.add_argument("text", metavar="TEXT", nargs="?", default="", help="what to remember")
-    add.set_defaults(late="text")  # it may stand behind options, too, which argparse does not see
+    add.set_defaults(late="text")  # it may also follow options, which argparse does not support
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
     add.add_argument(

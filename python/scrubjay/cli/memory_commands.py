@@ -1,6 +1,6 @@
 """`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay`, `sweep`, `changes`, `export` and `import`.
 
-What lists and decides is in `memory_record_commands`.
+`memory_record_commands` has the commands on records and holds.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from scrubjay.memory.exchange.plain import plain
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.model.names import RECALLED_KINDS
 
-# The others change nothing in the file.
+# The commands that write; all others open the file read-only.
 _WRITE = ("add", "forget", "sweep", "import", "confirm", "revoke", "hold", "release")
 
 
 def run_memory(arguments: argparse.Namespace) -> int:
     """Run `scrubjay memory ...`; return its exit code."""
-    logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # what was rejected is printed
+    logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # rejections are printed
     of_records = RECORD_COMMANDS.get(arguments.memory_command)
     if of_records is None:
         return _COMMANDS[arguments.memory_command](arguments)
@@ -327,7 +327,7 @@ def _is_markdown(arguments: argparse.Namespace, name: str) -> bool:
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
         return Memory.open(arguments.file, _embedder(arguments, {}), objects=objects_of(arguments.file))
-    with open_index(arguments.file) as index:  # opening a memory would make its tables
+    with open_index(arguments.file) as index:  # opening a memory would create its tables
         has_memory = COLLECTION in index.admin.collections()
         if not new and not has_memory:
             raise InputError(f"{arguments.file}: no memory in this file; `scrubjay memory add` makes one")
@@ -342,7 +342,7 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
 
 
 def _embedder(arguments: argparse.Namespace, stored: Mapping[str, Any]) -> Embedder | None:
-    """The embedder that --embedder names; by default the one whose vectors the file has."""
+    """Return the embedder of --embedder; by default the one of the vectors in the file."""
     if arguments.embedder != AUTO:
         return as_embedder(arguments.embedder)
     is_new = not stored.get("documents")
@@ -359,7 +359,7 @@ def _json(given: str) -> Any:
 
 
 def _shown(line: str) -> str:
-    """A line of a prompt without what could steer the terminal; its indentation stays."""
+    """Return a line of a prompt without control sequences for the terminal, with its indentation."""
     return " " * (len(line) - len(line.lstrip(" "))) + clean(line)
 
 

@@ -1,4 +1,4 @@
-"""How the commands below `scrubjay memory` print JSON."""
+"""JSON output of the commands below `scrubjay memory`."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from scrubjay.memory.exchange.plain import plain
 
 
 def print_json(value: Any) -> None:
-    """Print records, outcomes and the like in JSON's own types."""
+    """Print records, outcomes and the like as JSON types."""
     print(json.dumps(plain(value), ensure_ascii=False, indent=2))

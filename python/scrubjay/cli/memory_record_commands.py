@@ -1,4 +1,4 @@
-"""`scrubjay memory list`, `history`, `confirm`, `revoke`, `hold`, `release` and `holds`: records, and care of them."""
+"""`scrubjay memory list`, `history`, `confirm`, `revoke`, `hold`, `release` and `holds`: records and legal holds."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from scrubjay.memory import Memory
 
 
 def times_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the times that a command asks for, as options of the memory's methods."""
+    """Return the times given on the command line, as options of the memory's methods."""
     given = {"as_of": arguments.as_of, "known_at": arguments.known_at}
     return {name: value for name, value in given.items() if value is not None}
 
 
 @contextlib.contextmanager
 def asked_for() -> Iterator[None]:
-    """Say what is wrong with a time, a name or an id of the command line, instead of raising it."""
+    """Turn errors about a time, a name or an id of the command line into InputError."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -54,7 +54,7 @@ def list_records(memory: Memory, arguments: argparse.Namespace) -> int:
 
 
 def history(memory: Memory, arguments: argparse.Namespace) -> int:
-    """Print what was said of a subject and predicate, oldest first."""
+    """Print the statements about a subject and predicate, oldest first."""
     with asked_for():
         found = memory.history(
             arguments.subject, arguments.predicate, scope_of(arguments), known_at=arguments.known_at
@@ -98,7 +98,7 @@ def hold(memory: Memory, arguments: argparse.Namespace) -> int:
 
 
 def release(memory: Memory, arguments: argparse.Namespace) -> int:
-    """Release a hold on exactly a scope."""
+    """Release the hold on exactly a scope."""
     with asked_for():
         released = memory.admin.release(scope_of(arguments), by=arguments.by, name=arguments.name)
     if not released:
@@ -146,4 +146,4 @@ COMMANDS = {
     "release": release,
     "holds": holds,
 }
-"""What each command does with the memory of its file."""
+"""Command -> the function that runs it on the memory of its file."""

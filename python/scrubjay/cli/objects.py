@@ -1,4 +1,4 @@
-"""Where an index in a database keeps large images: what the command line or the environment says of it."""
+"""The object store of an index in a database, from the command line or the environment."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def add_objects(parser: argparse.ArgumentParser) -> None:
 
 
 def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Objects | None:
-    """Return the object store of an index by its name; None: it is a file, or nothing names a place.
+    """Return the object store of an index by its name; None for a file, or if none is configured.
 
     Raises:
-        InputError: the environment gives a size or time that is no number, or the command line an option of a
-            database's images for a file.
+        InputError: a size or time in the environment is not a number, or the command line has an option of a database's
+            images for a file.
     """
     if not is_address(index):
         for name in ("objects", "object_cache", "object_cache_mb"):
@@ -64,7 +64,7 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
 
 
 def _number(variable: str, parse: Callable[[str], int]) -> int | None:
-    """Return the number that a variable of the environment has; None: it is not set."""
+    """Return the number in an environment variable, or None if it is not set."""
     text = os.environ.get(variable)
     try:
         return parse(text) if text else None

@@ -1,4 +1,4 @@
-"""What several commands take: a scope, an embedder, JSON, files."""
+"""Options of several commands: scope, embedder, JSON, files."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 
 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
-    """Return the scope that --tenant, --user and --agent name."""
+    """Return the scope of --tenant, --user and --agent."""
     return Scope(arguments.tenant, arguments.user, arguments.agent)
 
 
 def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the filter that --filter names, None without one.
+    """Return the filter of --filter, or None without one.
 
     Raises:
-        InputError: it is no JSON object.
+        InputError: it is not a JSON object.
     """
     if arguments.filter is None:
         return None
@@ -38,7 +38,7 @@ def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def iso(moment: CreatedAt | None) -> str | None:
-    """Return a time as ISO 8601, UTC, as all JSON of the command line has it; None for none."""
+    """Return a time as ISO 8601 in UTC, as in all JSON of the command line, or None."""
     known = to_utc(moment)
     return None if known is None else known.isoformat()
 
@@ -85,8 +85,8 @@ def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", use
 def add_scope_part(
     group: argparse._ArgumentGroup, part: str, help: str, *, default: str | None = None
 ) -> None:
-    """Add --tenant, --user or --agent. An empty name is refused: it is what a variable of a shell that is not set
-    gives, and must not widen what the command reads, writes or erases to all users."""
+    """Add --tenant, --user or --agent. An empty name is refused: an unset shell variable gives one, and it must not
+    widen what the command reads, writes or erases to all users."""
 
     def name(text: str) -> str:
         if not text:
@@ -101,7 +101,7 @@ def add_scope_part(
 def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     """Add -k (if it has a default), --embedder, --json and --no-progress."""
     if k is not None:
-        # --k, or argparse would take it for the beginning of --keywords
+        # --k, or argparse would read it as an abbreviation of --keywords
         parser.add_argument(
             "-k", "--k", type=positive, default=k, metavar="N", help=f"hits at most (default: {k})"
         )
@@ -125,7 +125,7 @@ def add_embedder(parser: argparse.ArgumentParser) -> None:
 
 
 def add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
-    """Add what `serve` and `mcp` have in common."""
+    """Add the common options of `serve` and `mcp`."""
     parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
     add_scope(parser, tenant=tenant)
     add_embedder(parser)
@@ -143,24 +143,24 @@ def seconds(text: str) -> float:
 
 
 def staleness(text: str) -> float:
-    """Parse a number of seconds of 0 or more."""
+    """Parse a number of seconds >= 0."""
     return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
 
 
 def count(text: str) -> int:
-    """Parse an int of 0 or more."""
+    """Parse an int >= 0."""
     return 0 if text == "0" else positive(text)
 
 
 def port(text: str) -> int:
-    """Parse the number of a port."""
+    """Parse a port number."""
     if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """Parse an int of 1 or more."""
+    """Parse an int >= 1."""
     try:
         number = int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What all readers share: whose memories they read, and what they passed over."""
+"""State shared by all readers: the scope of the memories, and the skipped items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 
-_MOST_PLACES = 5  # of one reason and file that are named
+_MOST_PLACES = 5  # named per reason and file
 _OF_RECORD = re.compile(r"records\[(\d+)\]: (.*)", re.DOTALL)
 
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
@@ -21,7 +21,7 @@ class InputError(Exception):
 
 
 def of_record(error: Exception, records: Sequence[Mapping[str, Any]]) -> InputError:
-    """Return what the index says of its argument records[i], with the file and the id of that record in place of i."""
+    """Return the index's error about records[i], with the file and the id of that record in place of i."""
     found = _OF_RECORD.fullmatch(str(error))
     if found is None or int(found[1]) >= len(records):
         return InputError(str(error))
@@ -32,7 +32,7 @@ def of_record(error: Exception, records: Sequence[Mapping[str, Any]]) -> InputEr
 
 
 class Skips:
-    """What was passed over, and what was read but not as it stands: (file, reason) -> how often, in order of finding.
+    """Items that were skipped, and items that were read but changed: (file, reason) -> count, in order of occurrence.
 
     >>> skips = Skips()
     >>> skips.add("a.csv", "a row without a text", at="row 2 (T-42)")
@@ -51,27 +51,27 @@ class Skips:
         self._places: dict[tuple[str, str], list[str]] = {}
 
     def add(self, file: str, why: str, n: int = 1, *, at: str | None = None) -> None:
-        """Count `n` things of `file` that were passed over; `at` says where one was, and the first ones are named."""
+        """Count `n` skipped items of `file`; `at` is the position of one, and the first few are named."""
         if n:
             self.counts[file, why] += n
             if at is not None and len(places := self._places.setdefault((file, why), [])) < _MOST_PLACES:
                 places.append(at)
 
     def note(self, file: str, what: str, n: int = 1) -> None:
-        """Count `n` things of `file` that were read, but not as they stand."""
+        """Count `n` items of `file` that were read, but changed."""
         if n:
             self.notes[file, what] += n
 
     def lines(self) -> list[str]:
-        """Return a line for each file and reason why something was passed over."""
+        """Return a line for each file and reason for skipping."""
         return [f"{file}: {why}{self._where(file, why, n)}" for (file, why), n in self.counts.items()]
 
     def note_lines(self) -> list[str]:
-        """Return a line for each file and what was noted of it."""
+        """Return a line for each file and note."""
         return [f"{file}: {what}{_times(n)}" for (file, what), n in self.notes.items()]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return what was passed over for JSON."""
+        """Return the skipped items as JSON types."""
         return [
             {"file": file, "why": why, "n": n}
             | ({"at": places} if (places := self._places.get((file, why))) else {})
@@ -79,7 +79,7 @@ class Skips:
         ]
 
     def notes_to_dicts(self) -> list[dict[str, Any]]:
-        """Return the notes for JSON."""
+        """Return the notes as JSON types."""
         return [{"file": file, "what": what, "n": n} for (file, what), n in self.notes.items()]
 
     def _where(self, file: str, why: str, n: int) -> str:
@@ -98,10 +98,10 @@ class Reading:
     """One run of the readers.
 
     Attributes:
-        scope: of records that name none.
-        columns: "text", "id" or "created_at" -> the field of tables and JSON that holds it, where it has another name;
-            "": none does.
-        skips: what is passed over.
+        scope: of records without one.
+        columns: "text", "id" or "created_at" -> the field of tables and JSON that holds it, if it has another name; "":
+            no field does.
+        skips: the skipped items.
     """
 
     scope: Scope
@@ -110,10 +110,10 @@ class Reading:
 
 
 def decode(data: bytes, name: str, skips: Skips) -> str:
-    """Return a file's text: UTF-8, or UTF-16 with its mark. Other bytes become U+FFFD, which is noted.
+    """Return a file's text: UTF-8, or UTF-16 with a byte order mark. Invalid bytes become U+FFFD, which is noted.
 
     Raises:
-        InputError: it is no text.
+        InputError: it is not text.
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")

@@ -17,7 +17,7 @@ from scrubjay.records import Record
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay list`; 0 if there is something, 1 if nothing."""
+    """Run `scrubjay list`; 0 if there are memories, 1 if not."""
     scope, filter = scope_of(arguments), filter_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
         page = index.scroll(
@@ -45,7 +45,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_get(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay get`; 0 if all are there, 1 if one is not."""
+    """Run `scrubjay get`; 0 if all exist, 1 if one does not."""
     scope = scope_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
         found = {id: _get(index, id, scope) for id in arguments.ids}
@@ -115,10 +115,10 @@ def as_dict(record: Record) -> dict[str, Any]:
 
 
 def _get(index: Index, id: str, scope: Scope) -> Record | None:
-    """The memory of an id; digits may be an int, which the command line cannot tell apart."""
+    """Return the memory with an id; an id of digits may be an int, which the command line cannot distinguish."""
     try:
         return index.get(id, scope=scope)
-    except TypeError:  # the index has numbers
+    except TypeError:  # the index has int ids
         number = id.removeprefix("-")
         return index.get(int(id), scope=scope) if number.isascii() and number.isdecimal() else None
 

@@ -1,4 +1,4 @@
-"""`scrubjay roles`: who migrates an index in PostgreSQL, and who serves it."""
+"""`scrubjay roles`: the roles that migrate and that serve an index in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.store.postgres.roles import make_roles
 
 
 def run_roles(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay roles`; 0: both roles have what they need."""
+    """Run `scrubjay roles`; 0: both roles have the privileges they need."""
     if not is_address(arguments.index):
         raise InputError(f"{arguments.index}: expected postgresql://..., a file has no roles")
     done = make_roles(

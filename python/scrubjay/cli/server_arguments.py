@@ -89,7 +89,7 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _add_limits(serve: argparse.ArgumentParser) -> None:
-    """Add what bounds the work of a request and of a connection."""
+    """Add the limits of the work of a request and of a connection."""
     serve.add_argument(
         "--max-body", type=positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
     )

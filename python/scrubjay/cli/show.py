@@ -1,4 +1,4 @@
-"""Prints hits for a person."""
+"""Prints hits as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _LEAST_SNIPPET, _ELLIPSES = 24, 4
 
 
 def hits_table(hits: Hits, *, explained: bool) -> str:
-    """Return a table of hits: rank, id, scope (where there are several), score, text (of a long one the part that
-    answers) and, if the search explained, a line below each that says why."""
+    """Return a table of hits: rank, id, scope (if there are several), score, text (of a long one its best snippet) and,
+    if the search had explain=True, a line below each with the evidence."""
     head = ["#", "id", "scope", "score"]
     rows = [
         [str(i), str(hit.id), level(hit.scope), f"{hit.score:.4f}"] for i, hit in enumerate(hits, start=1)
@@ -32,7 +32,7 @@ def hits_table(hits: Hits, *, explained: bool) -> str:
 
 
 def level(scope: Scope) -> str:
-    """Name the components of a scope, which say which one it is of those that a search sees.
+    """Name the components of a scope, which identify it among the visible scopes.
 
     >>> level(Scope("acme")), level(Scope("acme", "jane")), level(Scope("acme", "jane", "coder"))
     ('tenant', 'user', 'user+agent')
@@ -41,7 +41,7 @@ def level(scope: Scope) -> str:
 
 
 def evidence(hit: Hit, mode: str) -> str:
-    """Say in a few words why `hit` is where it is; the search must have explained."""
+    """Describe briefly the evidence for the rank of `hit`; the search must have explain=True."""
     parts = [f"relevance {hit.relevance}"]
     if mode == "hybrid":
         parts.append(ranks(hit))
@@ -55,7 +55,7 @@ def evidence(hit: Hit, mode: str) -> str:
 
 
 def way(work: dict[str, int]) -> str:
-    """Say in a few words what was looked at to find the nearest vectors; empty if nothing was.
+    """Describe briefly the work of the vector search; empty if there was none.
 
     >>> way({"codes": 0, "originals": 34, "in_graphs": 100_000, "in_view": 170, "graphs_given_up": 0})
     'a graph of 100,000 vectors, 170 in view; 34 originals'
@@ -73,7 +73,7 @@ def way(work: dict[str, int]) -> str:
 
 
 def ranks(hit: Hit) -> str:
-    """Say where `hit` stands in the two rankings."""
+    """Describe the ranks of `hit` in the two rankings."""
     return f"lexical {_rank(hit.lexical_rank)}, vector {_rank(hit.vector_rank)}"
 
 

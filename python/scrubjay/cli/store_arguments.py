@@ -1,4 +1,4 @@
-"""The arguments of the commands that keep an index: check, compact, freeze, backup, export, copy, roles."""
+"""The arguments of the maintenance commands: check, compact, freeze, backup, export, copy, roles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_store_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         command.add_argument("index", metavar="INDEX")
         if target is not None:
             command.add_argument("target", metavar="TARGET", help=target)
-            if name != "copy":  # which goes on where it was cut short, and never replaces anything
+            if name != "copy":  # which resumes an interrupted copy, and never replaces anything
                 add_force(command)
         if name == "copy":
             command.add_argument(

@@ -1,4 +1,4 @@
-"""`scrubjay check`, `compact`, `freeze`, `backup` and `export`: the care of an index in a file or database."""
+"""`scrubjay check`, `compact`, `freeze`, `backup` and `export`: maintenance of an index in a file or database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrubjay.store.postgres.address import is_address
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay check`; 0 if nothing is wrong, 1 if something is (with --repair: was), 3 if rows were left out."""
+    """Run `scrubjay check`; 0: no problem, 1: problems (with --repair: repaired), 3: rows were left out."""
     start = time.perf_counter()
     if arguments.repair:
         return _repair(arguments, start)
@@ -42,7 +42,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def _repair(arguments: argparse.Namespace, start: float) -> int:
-    """Repair the file: 0 if nothing was wrong, 1 if it was mended whole, 3 if rows were left out."""
+    """Repair the file; 0: no problem, 1: repaired completely, 3: rows were left out."""
     _need_file(arguments.index)
     report = Admin.repair(arguments.index)
     facts: dict[str, object] = {
@@ -109,7 +109,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay export`; 0 if everything was written, 3 if something was left out because it is damaged."""
+    """Run `scrubjay export`; 0 if everything was written, 3 if damaged memories were left out."""
     start = time.perf_counter()
     check_output(arguments.target, force=arguments.force, reads=[arguments.index])
     left_out: list[str] = []
@@ -142,7 +142,7 @@ def _size(name: str, index: Index) -> int:
 
 
 def _export_scope(arguments: argparse.Namespace, start: float) -> int:
-    """Write what is within a scope as JSON Lines, without vectors: `scrubjay add` and `import` read them."""
+    """Write the memories within a scope as JSON Lines, without vectors, which `scrubjay add` and `import` read."""
     if arguments.tenant is None or arguments.salvage:
         raise InputError("--user, --agent: expected a --tenant beside them, and no --salvage")
     within = Scope(arguments.tenant, arguments.user, arguments.agent)
@@ -171,7 +171,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
 def _need_file(path: str) -> None:
     if is_address(path):
         raise InputError(f"{shown_place(path)}: expected a file, a database has tools of its own for this")
-    if not Path(path).is_file():  # opening would make one
+    if not Path(path).is_file():  # opening would create it
         raise InputError(f"{path}: no such file")
 
 
@@ -188,7 +188,7 @@ _LISTED = {"problems": "problem", "left_out": "left out", "files": "file"}
 
 
 def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float) -> None:
-    # beside what was written to standard output these are said elsewhere
+    # with output on standard output, messages go to standard error
     out = sys.stderr if getattr(arguments, "target", None) == "-" else sys.stdout
     if arguments.json:
         print(json.dumps({**facts, "seconds": round(seconds, 3)}, ensure_ascii=False, indent=2), file=out)

@@ -23,7 +23,7 @@ _NAMES = ("auto", "rrf", "weighted", "boost", "production")
 
 
 def as_query(spec: str) -> Query:
-    """Return what --fusion names: a method, rrf:K, or the settings in a file."""
+    """Return the query of --fusion: a method, rrf:K, or the settings in a file."""
     if spec in _NAMES:
         return Query(cast(Any, spec))
     if spec.startswith("rrf:"):
@@ -37,7 +37,7 @@ def as_query(spec: str) -> Query:
 
 
 def run_tune(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay tune`; 0 if it found settings, 1 if nothing is judged."""
+    """Run `scrubjay tune`; 0 if it found settings, 1 if there are no judgements."""
     bar = False if arguments.no_progress else None
     if arguments.out is not None:
         source = Path(arguments.source)
@@ -45,7 +45,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
         check_output(arguments.out, force=arguments.force, reads=reads)
     reranker = None
     if arguments.reranker is not None:
-        from scrubjay.retrieval.rerankers import OnnxReranker  # with NumPy alone it cannot be made
+        from scrubjay.retrieval.rerankers import OnnxReranker  # cannot be created with NumPy alone
 
         try:
             reranker = OnnxReranker(arguments.reranker)
@@ -123,7 +123,7 @@ def _scope(arguments: argparse.Namespace) -> Scope | None:
 def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> None:
     default, chosen = Setting(), found.winner
     shown = list(found.rows[: arguments.rows])
-    shown += [  # what everything is measured by, and what it is made of
+    shown += [  # the default, the chosen setting, and the single rankings
         row for row in found.rows[arguments.rows :] if row.setting is None or row.setting in (default, chosen)
     ]
     rows = [

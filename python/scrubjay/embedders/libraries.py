@@ -1,7 +1,7 @@
-"""Embedding libraries that people have already: Model2Vec, sentence-transformers, fastembed.
+"""Embedders of other libraries: Model2Vec, sentence-transformers, fastembed.
 
-Each class takes a model name, a local folder, or a model object that is loaded already. The library is imported when
-the class is used, not before, and may download a model by name as it sees fit.
+Each class takes a model name, a local folder, or a loaded model object. The library is imported when the class is first
+used, and may download a model by name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Model2Vec:
 
     Args:
         model: a name of the hub, a folder, or a `StaticModel`.
-        name: what the index remembers the model by; by default its own name. An object needs one.
-        passage_chars, whole_chars: as of :class:`WordLlama`: a vector is the mean over all tokens of a text.
+        name: the model's name for the index; by default its own name. Required for an object.
+        passage_chars, whole_chars: as for :class:`WordLlama`: a vector is the mean over all tokens of a text.
 
     Raises:
         MissingExtraError: `model2vec` is not installed.
-        TypeError, ValueError: `passage_chars` or `whole_chars` is not a number from 50 up.
+        TypeError, ValueError: `passage_chars` or `whole_chars` is not an int >= 50.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class Model2Vec:
 class SentenceTransformers:
     """Any `sentence-transformers` model (extra "sentence-transformers").
 
-    `query_prefix` and `document_prefix` are put before the texts ("query: " and "passage: " for e5, say); models with
-    prompts of their own use those if no prefix is given.
+    `query_prefix` and `document_prefix` are prepended to the texts (for e5 "query: " and "passage: "); a model with its
+    own prompts uses those if no prefix is given.
 
     Args:
         model: a name of the hub, a folder, or a `SentenceTransformer`.
-        device: where it runs, such as "cpu"; None: the library decides.
-        batch_size: texts a run.
-        name: what the index remembers the model by; by default its own name. An object needs one.
+        device: the device, such as "cpu"; None: the library decides.
+        batch_size: texts per run.
+        name: the model's name for the index; by default its own name. Required for an object.
 
     Raises:
         MissingExtraError: `sentence-transformers` is not installed.
@@ -130,8 +130,8 @@ class FastEmbed:
 
     Args:
         model: a name that fastembed knows, or a `TextEmbedding`.
-        batch_size: texts a run.
-        name: what the index remembers the model by; by default its own name. An object needs one.
+        batch_size: texts per run.
+        name: the model's name for the index; by default its own name. Required for an object.
         options: further arguments of `TextEmbedding`, such as `cache_dir`.
 
     Raises:
@@ -173,7 +173,7 @@ class FastEmbed:
 
 
 def _last_part(model: str | Path) -> str:
-    """The model's own name: identity must not depend on where a folder lies."""
+    """Return the model's own name: its identity must not depend on the location of a folder."""
     return str(model).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
 

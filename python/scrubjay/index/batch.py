@@ -1,4 +1,4 @@
-"""Several searches that are asked at once, with their arguments checked."""
+"""Batches of searches, and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scrubjay.fusion import Entities, Query
 from scrubjay.records import as_scope
 
 USUAL = Query()
-"""What a search asks without a query."""
+"""The query of a search without one."""
 
 
 class Batch(NamedTuple):
-    """Several searches; texts, vectors and queries have one entry each."""
+    """Several searches; texts, vectors and queries have one entry per search."""
 
     texts: Sequence[str | bytes | None]
     scopes: Scope | list[Scope]
@@ -25,20 +25,20 @@ class Batch(NamedTuple):
     queries: list[Query]
 
     def scope(self, row: int) -> Scope:
-        """Return the scope of one of the searches."""
+        """Return the scope of a search."""
         return self.scopes[row] if isinstance(self.scopes, list) else self.scopes
 
     def scopes_of(self, rows: Sequence[int]) -> Scope | list[Scope]:
-        """Return the scope of some of the searches, or one of each."""
+        """Return the common scope, or the scopes of these searches."""
         return [self.scopes[row] for row in rows] if isinstance(self.scopes, list) else self.scopes
 
     def question(self, row: int) -> str | bytes | None:
-        """Return the words that one of the searches is about."""
+        """Return the keywords of a search, else its text."""
         keywords = self.queries[row].keywords
         return self.texts[row] if keywords is None else keywords
 
     def entities(self, rows: Sequence[int]) -> list[list[str] | None] | None:
-        """Return the entities that the texts mention, where a query asks for those; None if no query does."""
+        """Return the entities that the texts mention, for queries that ask for them; None if no query does."""
         names = [
             mentioned(self.texts[row], self.queries[row].keywords)
             if isinstance(asked := self.queries[row].entities, Entities) and asked.names is None
@@ -90,6 +90,6 @@ def batch_of(
 
 
 def _has_rows(given: Any) -> bool:
-    """Whether a value has entries that are reached by number."""
+    """Whether a value is a sequence or an array."""
     counted = hasattr(given, "__len__") and hasattr(given, "__getitem__")
     return counted and not isinstance(given, (str, bytes, Mapping))

@@ -1,7 +1,7 @@
-"""The plan of a search: what can still run with the given text, vector and embedder.
+"""The plan of a search: what can run with the given text, vector and embedder.
 
-hybrid -> vector -> lexical: a missing embedder, an embedder that raises, or a missing text leaves a smaller search, and
-a reason ("code: sentence") that the result carries.
+hybrid -> vector -> lexical: without an embedder, with one that raises, or without a text the search degrades, and the
+result carries the reason ("code: sentence").
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _KEYWORDS_ONLY = (
 
 
 class Plan(NamedTuple):
-    """What the engine is asked for."""
+    """The inputs of the engine's search."""
 
     mode: str
     lexical_text: str | bytes | None
     vector: Any
     degraded: tuple[str, ...]
-    embedder: StaticEmbedder | None = None  # makes the vector of the text on the way
+    embedder: StaticEmbedder | None = None  # embeds the text during the search
 
 
 def make_plan(
     mode: str, text: str | bytes | None, vector: Any, keywords: str | bytes | None, degraded: tuple[str, ...]
 ) -> Plan:
-    """Decide for one question; `degraded` says why it has no vector, if embedding its text gave none."""
+    """Make the plan of one search; `degraded` says why it has no vector, if embedding its text gave none."""
     lexical_text = text if keywords is None else keywords
     if mode == "lexical":
         return Plan(mode, lexical_text, None, ())
@@ -46,8 +46,8 @@ def make_plan(
 
 
 def damaged(plan: Plan, counts: tuple[int, int]) -> Plan:
-    """Add how many of the visible memories have vectors in the file that cannot be read, if the search was to use
-    vectors; and how many cannot be read at all."""
+    """Add a reason with the number of visible memories whose vectors in the file cannot be read, if the search uses
+    vectors, and one with the number of those that cannot be read at all."""
     n_without_vector, n_lost = counts
     reasons = plan.degraded
     if n_without_vector and plan.mode != "lexical":
@@ -64,7 +64,7 @@ def damaged(plan: Plan, counts: tuple[int, int]) -> Plan:
 
 
 def incomplete(plan: Plan, n_pending: int) -> Plan:
-    """Add how many of the visible memories are still to be embedded, if the search was to use vectors."""
+    """Add a reason with the number of visible memories that are pending, if the search uses vectors."""
     if n_pending == 0 or plan.mode == "lexical":
         return plan
     reason = f"vectors_pending: {n_pending:,} memories are still to be embedded, only words find them"
@@ -72,7 +72,7 @@ def incomplete(plan: Plan, n_pending: int) -> Plan:
 
 
 def stale(seconds: float) -> str:
-    """Return the reason of a search that what others wrote may be missing for longer than was promised."""
+    """Return the reason for a search that may miss writes of other processes for longer than `max_stale`."""
     return f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
 
 
@@ -83,7 +83,7 @@ def make_plans(
     vectors: Any,
     keywords: Sequence[str | bytes | None],
 ) -> list[Plan]:
-    """Decide for several questions; the texts that need a vector are embedded together."""
+    """Make the plans of several searches; the texts that need a vector are embedded together."""
     needs = [
         mode != "lexical" and text is not None and vector is None
         for mode, text, vector in zip(modes, texts, vectors, strict=True)

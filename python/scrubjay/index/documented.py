@@ -1,4 +1,4 @@
-"""Documentation that is written once, where the work is done, and shown on the facade as well."""
+"""Shares one docstring between the method that does the work and the facade that forwards to it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def documented(source: Callable[..., Any]) -> Callable[[F], F]:
-    """Give a method of a facade the docstring of the method that it forwards to; a decorator.
+    """Decorator: give a method of a facade the docstring of the method that it forwards to.
 
-    In the source the facade's method has the first sentence, for readers of the code.
+    In the source, the facade's method has the first sentence, for readers of the code.
     """
 
     def decorate(method: F) -> F:

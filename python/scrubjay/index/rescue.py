@@ -1,4 +1,4 @@
-"""Damaged files, not open anywhere: repaired, or everything that can be read written to new files."""
+"""Repair and salvage of damaged files, which must not be open anywhere."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
                 for member in members:
                     report = check_store(member.durable("check"), silent)
                     problems += [f"collection {member.name!r}: {one}" for one in report.problems]
-        except StoreFormatError as error:  # an analyzer whose stemmer is not given: the rows are sound
+        except StoreFormatError as error:  # an analyzer without its stemmer: the rows are sound
             problems.append(str(error))
-        return problems  # images of large partitions were written when it was closed
+        return problems  # closing wrote the images of large partitions
 
     def authenticate(file: Path, aside: TextIO) -> list[str]:
         with _opened(file, keys) as members:
@@ -87,7 +87,7 @@ def salvage(
 
 
 def _other(file: Path, source: Path) -> Path:
-    """Return the name of a file to write, which must not be the one that is read, also through a link."""
+    """Return a file to write to, after checking that it is not the source, also through a link."""
     if file.exists() and file.samefile(source):
         raise StoreError(f"salvage: expected another file than the one that is read: {file}")
     return file
@@ -101,8 +101,8 @@ def _opened(
     *,
     for_rows: bool = True,
 ) -> Iterator[list[OpenCollection]]:
-    """Open all collections of a file. Those that are opened for their rows alone may have any analyzer, and rows in the
-    clear of a tenant with a key, unless all of it was encrypted."""
+    """Open all collections of a file. With `for_rows`, any analyzer is accepted, and unencrypted rows of a tenant with
+    a key, unless all of the tenant was encrypted."""
     anything = asked_identity(None, None, None, None, None)
     encryption = "mixed" if for_rows else "sealed"
     options = file_options(stemmer, keys=keys, encryption=encryption, any_analyzer=for_rows)

@@ -1,7 +1,7 @@
-"""Functions in filters: what native code cannot check, tested record by record before anything is ranked.
+"""Functions in filters: conditions that native code cannot check, tested record by record before ranking.
 
-The native conditions beside a function are checked first, by a listing; of what they admit the function is asked, and
-the search looks at exactly the documents that it admits. So the order of results is that of any other filter.
+A listing applies the native conditions first; the function is called for the documents that match, and the search is
+restricted to those for which it holds. So the order of results is the same as with any other filter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Holds = Callable[[Record], Any]
 
 
 def has_functions(filter: Any) -> bool:
-    """Whether a filter is a function, or one stands in it where `split` looks for it.
+    """Whether a filter is a function, or contains one where `split` looks for it.
 
     >>> has_functions({"kind": "note"}), has_functions(bool), has_functions({"$and": [{"$where": bool}]})
     (False, True, True)
@@ -39,7 +39,7 @@ def split(filter: Any) -> tuple[FilterLike | None, list[Holds]]:
     """Return the native conditions of a filter, and its functions; all of them must hold.
 
     Raises:
-        TypeError: what is under `$where` is no function.
+        TypeError: the value of `$where` is not a function.
 
     >>> split({"kind": "note", "$where": bool})
     ({'kind': 'note'}, [<class 'bool'>])
@@ -54,7 +54,7 @@ def split(filter: Any) -> tuple[FilterLike | None, list[Holds]]:
         if not callable(filter[WHERE]):
             raise TypeError(f"{WHERE}: expected a function of a record, got {type(filter[WHERE]).__name__}")
         functions.append(filter[WHERE])
-    if isinstance(together := filter.get("$and"), (list, tuple)):  # what else it is, native code refuses
+    if isinstance(together := filter.get("$and"), (list, tuple)):  # native code refuses other types
         parts = list(map(split, together))
         functions += [function for _, some in parts for function in some]
         native["$and"] = [conditions for conditions, _ in parts if conditions is not None]
@@ -71,8 +71,8 @@ def meeting(
     exact: bool = False,
     order: str = "newest",
 ) -> list[Record]:
-    """Return the records that `scope` sees, that `ids` name (None: all), that the native conditions admit and that all
-    functions hold for."""
+    """Return the records that `scope` sees, that `ids` name (None: all), that match the native conditions and for which
+    all functions hold."""
     named = None if ids is None else set(ids)
     plain = None if named is None else [_id_of(one) for one in named]
     documents = collection.engine.listed(listing_of(scope, filter=native, exact=exact, order=order), plain)
@@ -96,8 +96,8 @@ def _id_of(named: Any) -> Any:
 def keys_of(
     collection: OpenCollection, scopes: Sequence[Scope], filter: FilterLike, ids: Ids | None
 ) -> list[Key]:
-    """Return the keys of what a filter with functions admits of all that these scopes see, and of `ids` if they are
-    given."""
+    """Return the keys of the documents that these scopes see and that match a filter with functions, restricted to
+    `ids` if given."""
     native, functions = split(filter)
     keys = {
         (record.scope, record.id): None

@@ -1,4 +1,4 @@
-"""What a search asked, kept with its hits: the words to mark in a text, and the sentence that is nearest to it."""
+"""The question of a search, kept with its hits to mark words in texts and to find the nearest sentence."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from scrubjay.index.frozen import FrozenResult
     from scrubjay.index.semantic import Semantics
 
-_LONG_CHARS = 1 << 18  # what a longer text has is not looked at word by word
+_LONG_CHARS = 1 << 18  # a longer text is not searched word by word
 _STRETCH_CHARS = 1 << 16
-_WORD_CHARS = 100  # in which a stretch waits for the end of a word
+_WORD_CHARS = 100  # searched for the end of a word, to end a stretch there
 _SPACE = re.compile(r"\s")
 
 
 class Reading:
-    """How a collection reads texts: by which terms, and with which embedder. Immutable but for the embedder, which is
-    that of the collection when it is asked.
+    """A collection's way of reading texts: its analyzer and its embedder. Immutable except for the embedder, which is
+    the collection's current one.
 
     Args:
         language: the analyzer.
@@ -41,18 +41,18 @@ class Reading:
         self.semantics = semantics
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The embedder stays behind, and a stemmer is a function: its analyzer is read without it.
+        # The embedder is not pickled, nor is a stemmer, which is a function: its analyzer is replaced by "plain".
         language = self.language if self.language.stemmer is None else Language("plain")
         return Reading, (language,)
 
 
 class Wording:
-    """The words of one search that hits are marked with; analysed at the first call.
+    """The words of one search that are marked in its hits; analysed at the first call.
 
     Args:
-        text: what was searched for; None: no text.
-        reading: of the collection that was searched.
-        result: of the search, which knows what misspelt words were read as.
+        text: the text of the search; None: no text.
+        reading: of the searched collection.
+        result: of the search, with the corrections of misspelt words.
     """
 
     __slots__ = ("_reading", "_terms", "_text", "_vector")
@@ -66,7 +66,7 @@ class Wording:
         self._vector: tuple[StaticEmbedder, NDArray[np.float32]] | None = None  # of the question
 
     def marks(self, text: str) -> list[Mark]:
-        """Return the words of a text that it asks for, in order."""
+        """Return the words of a text that match the question, in order."""
         terms = self._asked()
         return find_words(text, terms, self._reading.language) if terms else []
 
@@ -77,9 +77,9 @@ class Wording:
         return self._terms
 
     def snippet(self, text: str, width: int, passage: tuple[int, int] | None = None) -> Snippet:
-        """Return the part of a text that answers it, of at most `width` characters. Of a long text it is looked for in
-        the first of those stretches that have most of the words; of one whose nearest `passage` is known there, unless
-        it has none of the words and the text has some."""
+        """Return the part of a text that answers the question, of at most `width` characters. In a long text it is
+        taken from the first of the stretches with most of the words; if the nearest `passage` is known, from that,
+        unless it has none of the words and the text has some."""
         width = checked_width(width)
         if passage is not None and len(text) > width:
             first, last = passage
@@ -97,9 +97,9 @@ class Wording:
         return bool(terms) and bool(self._reading.language.terms([text], terms)[0].all)
 
     def _stretch(self, text: str, width: int) -> tuple[int, int]:
-        """Return the stretch of a long text in which its snippet is, with what may stand around the words in it.
+        """Return the stretch of a long text that holds its snippet, with a margin of `width` around it.
 
-        Finding the words of a text costs many times what finding its terms does: ten seconds for a megabyte with a
+        Finding the words of a text costs many times as much as finding its terms: ten seconds for a megabyte with a
         match in each word.
         """
         terms, language = self._asked(), self._reading.language
@@ -130,7 +130,7 @@ class Wording:
 
 
 def _moved(found: Snippet, text: str, first: int, last: int) -> Snippet:
-    """Return the snippet of a part of a text as one of the text."""
+    """Return the snippet of a part of a text as a snippet of the whole text."""
     return replace(
         found,
         start=first + found.start,

@@ -1,8 +1,8 @@
-"""The words of a text that a question's terms stand for, as spans of characters.
+"""The words of a text that match a question's terms, as spans of characters.
 
-Terms are stems, folded and cut; what a reader should see marked is the word as it is written. So the text is cut where
-the analyzer never looks across (white space), the pieces that hold a term are found by the analyzer itself, and each is
-narrowed to the words in it, with no rule for any language here.
+Terms are stemmed, folded and split, but a reader should see whole words as written. So the text is split at white
+space, which no term spans, the analyzer itself finds the pieces that hold a term, and each is narrowed to its words,
+without rules for any language here.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from scrubjay._native import analyze, query_terms
 
 _RUN = re.compile(r"\S+")
 _FEW_RUNS = 32
-_SHORT_RUN = 100  # characters; a longer one is a paragraph without spaces and is not marked whole
+_SHORT_RUN = 100  # characters; a longer run is a paragraph without spaces and is not marked as a whole
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_MOST_CHARS = 1 << 20  # analysed in one call
-# How many pieces of what stands between two spaces are looked at together; of a paragraph without spaces, which has
-# more, how many.
+_MOST_CHARS = 1 << 20  # per call of the analyzer
+# The maximum number of pieces between two spaces that are tried together, and the same for a run with more pieces than
+# that (a paragraph without spaces).
 _MOST_PIECES, _FEW_PIECES = 24, 6
-_OF_IDENTIFIERS = "#@+_"  # what an identifier keeps at its ends
+_OF_IDENTIFIERS = "#@+_"  # kept at either end of an identifier
 
 
 class Mark(NamedTuple):
-    """A word of a text: its first character, the one after its last, and the question's terms that it stands for."""
+    """A word of a text: its first character, its end (exclusive), and the question's terms that it matches."""
 
     start: int
     end: int
     terms: frozenset[str]
     is_identifier: bool = False
-    """Whether one of them is an identifier, whole."""
+    """Whether one of the terms is a whole identifier."""
 
 
 class Terms(NamedTuple):
-    """The wanted terms that a text has, and those of them that are whole identifiers there."""
+    """The wanted terms that a text has, and those that are whole identifiers in it."""
 
     all: frozenset[str]
     whole: frozenset[str]
@@ -48,18 +48,18 @@ _NO_TERMS = Terms(frozenset(), frozenset())
 
 
 class Language(NamedTuple):
-    """How texts become terms: the name of an analyzer, and the stemmer that it needs if it is not built in."""
+    """The analysis of texts: the name of an analyzer, and the stemmer if it is not built in."""
 
     analyzer: str = "english"
     stemmer: Callable[[str], str] | None = None
 
     def asked(self, question: str) -> list[str]:
-        """Return the distinct terms that a question asks for; function words only where there is nothing else."""
+        """Return the distinct terms of a question; function words only if it has no others."""
         return query_terms(question, self.analyzer, stemmer=self.stemmer)
 
     def terms(self, texts: Sequence[str], wanted: frozenset[str]) -> list[Terms]:
-        """Return which of some terms each text has. The analyzer reads the texts one after the other, with a number
-        between them that is in none of them."""
+        """Return the wanted terms of each text. The texts are analysed together, separated by a number that occurs in
+        none of them."""
         if texts and sum(map(len, texts)) <= _MOST_CHARS:
             return self._terms_of_each(texts, wanted)
         found: list[Terms] = []
@@ -78,7 +78,7 @@ class Language(NamedTuple):
         while True:
             border = str(number)
             tokens = analyze(f" {border} ".join(texts), self.analyzer, stemmer=self.stemmer)
-            # Nearly all tokens are neither: this loop is most of what a snippet costs.
+            # Nearly all tokens match neither: this loop is most of the cost of a snippet.
             at, held = 0, list[tuple[int, str, str]]()
             for term, kind in tokens:
                 if term == border:
@@ -87,11 +87,11 @@ class Language(NamedTuple):
                     held.append((at, term, kind))
             if at + 1 == len(texts):
                 return _by_text(held, len(texts))
-            number += 1  # a text holds it
+            number += 1  # the number occurs in a text
 
 
 def _by_text(held: Iterable[tuple[int, str, str]], n_texts: int) -> list[Terms]:
-    """Return the terms of each text, from (which text, term, kind of the token)."""
+    """Return the terms of each text, from (index of the text, term, kind of the token)."""
     found = [_NO_TERMS] * n_texts
     for at, own in groupby(held, itemgetter(0)):
         tokens = list(own)
@@ -103,10 +103,10 @@ def _by_text(held: Iterable[tuple[int, str, str]], n_texts: int) -> list[Terms]:
 
 
 def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark]:
-    """Return the words of a text that stand for some of `terms`, in their order; none overlaps another.
+    """Return the words of a text that match some of `terms`, in order, without overlaps.
 
-    An identifier is marked whole if the question has it whole, otherwise by the parts that it has. Of scripts without
-    spaces the pairs of characters are marked that are terms.
+    An identifier is marked as a whole if the question has it whole, otherwise by the parts that match. In scripts
+    without spaces, the matching pairs of characters are marked.
 
     >>> language = Language()
     >>> text = "Keys (staging): sk-stg-0041."
@@ -121,7 +121,7 @@ def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark
         return []
     narrowed = _narrow(holding, wanted, language)
     places = _RUN
-    if len(holding) <= _FEW_RUNS:  # a look at every word takes five times as long
+    if len(holding) <= _FEW_RUNS:  # testing every word takes five times as long
         places = re.compile(r"(?<!\S)(?:" + "|".join(map(re.escape, holding)) + r")(?!\S)")
     return [
         Mark(found.start() + mark.start, found.start() + mark.end, mark.terms, mark.is_identifier)
@@ -133,7 +133,7 @@ def find_words(text: str, terms: Iterable[str], language: Language) -> list[Mark
 def _narrow(
     holding: dict[str, frozenset[str]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
-    """Return the words in each run of characters that hold its terms."""
+    """Return the words in each run that hold its terms."""
     pieces = {run: _pieces(run) for run in holding}
     marks = {
         run: [mark for mark in found if mark.terms]
@@ -141,7 +141,7 @@ def _narrow(
             {run: iter(some) for run, some in pieces.items()}, wanted, language
         ).items()
     }
-    # Terms of more than one piece: identifiers, hyphenated words.
+    # Terms that span several pieces: identifiers, hyphenated words.
     left = {run: terms.difference(*(mark.terms for mark in marks[run])) for run, terms in holding.items()}
     joined = _analysed(
         {run: _ranges(run, pieces[run]) for run, terms in left.items() if terms}, wanted, language
@@ -158,7 +158,7 @@ def _narrow(
 
 
 def _best(ranges: list[Mark], wanted: frozenset[str]) -> Mark | None:
-    """Return the range with most of the terms, of those the shortest, of those the first; None if none has any."""
+    """Return the range with most of the terms, then the shortest, then the first; None if no range has any."""
     best, most = None, (0, 0)
     for mark in ranges:
         value = (len(mark.terms & wanted), mark.start - mark.end)
@@ -170,7 +170,7 @@ def _best(ranges: list[Mark], wanted: frozenset[str]) -> Mark | None:
 def _paired(
     marks: dict[str, list[Mark]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
-    """Narrow pieces of scripts without spaces, which have many terms, to the pairs of characters that are wanted."""
+    """Narrow pieces of scripts without spaces, which have many terms, to the matching pairs of characters."""
     pairs = {
         run: iter([pair for mark in found if mark.end - mark.start > 2 for pair in _pairs(run, mark)])
         for run, found in marks.items()
@@ -191,7 +191,7 @@ def _paired(
 def _analysed(
     spans: dict[str, Iterator[tuple[int, int]]], wanted: frozenset[str], language: Language
 ) -> dict[str, list[Mark]]:
-    """Return spans of runs with the wanted terms that they hold, each distinct text analysed once."""
+    """Return spans of runs with the wanted terms that they hold; each distinct text is analysed once."""
     given = {run: list(some) for run, some in spans.items()}
     texts = list(dict.fromkeys(run[start:end] for run, some in given.items() for start, end in some))
     terms = dict(zip(texts, language.terms(texts, wanted), strict=True))
@@ -205,15 +205,15 @@ def _mark(start: int, end: int, terms: Terms) -> Mark:
 
 
 def _pieces(run: str) -> list[tuple[int, int]]:
-    """Return the spans of letters with their marks, and digits; where letters with and without capitals meet (Latin
-    beside Chinese or Thai) one ends."""
+    """Return the spans of letters (with combining marks) and digits. A span ends where cased and uncased letters meet
+    (Latin beside Chinese or Thai)."""
     if run.isascii():
         return [match.span() for match in _ASCII_WORD.finditer(run)]
     pieces: list[tuple[int, int]] = []
     start, last = 0, ""
     for place, character in enumerate(run):
         kind = _kind(character)
-        if kind == "mark":  # stays with what it stands on
+        if kind == "mark":  # stays with its base character
             kind = last
         if kind != last:
             if last:
@@ -226,17 +226,17 @@ def _pieces(run: str) -> list[tuple[int, int]]:
 
 def _kind(character: str) -> str:
     category = unicodedata.category(character)
-    if category[0] == "M" or character in "\u200c\u200d":  # joiners stand inside of Persian and Indian words
+    if category[0] == "M" or character in "\u200c\u200d":  # joiners occur inside Persian and Indian words
         return "mark"
-    if category in ("Lo", "Lm", "Cn", "Co"):  # Cn: of a newer Unicode than Python's, an ideograph as a rule
+    if category in ("Lo", "Lm", "Cn", "Co"):  # Cn: newer than Python's Unicode, usually an ideograph
         return "other"
     if category[0] not in "LN" and not any(map(str.isalnum, unicodedata.normalize("NFKC", character))):
         return ""
-    return "cased"  # among them symbols that stand for letters
+    return "cased"  # includes symbols that stand for letters
 
 
 def _ranges(run: str, pieces: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield stretches of neighbouring pieces, each also with what an identifier may have about it (C++, __init__)."""
+    """Yield ranges of adjacent pieces, also with characters that may surround an identifier (C++, __init__)."""
     most = _MOST_PIECES if len(pieces) <= _MOST_PIECES else _FEW_PIECES
     for first, (start, _) in enumerate(pieces):
         left = start
@@ -250,7 +250,7 @@ def _ranges(run: str, pieces: list[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 
 def _pairs(run: str, mark: Mark) -> Iterator[tuple[int, int]]:
-    """Yield the neighbouring characters, vowel signs and other marks kept with theirs."""
+    """Yield pairs of adjacent characters; vowel signs and other marks stay with their base characters."""
     starts = [
         place
         for place in range(mark.start, mark.end)
@@ -261,7 +261,7 @@ def _pairs(run: str, mark: Mark) -> Iterator[tuple[int, int]]:
 
 
 def _united(marks: list[Mark]) -> list[Mark]:
-    """Return marks with those that overlap made one."""
+    """Return marks with overlapping ones merged."""
     united: list[Mark] = []
     for mark in marks:
         if united and mark.start < united[-1].end:

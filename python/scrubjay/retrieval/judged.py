@@ -2,14 +2,14 @@
 
 A judged set is a folder with
 
-- `corpus.jsonl`: id (or _id) and text of each memory, perhaps title, scope and vector,
-- `queries.jsonl`: id (or _id) and text of each question, perhaps scope and vector,
-- `qrels.tsv`: question, memory and judgement (above 0: relevant), separated by tabs; TREC's four columns and a line of
-  headings are understood, too.
+- `corpus.jsonl`: id (or _id) and text of each memory, optionally title, scope and vector,
+- `queries.jsonl`: id (or _id) and text of each question, optionally scope and vector,
+- `qrels.tsv`: question, memory and judgement (above 0: relevant), separated by tabs; TREC's four columns and a header
+  line are accepted, too.
 
-A scope is a mapping of tenant, user and agent, or a name: each name is a user of the tenant "judged". Rows may also
-have it in `meta` or `metadata`. Where several memories have the id that a judgement names, it is of the most specific
-that the question's scope sees. Vectors may stand in `NAME.docs.npy` and `NAME.queries.npy`, a row for each line.
+A scope is a mapping of tenant, user and agent, or a name: each name is a user of the tenant "judged". It may also be in
+`meta` or `metadata` of a row. If several memories have the id of a judgement, the most specific one that the question's
+scope sees is meant. Vectors may be in `NAME.docs.npy` and `NAME.queries.npy`, one row per line.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class JudgedQuery:
     scope: Scope
     relevant: frozenset[Key]
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
-    """In place of the text's embedding."""
+    """A vector in place of the text's embedding."""
 
     def __post_init__(self) -> None:
         for key in self.relevant:
@@ -57,7 +57,7 @@ class JudgedQuery:
 
 @dataclass(frozen=True)
 class JudgedSet:
-    """The memories of a judged set, as `Index.upsert_many` takes them, and its judged questions."""
+    """The memories of a judged set, in the form that `Index.upsert_many` takes, and its judged questions."""
 
     records: list[dict[str, Any]]
     queries: list[JudgedQuery]
@@ -67,12 +67,12 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
     """Read a judged set; questions without a relevant memory are left out.
 
     Args:
-        folder: holds corpus.jsonl, queries.jsonl and qrels.tsv.
+        folder: contains corpus.jsonl, queries.jsonl and qrels.tsv.
         vectors: the NAME of `NAME.docs.npy` and `NAME.queries.npy`.
 
     Raises:
-        FileNotFoundError: one of the files is not there.
-        DatasetError: a line is not what is expected; the message names file and line.
+        FileNotFoundError: one of the files is missing.
+        DatasetError: a line is invalid; the message names file and line.
     """
     path = Path(folder)
     documents = [judged_record(row) for row in json_lines(path / "corpus.jsonl")]
@@ -109,15 +109,15 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
 
 
 def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]:
-    """Make judged questions of what :meth:`Index.feedback` recorded: what was used answers the question.
+    """Make judged questions from what :meth:`Index.feedback` recorded: a memory that was used answers the question.
 
-    The same question of the same scope is one; of several notes on one memory the last counts. Questions of which
-    nothing was used are left out. Feedback knows only what was shown: what the ranking of that time did not find is
-    taken to be irrelevant, which favours that ranking.
+    Equal questions of the same scope are merged; of several records for one memory the last counts. Questions without a
+    used memory are left out. Feedback covers only what was shown: memories that the ranking did not find are taken to
+    be irrelevant, which favours that ranking.
 
     Args:
         index: with the feedback, in memory or in a file.
-        scope: only what was asked from this scope and those within it; None: everything.
+        scope: only feedback from this scope and those within it; None: everything.
 
     >>> from scrubjay import Index
     >>> index, jane = Index(), Scope("acme", user="jane")
@@ -140,13 +140,14 @@ def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]
 
 
 def _judged_scope(asker: Scope, scopes: Mapping[Scope, None]) -> Scope:
-    """Return the scope of an id that is meant; if the asker sees none of them, any one: it cannot be found anyway."""
+    """Return the scope of the judged id; any one if the question's scope sees none of them, since it cannot be
+    found."""
     seen = sorted(asker.visible(), key=lambda scope: (scope.user is None, scope.agent is None))
     return next((scope for scope in seen if scope in scopes), next(iter(scopes)))
 
 
 def judged_record(row: Row) -> dict[str, Any]:
-    """Return id, text, scope and, if there is one, vector of a line of corpus.jsonl or queries.jsonl."""
+    """Return id, text, scope and, if present, vector of a line of corpus.jsonl or queries.jsonl."""
     title, text = row.value.get("title"), row.text("text")
     found: dict[str, Any] = {
         "id": row.text("id", "_id"),
@@ -159,11 +160,11 @@ def judged_record(row: Row) -> dict[str, Any]:
 
 
 def judgements(path: Path) -> dict[str, dict[str, float]]:
-    """Return, for each question of a file of judgements, the documents that are relevant and how much.
+    """Return the relevant documents of each question in a file of judgements, with their grades.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        DatasetError: a line is something else than question, document and judgement.
+        FileNotFoundError: the file does not exist.
+        DatasetError: a line is not question, document and judgement.
     """
     relevant: dict[str, dict[str, float]] = {}
     for number, cells in tab_lines(path):
@@ -174,7 +175,7 @@ def judgements(path: Path) -> dict[str, dict[str, float]]:
             query, document, judgement = found
             grade = float(judgement)
         except ValueError:
-            if number == 1 and len(found) == 3:  # headings
+            if number == 1 and len(found) == 3:  # a header line
                 continue
             raise DatasetError(
                 "expected question, document and judgement with tabs between, got " + repr("\t".join(cells)),

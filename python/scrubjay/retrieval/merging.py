@@ -10,11 +10,11 @@ from scrubjay.retrieval.result import RetrievedHit, retrieved_hits
 
 
 def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
-    """Order documents by their best rank in any of the rankings; of equal ones the earlier query's comes first.
+    """Order documents by their best rank in any of the rankings; ties are won by the earlier query.
 
-    A document's evidence is its best, not its first (a vague query may have come first) nor its sum (five paraphrases
-    of one idea are one piece of evidence). Ranks, because scores of different queries cannot be compared. Documents of
-    the identifier tier of any query come before all others, as they do in the search for that query.
+    A document is ranked by its best evidence, not its first (the first query may be vague) nor its sum (five
+    paraphrases of one idea are one piece of evidence). Ranks are used because scores of different queries are not
+    comparable. Documents in the identifier tier of any query come before all others, as in the search for that query.
     """
     if len(found) == 1:
         return retrieved_hits(found[0])

@@ -1,4 +1,4 @@
-"""Result caching of a retriever: look-ups, validity, storing."""
+"""Result caching of a retriever: look-ups, validation, storing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _places: WeakKeyDictionary[Index, str] = WeakKeyDictionary()
 
 
 class Question:
-    """One retrieval as the caches know it: the question, and the state of the memories."""
+    """The cache key of one retrieval: the question, and the state of the memories."""
 
     __slots__ = ("key", "scope", "shared", "state", "text")
 
@@ -39,13 +39,13 @@ class Question:
 
 
 class Remembering:
-    """The caches of a retriever: one in this process, one that processes share; either may be None. Thread-safe.
+    """The caches of a retriever: one in this process, one shared by processes; either may be None. Thread-safe.
 
     Args:
-        index: where the memories are.
+        index: with the memories.
         local, shared: the caches.
-        parts: what of the retriever decides a result, comparable across processes.
-        counters: count what cannot be cached, and errors of the shared cache.
+        parts: the components of the retriever that affect a result, comparable across processes.
+        counters: count retrievals that cannot be cached, and errors of the shared cache.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Remembering:
     def question(self, scope: Scope, options: dict[str, Any]) -> Question | None:
         """Return the question with these options, or None if there is no cache or it cannot be cached.
 
-        The state is that of now: what is found from here on is as new, or newer.
+        It holds the current state; results computed after this call are at least as new.
         """
         if not self.any:
             return None
@@ -83,14 +83,14 @@ class Remembering:
             return None
         embedder = self._index.embedder
         key = (asked, key_of(scope), self._parts, None if embedder is None else embedder.name)
-        # The local state first: a result of newer versions may be stored for an older state, not the reverse.
+        # The local state first: storing a newer result under an older state is safe, the reverse is not.
         state, shared = self._backend.generation(scope), None
-        if self._shared is not None and not options.get("explain"):  # ids and scores explain nothing
+        if self._shared is not None and not options.get("explain"):  # the shared cache has no evidence
             shared = self._backend.shared_generation(scope)
         return Question(options.get("text"), key, scope, state, shared)
 
     def recall(self, question: Question, trace: Trace) -> Retrieved | None:
-        """Return what was found for the question, if the memories are as they were then."""
+        """Return the cached result of the question if the memories have not changed since."""
         with trace.stage("cache") as stage:
             result = None
             if self._local is not None:
@@ -108,13 +108,13 @@ class Remembering:
             return result
 
     def remember(self, question: Question, result: Retrieved) -> None:
-        """Keep what was found."""
+        """Store a result."""
         self._keep(question, result)
         if self._shared is not None and question.shared is not None:
             levels = {scope: level for level, scope in enumerate(question.scope.visible())}
             hits = [
                 {
-                    "level": levels[hit.scope],  # not its names, which do not belong into a cache
+                    "level": levels[hit.scope],  # not its names, which must not be in a cache
                     "id": hit.id,
                     "score": hit.fused_score,
                     "rerank": hit.rerank_score,
@@ -127,7 +127,7 @@ class Remembering:
             self._shared.put((question.shared[0], question.key), question.shared[1:], row)
 
     def stats(self) -> dict[str, CacheStats]:
-        """Return the counts of the caches that there are: "results", "shared"."""
+        """Return the counts of the existing caches: "results", "shared"."""
         caches = (("results", self._local), ("shared", self._shared))
         return {name: cache.stats() for name, cache in caches if cache is not None}
 
@@ -137,7 +137,7 @@ class Remembering:
             self._local.put((self._place, question.key), question.state, result, n_bytes)
 
     def _restored(self, row: Any, question: Question, trace: Trace) -> Retrieved | None:
-        """The hits of another process, read from this one's index; None if they no longer match."""
+        """Return the hits of another process, read from this process's index; None if they do not match any more."""
         scope = question.scope
         levels = scope.visible()
         held = _checked(row, len(levels))
@@ -147,7 +147,7 @@ class Remembering:
         try:
             keys = [(levels[hit.level], hit.id) for hit in held.hits]
             result = self._backend.hits_of(keys, scope, question.text)
-        except (TypeError, ValueError):  # ids of the other kind
+        except (TypeError, ValueError):  # ids of the other type
             self._counters.add("shared_cache_errors_total")
             return None
         if result is None:
@@ -162,7 +162,7 @@ class Remembering:
 
 
 class _HeldHit(NamedTuple):
-    level: int  # its scope's place among those that the asker's sees
+    level: int  # index of its scope in the list of visible scopes
     id: str | int
     score: float
     queries: tuple[int, ...]
@@ -183,7 +183,7 @@ _MAX_HITS = 100_000
 def _checked(row: Any, n_levels: int) -> _Held | None:
     """Return an entry of the shared cache if it has the form that :meth:`Remembering.remember` writes, or None.
 
-    Anything that can write to the cache can put any value there, so every value is validated once, here.
+    Any program that can write to the cache can store any value there, so every value is validated here.
     """
     if not isinstance(row, dict) or row.get("mode") not in _MODES:
         return None

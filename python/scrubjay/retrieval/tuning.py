@@ -1,11 +1,11 @@
-"""Tuning: the settings that rank best for judged questions, and whether the gain is noise.
+"""Tuning: finds the settings that rank best for judged questions, and tests whether the gain is noise.
 
-Every setting answers every judged question once. Five-fold cross-validation chooses the best on four fifths of
-the questions and measures it on the rest: the difference to the default ranking estimates the gain on new questions,
-not on the ones it was fitted to. A paired bootstrap that repeats the choice estimates how much of it is chance:
-questions are drawn with replacement, the best setting for them is chosen, and measured on those that were not
-drawn. (Resampling only the differences of one choice would be too optimistic: with random answers 7 of 60 choices
-looked like a gain then, and 2 of 60 with the choice repeated.)
+Every setting answers every judged question once. Five-fold cross-validation chooses the best on four fifths of the
+questions and measures it on the rest: the difference to the default ranking estimates the gain on new questions, not on
+those it was fitted to. A paired bootstrap that repeats the choice estimates how much of it is chance: questions are
+drawn with replacement, the best setting for them is chosen, and measured on those that were not drawn. (Resampling only
+the differences of one choice would be too optimistic: with random answers 7 of 60 choices looked like a gain, and 2 of
+60 with the choice repeated.)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _N_VARIED = 3
 
 @dataclass(frozen=True)
 class Gain:
-    """A mean difference to the default, and between which bounds 95% of the resampled means lie."""
+    """A mean difference to the default, with the bounds of 95% of the resampled means."""
 
     mean: float
     low: float
@@ -40,32 +40,32 @@ class Gain:
 
     @property
     def is_noise(self) -> bool:
-        """Whether chance alone would explain it."""
+        """Whether chance alone could explain it."""
         return self.low <= 0.0
 
 
 @dataclass(frozen=True)
 class TunedRow:
-    """What one setting reached on all questions. `setting` is None for a single arm, which has no fusion."""
+    """The result of one setting on all questions. `setting` is None for a single ranking, which has no fusion."""
 
     name: str
     setting: Setting | None
     figures: dict[str, float]
     gain: Gain
-    """On the questions that it was chosen by, so optimistic for those at the top."""
+    """Measured on the questions by which it was chosen, so optimistic for the best rows."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`tune` found.
+    """The result of :func:`tune`.
 
     Attributes:
-        metric: what was to become better.
-        rows: all settings, best first; the default and the single arms are among them.
+        metric: the optimised metric.
+        rows: all settings, best first, including the default and the single rankings.
         winner: the best setting on all questions.
-        folds: for each part of the questions which setting the others chose, what that reached on the part,
-            and what the default did.
-        gain: of choosing in this way, on questions that had no say (cross-validated).
+        folds: for each part of the questions, the setting that the others chose, its result on the part, and the
+            default's.
+        gain: of this choice, on questions that did not influence it (cross-validated).
     """
 
     metric: str
@@ -77,7 +77,7 @@ class Tuning:
 
     @property
     def setting(self) -> Setting:
-        """What to search with: the winner, or the default if the gain is within noise."""
+        """The setting to use: the winner, or the default if the gain is within noise."""
         return Setting() if self.gain.is_noise else self.winner
 
     @property
@@ -86,7 +86,7 @@ class Tuning:
         return self.setting.query
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
+        """Return all fields as JSON types."""
         return {
             "metric": self.metric,
             "queries": self.n_queries,
@@ -118,25 +118,25 @@ def tune(
 ) -> Tuning:
     """Find the settings that answer judged questions best, and estimate the gain on new questions.
 
-    The query is chosen first, then (k1, b) with it, then the depth of reranking with both: a setting that costs more
-    must be better, of equal ones the earlier is taken.
+    The query is chosen first, then (k1, b) with it, then the depth of reranking with both: a more expensive setting
+    must be better; ties are won by the earlier one.
 
     Args:
-        index: holds the memories that the judgements name.
+        index: with the memories that the judgements name.
         queries: the questions (:func:`read_judged`, :func:`from_feedback`).
         metric: one of `METRICS`.
-        folds: into how many parts the questions are cut, at most one a question.
-        seed: of the cut and of the bootstrap: equal seeds, equal answers.
+        folds: the number of parts of the questions, at most one per question.
+        seed: of the split and of the bootstrap: equal seeds give equal results.
         candidates: as in :meth:`Index.search`.
         configurations: queries to choose from, instead of a grid over all fusions whose best three are then varied
             (without the identifier tier or spelling, with coverage or recency, other weights of dates and neighbours,
-            finer weights of the arms).
-        bm25: pairs (k1, b) to try beside those of the index; None: some, unless `configurations` are given. Each is
-            tried on a copy in memory of what the questions see.
-        reranker: tried at each of `depths`; None: nothing is reranked.
-        depths: how many of the best are reranked (the argument `rerank` of :class:`scrubjay.Retriever`).
-        template: what the reranker reads of a hit, as in :class:`scrubjay.Retriever`.
-        progress: show a bar on standard error; None: if that is a terminal.
+            finer weights of the rankings).
+        bm25: pairs (k1, b) to try beside those of the index; None: a few, unless `configurations` are given. Each is
+            tried on an in-memory copy of the memories that the questions see.
+        reranker: tried at each of `depths`; None: no reranking.
+        depths: the numbers of best hits to rerank (the argument `rerank` of :class:`scrubjay.Retriever`).
+        template: the reranker's input for a hit, as in :class:`scrubjay.Retriever`.
+        progress: show a progress bar on standard error; None: if that is a terminal.
 
     Raises:
         ValueError: fewer than two judged questions, a bad argument, or a reranker that fails.
@@ -195,7 +195,7 @@ def _is_pair(given: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Steps:
-    """What there is to choose from, in the order of the choice."""
+    """The options to choose from, in the order of the choice."""
 
     queries: tuple[Query, ...]
     varied: bool
@@ -240,16 +240,16 @@ def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress)
         for setting, scores in trials.done.items()
     ]
     metric = list(METRICS)[trials.target]
-    rows.sort(key=lambda row: -row.figures[metric])  # stable: of equal ones the simpler came first
+    rows.sort(key=lambda row: -row.figures[metric])  # stable: in a tie the simpler setting is first
     return Tuning(metric, n, tuple(rows), winner, tuple(folds), gain)
 
 
 def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
-    """Return the best for these questions, and look at nothing of the others."""
+    """Return the best setting for these questions, without looking at the others."""
 
     def best_first(options: Sequence[Setting]) -> list[Setting]:
         means = {option: round(float(trials.target_scores(option)[places].mean()), 12) for option in options}
-        return sorted(means, key=lambda option: -means[option])  # of equal ones the first
+        return sorted(means, key=lambda option: -means[option])  # ties keep their order
 
     leading = best_first([Setting(query) for query in steps.queries])[:_N_VARIED]
     if steps.varied:
@@ -260,12 +260,12 @@ def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
 
 
 def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each of n questions is drawn, in each of the resamples."""
+    """Return how often each of n questions is drawn in each resample."""
     return rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
 
 
 def _repeated(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """The gains of choosing again and again: by questions drawn with replacement, on those not drawn.
+    """Return the gains of repeated choices: by questions drawn with replacement, on those not drawn.
 
     `differences` are those of each setting to the default, for each question.
     """
@@ -285,7 +285,7 @@ def _as_query(given: Query | Fusion) -> Query:
 
 
 def describe_setting(setting: Setting) -> str:
-    """Write a setting as briefly as that goes.
+    """Describe a setting as briefly as possible.
 
     >>> describe_setting(Setting(Query(), (1.2, 0.75), 20))
     'Auto() (default), k1=1.2, b=0.75, rerank=20'
@@ -299,7 +299,7 @@ def describe_setting(setting: Setting) -> str:
 
 
 def describe(query: Query) -> str:
-    """Write a query as one would call it, as briefly as that goes.
+    """Describe a query as a constructor call, as briefly as possible.
 
     >>> from scrubjay import RRF, Weighted
     >>> describe(Query()), describe(Query(RRF(10), coverage=0.2, identifier_tier=False))

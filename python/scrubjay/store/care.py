@@ -1,4 +1,5 @@
-"""What each kind of store does in its own way to all rows of a collection or tenant: a change of the model or a key."""
+"""Maintenance of all rows of a collection or tenant that each kind of store implements itself: changing the model
+or a key."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def reembed_store(
     batch_size: int,
     failing: tuple[type[Exception], ...] = (),
 ) -> int:
-    """Give every document a vector of `model`; :mod:`scrubjay.store.sqlite.reembedding` says how."""
+    """Give every document a vector of `model`; see :mod:`scrubjay.store.sqlite.reembedding`."""
     store = engine.store
     if isinstance(store, SqliteStore):
         return reembedding.reembed_rows(
@@ -34,7 +35,7 @@ def reembed_store(
 
 
 def encrypt_tenant(store: Store, tenant: str, progress: Progress, *, accept: bool = False) -> int:
-    """Seal whatever of a tenant is in the clear; :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant` says how."""
+    """Encrypt all unencrypted data of a tenant; see :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant`."""
     if isinstance(store, SqliteStore):
         return rekeying.encrypt_tenant(store, tenant, progress, accept=accept)
     from scrubjay.store.postgres.rekeying import encrypt_tenant
@@ -43,7 +44,7 @@ def encrypt_tenant(store: Store, tenant: str, progress: Progress, *, accept: boo
 
 
 def rotate_key(store: Store, tenant: str, old: bytes) -> None:
-    """Wrap a tenant's data key by another master key; see :func:`scrubjay.store.sqlite.rekeying.rotate_key`."""
+    """Wrap a tenant's data key with another master key; see :func:`scrubjay.store.sqlite.rekeying.rotate_key`."""
     if isinstance(store, SqliteStore):
         return rekeying.rotate_key(store, tenant, old)
     from scrubjay.store.postgres.rekeying import rotate_key

@@ -1,4 +1,4 @@
-"""Where an index is: a file, or a database."""
+"""The place of an index: a file or a database."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _IN_MEMORY = (":memory:", "file::memory:")
 
 
 def checked_place(path: object) -> str | Path:
-    """Return the address of a database as it is, and the path of a file.
+    """Return the address of a database unchanged, or the path of a file.
 
-    Names that other libraries read otherwise are refused, so that no file of that name is made: the address of another
-    kind of server, and SQLite's name of a database in memory.
+    Names that other libraries interpret differently are rejected, so that no file of that name is created: URLs
+    of other kinds of servers, and SQLite's names for in-memory databases.
 
     Raises:
-        TypeError, ValueError: it cannot be the place of an index.
+        TypeError, ValueError: `path` cannot be the place of an index.
 
     >>> checked_place("postgresql://localhost/memories"), checked_place("memories.scrubjay").name
     ('postgresql://localhost/memories', 'memories.scrubjay')

@@ -1,4 +1,4 @@
-"""Listings, pages and counts of values that are read from rows alone; no partition is loaded for them."""
+"""Listings, pages and value counts that are read from rows alone, without loading partitions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from scrubjay.store.seam import Store
 
 
 class RowListings:
-    """Reads documents of a store in an order. Thread-safe.
+    """Reads the documents of a store in order. Thread-safe.
 
-    Each answer is of one state of the rows; damaged documents are left out, and named in a CorruptDataWarning.
+    Each answer shows one state of the rows. Damaged documents are omitted and named in a CorruptDataWarning.
 
     Args:
         store: the rows.
-        now: microseconds since 1970; what has expired then is not there.
-        document: makes a document, with its vector, of a row.
+        now: the current time in microseconds since 1970; expired documents are omitted.
+        document: makes a document, with its vector, from a row.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class RowListings:
         self._document = document
 
     def listed(self, wanted: Listing, ids: set[RowId] | None = None) -> list[StoredDocument]:
-        """Return documents of a listing, of `ids` if they are given, by when they were last written."""
+        """Return the documents of a listing, restricted to `ids` if given, in order of their last write."""
         damaged: list[str] = []
         with self._store.snapshot():
             found = list(islice(self._documents(wanted, ids, damaged), wanted.start, wanted.stop))
@@ -41,9 +41,11 @@ class RowListings:
         return found
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
-        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
+        """Return the documents of a page that begins after a position, and the position of the next page (None:
+        no more).
 
-        In the order of writing it costs what it reads, in another one what the scope holds.
+        In order of writing the cost is proportional to the documents read, in any other order to the size of the
+        scope.
         """
         damaged: list[str] = []
         newest = wanted.descending and wanted.by_writes
@@ -65,10 +67,10 @@ class RowListings:
         return found, last
 
     def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
-        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
-        None: there are no more; UNKNOWN: only a walk tells.
+        """Return the version of the document after the first `n` that any of the scrolls has, in order of
+        writing; None: no more documents; UNKNOWN: the documents have to be walked.
 
-        Without a filter the rows' numbers alone are read, so damaged documents count, too.
+        Without a filter only the numbers of the rows are read, so damaged documents are counted too.
         """
         first = wanted[0]
         if first.filter is None:
@@ -95,7 +97,7 @@ class RowListings:
         return keys
 
     def values(self, field: str, wanted: Scroll) -> Facet:
-        """Count the values of a field of the documents that a scroll goes through, of one state of the rows."""
+        """Count the values of a field among the documents of a scroll, in one state of the rows."""
         damaged: list[str] = []
         rows = Listing(wanted.scope, wanted.exact, wanted.filter)
         with self._store.snapshot():
@@ -104,8 +106,8 @@ class RowListings:
         return facet
 
     def matching(self, filter: Filter, scope: Scope, ids: set[RowId] | None) -> tuple[list[RowId], list[str]]:
-        """Return the ids that a filter admits of exactly this scope, of `ids` if they are given, and a sentence for
-        each damaged document."""
+        """Return the ids of exactly this scope that a filter admits, restricted to `ids` if given, and a message
+        for each damaged document."""
         damaged: list[str] = []
         with self._store.snapshot():
             listed = self._documents(Listing(scope, True, filter), ids, damaged)
@@ -132,7 +134,8 @@ class RowListings:
                 yield without_vector(row, scope)
 
     def _with_vector(self, document: StoredDocument) -> StoredDocument:
-        at = self._store.get(document.id, exactly([document.scope]), now=0)  # listed, so not expired
+        # listed a moment ago, so it has not expired
+        at = self._store.get(document.id, exactly([document.scope]), now=0)
         return document if at is None else self._document(*at)
 
 

@@ -1,7 +1,7 @@
-"""Write batches: documents, and rows that a layer above keeps beside them, in one transaction.
+"""Write batches: documents, and rows of a layer above beside them, in one transaction.
 
-One transaction in the writer's turn. Nothing of it is visible before it is committed; then each partition changes from
-its old to its new state in a single step, so that no search sees half of a batch.
+The batch holds the write lock. Nothing is visible before the commit; then each partition changes from its old to
+its new state in a single step, so no search sees half of a batch.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from scrubjay.store.writing import WritingEngine
 
 
 class Change:
-    """One transaction under way. Not for several threads, and of no use after its block.
+    """A transaction in progress. Not thread-safe, and unusable after its block.
 
     A step that raises makes the whole change fail, even if the exception is caught inside the block.
     """
 
     def __init__(self, engine: WritingEngine, transaction: Transaction) -> None:
         self.now = engine.clock()
-        """Microseconds since 1970: one time for everything in the change."""
+        """Microseconds since 1970: the time of every write of the change."""
         self.embedded = False
         """Whether a vector was written."""
         self.pending = False
-        """Whether a text was written that is still to be embedded."""
+        """Whether a text was written whose embedding is pending."""
         self.layer: Any = None
-        """What the layer above keeps with the change."""
+        """State that the layer above attaches to the change."""
         self.known: dict[Any, Any] = {}
-        """What the layer above looked up and need not look up again in this change."""
+        """Cache of lookups by the layer above, valid for this change."""
         self._engine = engine
         self._transaction = transaction
         self._net: dict[Scope, _Net] = {}
@@ -46,22 +46,26 @@ class Change:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection of the transaction, for rows of other tables. Neither commit nor roll back.
+        """The connection of the transaction, for rows of other tables. Do not commit or roll back through it.
 
-        Over PostgreSQL it is what takes statements as one of SQLite does.
+        Over PostgreSQL it is an object that takes statements as a connection of SQLite does.
 
         Raises:
-            UnsupportedError: the store has no tables for them.
+            UnsupportedError: the store has no such tables.
         """
         connection: sqlite3.Connection = self._transaction.connection
         return connection
 
     def lock(self, whose: Iterable[str | Scope]) -> None:
-        """Take the turns of rows in other tables that are read and written: of all that a tenant has ("": of what
-        belongs to all tenants), or of what the user of a scope has (without one: of what the tenant has without a
-        user). The first step of a change; in a file, which has one writer, its turn is taken already.
+        """Acquire the locks of rows in other tables that will be read and written; must be the first step of a
+        change.
 
-        The time of the change is that after the wait, so the times of changes of one user's rows are in their order.
+        In a file, which has one writer, the write lock is held already. The time of the change is set after the
+        wait, so the times of changes to one user's rows ascend in their order.
+
+        Args:
+            whose: a tenant locks all its rows ("": the rows that belong to all tenants); a scope locks the rows
+                of its user (without a user: the rows of the tenant that have no user).
         """
         whose = list(whose)
         self._transaction.lock(whose)
@@ -78,14 +82,15 @@ class Change:
         payloads: Sequence[bytes | None],
         times: Sequence[Times] | None = None,
     ) -> None:
-        """Write documents; one replaces that with its id in its scope.
+        """Write documents; a document replaces the one with its id in its scope.
 
         Args:
-            ids, texts, scopes, vectors, payloads: one each.
-            times: of each payload, as :func:`scrubjay.payload.times_of` reads them; None: it is asked.
+            ids, texts, scopes, vectors, payloads: one per document.
+            times: of each payload, as :func:`scrubjay.payload.times_of` reads them; None: they are read from the
+                payloads.
 
         Raises:
-            TypeError, ValueError: a document that neither rows nor engine would take.
+            TypeError, ValueError: a document is invalid for the rows or the engine.
         """
         engine = self._engine
         with self._step():
@@ -102,8 +107,8 @@ class Change:
             self.pending = self.pending or any(is_pending(row.payload) for row in rows)
 
     def delete(self, ids: Sequence[RowId], *, scope: Scope | Sequence[Scope], reason: str) -> int:
-        """Delete documents of exactly this scope, or of a scope for each id, with an event for each scope; how many
-        existed."""
+        """Delete documents of exactly this scope, or of a scope for each id, with an event for each scope; return
+        how many existed."""
         engine = self._engine
         with self._step():
             written = engine._delete(self._transaction, engine._by_scope(ids, scope), reason, now=self.now)
@@ -122,9 +127,10 @@ class Change:
         everywhere: bool = False,
         words: Pseudonyms | None = None,
     ) -> int:
-        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many.
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections. Return
+        their number.
 
-        With `words` they replace the names of the scopes.
+        With `words` the names of the scopes are replaced by these pseudonyms.
         """
         with self._step():
             if not isinstance(scope, Scope):
@@ -161,7 +167,7 @@ class Change:
         return net
 
     def _settled(self) -> tuple[list[Written], dict[Scope, list[NewRow]]]:
-        """What the change comes to, scope by scope."""
+        """Return the net effect of the change on each scope, and the rows to add."""
         self._over = True
         if self._failed:
             raise StoreError("changing: a step of the change failed, so nothing of it is written")
@@ -170,7 +176,8 @@ class Change:
 
 
 class _Net:
-    """What all steps together do to one scope: is it emptied, which ids go, which rows come, in order of writing."""
+    """The net effect of all steps on one scope: whether it is emptied, the deleted ids, the new rows in order of
+    writing."""
 
     def __init__(self, first: Written) -> None:
         self._first = first
@@ -203,16 +210,17 @@ class _Net:
 
 @contextmanager
 def changing(engine: WritingEngine, doing: str) -> Iterator[Change]:
-    """Take the writer's turn and one transaction; at the end of the block all is committed and visible.
+    """Acquire the write lock and begin a transaction; at the end of the block everything is committed and
+    visible.
 
-    What is raised in the block, or by the commit, leaves everything as it was. Other writers wait
-    meanwhile: embed texts before.
+    If the block or the commit raises, nothing is changed. Other writers wait meanwhile, so embed texts before the
+    block.
 
     Args:
-        doing: what is being done, for the message of an error.
+        doing: what is being done, for error messages.
 
     Raises:
-        StoreBusyError: another thread or process wrote for longer than the index waits.
+        StoreBusyError: another thread or process held the write lock for longer than the busy timeout.
         StoreError: the transaction could not be written; nothing of it was.
     """
     engine.check_open()

@@ -1,8 +1,8 @@
-"""How does a write become rows first, and then part of the engine?
+"""The write path: rows first, then the native engine.
 
-A write is committed and then brought into the native engine while the writer's turn is still held, so what is
-acknowledged is durable and visible. Whatever happens in between, the partition is at worst marked as behind and read
-again from the rows by the next search.
+A write is committed and then applied to the native engine while the write lock is still held, so an acknowledged
+write is durable and visible. If applying fails, the partition is marked as stale, and the next search reads the
+write from the rows.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from scrubjay.store.rows.stored import Identity, NewRow, RowId, StoredDocument, 
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
 
-_FEW = 16  # documents of a write; of more the store asks by itself what is there
+_FEW = 16  # documents per write; for larger batches the store looks up existing rows itself
 
 
 class WritingEngine:
-    """The half of a durable engine that writes. See the native Engine for the arguments."""
+    """The writing half of a durable engine. See the native Engine for the arguments."""
 
     store: Store
     residency: Residency
@@ -46,7 +46,7 @@ class WritingEngine:
 
     @property
     def identity(self) -> Identity:
-        """What the index is made of; read again as long as something is not settled."""
+        """The identity of the index; read again until dimension and kind of ids are settled."""
         if self._identity.dim is None or self._identity.id_kind is None:
             self._identity = self.store.identity()
         return self._identity
@@ -77,8 +77,8 @@ class WritingEngine:
         vectors: Any = None,
         payloads: Sequence[bytes | None] | None = None,
     ) -> int:
-        """Write documents, all or none; of equal ids in a scope the last counts. Return how many distinct documents
-        that were."""
+        """Write documents, all or none; of equal ids in a scope the last one counts. Return the number of
+        distinct documents."""
         n = len(ids)
         scopes = [scope] * n if isinstance(scope, Scope) else list(scope)
         nothing: list[None] = [None] * n
@@ -99,10 +99,13 @@ class WritingEngine:
         payloads: Sequence[bytes | None] | None = None,
         fills: bool = False,
     ) -> list[int]:
-        """:meth:`upsert_many` under conditions: `versions` has for each document the version that it must have now, 0
-        if there must be none, None for no condition (of equal ids in a scope the last one's counts). Return the
-        versions of the distinct documents that were written. With `fills` these are as they were, and get the vectors
-        that were to come: legal holds are not in the way.
+        """Write documents like :meth:`upsert_many`, under conditions on their versions; return the versions of
+        the distinct documents written.
+
+        Args:
+            versions: for each document the version that it must have now; 0: it must not exist; None: no
+                condition. Of equal ids in a scope the last one's condition counts.
+            fills: the documents are unchanged and only receive their pending vectors, which legal holds permit.
 
         Raises:
             VersionConflictError: a condition does not hold; nothing is written.
@@ -130,14 +133,14 @@ class WritingEngine:
         )
 
     def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
-        """Change a document of exactly this scope; return its new version, None if there is none.
+        """Change a document of exactly this scope; return its new version, None if it does not exist.
 
-        Read and written in one transaction, as a new row with the text, and unless the change has another the vector,
-        of the old one.
+        The row is read and rewritten in one transaction, with its old text and, unless the change has another,
+        its old vector.
 
         Raises:
-            VersionConflictError: it has not the `version` that was given.
-            CorruptIndexError: it is not what was written.
+            VersionConflictError: the document does not have the given `version`.
+            CorruptIndexError: the stored document is damaged.
         """
         self.check_open()
         id = checked_id(id, self.identity.id_kind)
@@ -161,8 +164,8 @@ class WritingEngine:
         return written[0].after
 
     def _patched(self, old: StoredRow, scope: Scope, change: Patch) -> NewRow:
-        """Return the row that takes the place of a row that was read in the writer's turn."""
-        self.document(old, scope)  # refuses a vector that is not what was written
+        """Return the replacement of a row that was read under the write lock."""
+        self.document(old, scope)  # raises if the stored vector is damaged
         try:
             payload = change.applied(old.payload)
         except CorruptIndexError as error:
@@ -184,11 +187,12 @@ class WritingEngine:
         payload: bytes | None,
         version: int | None,
     ) -> int:
-        """Write one document, together with those of other threads where the store can; return its version."""
+        """Write one document, in a group commit with other threads if the store can; return its version."""
         self.check_open()
         group, residency = self.store.group, self.residency
-        if group is not None and not isinstance(vector, tuple):  # those of passages
-            # From here on it cannot be refused for what it is. Other writers do not wait for the analysis of its text.
+        if group is not None and not isinstance(vector, tuple):  # a tuple holds the vectors of passages
+            # Validates the document, and analyses its text before the write lock is taken, so that other writers
+            # do not wait.
             prepared = residency.engine.prepare_row(id, text, scope=scope, vector=vector, payload=payload)
             row = self._row(id, text, scope, prepared.stored_vector, payload, version)
             if group.takes(payload):
@@ -210,7 +214,7 @@ class WritingEngine:
         payload: bytes | None,
         version: int | None,
     ) -> NewRow:
-        """Return one row to write, its vector as :meth:`_rows` encodes it."""
+        """Return the row of one document; its vector is encoded as by :meth:`_rows`."""
         created_at = expires_at = None
         if payload is not None:
             try:
@@ -236,12 +240,13 @@ class WritingEngine:
     ) -> range:
         """Write documents; return the versions of the distinct ones."""
         self.check_open()
-        # From here on the documents cannot be refused for what they are, neither by the rows nor by the engine.
+        # Validates the documents for the rows and the engine: neither rejects them later.
         self.native.validate(ids, texts, scope=scopes, vectors=vectors, payloads=payloads)
         rows = self._rows(ids, texts, scopes, vectors, payloads, versions)
         if not rows:
             return range(0)
-        prepared = self.residency.prepare(rows)  # other writers do not wait for the analysis of these texts
+        # analyse texts before the write lock is taken, so that other writers do not wait
+        prepared = self.residency.prepare(rows)
         now = self.clock()
         if self.store.cipher.ring is not None:
             self.store.cipher.require({row.scope.tenant for row in rows})
@@ -268,11 +273,11 @@ class WritingEngine:
         versions: Sequence[int | None] | None = None,
         times: Sequence[Times] | None = None,
     ) -> list[NewRow]:
-        """Return the rows to write, the last of those with one id in a scope, where that one stands."""
+        """Return the rows to write. Of equal ids in a scope only the last is kept, at its own position."""
         last = {key: i for i, key in enumerate(zip(scopes, ids, strict=True))}
         kept = sorted(last.values())
         given = [i for i in kept if vectors[i] is not None]
-        # Those of passages, and one alone, which need not be stacked.
+        # Vectors of passages, and a single vector, which need not be stacked, are encoded alone.
         alone = [i for i in given if isinstance(vectors[i], tuple) or len(given) == 1]
         encoded = {i: encode(vectors[i], self.dtype) for i in alone}
         given = [i for i in given if i not in encoded]
@@ -302,9 +307,10 @@ class WritingEngine:
         return rows
 
     def _settle(self, transaction: Transaction, rows: Sequence[NewRow], many: bool) -> None:
-        """Hold rows to what the index is made of, and settle what the first write settles."""
+        """Check rows against the identity of the index, and settle the fields that the first write decides."""
         identity = self._identity
-        is_newer = transaction.is_newer(self.residency.generation)  # the partitions here are of the old one
+        # then the resident partitions hold vectors of the old model
+        is_newer = transaction.is_newer(self.residency.generation)
         if (
             is_newer
             or None in (identity.dim, identity.id_kind, identity.model)
@@ -352,7 +358,7 @@ class WritingEngine:
         rows: Mapping[Scope, Sequence[NewRow]] | None = None,
         prepared: Mapping[Scope, PreparedDocuments] | None = None,
     ) -> None:
-        """Commit, and bring what was committed into the native engine."""
+        """Commit, and apply what was committed to the native engine."""
         rows, prepared = rows or {}, prepared or {}
         changes = []
         for one in written:
@@ -366,7 +372,7 @@ class WritingEngine:
         changes: Sequence[ScopeChange],
         own: OwnCommit | None = None,
     ) -> None:
-        """Commit, and bring what was committed into the native engine."""
+        """Commit, and apply what was committed to the native engine."""
         residency = self.residency
         partitions = residency.announce(changes, own)
         try:
@@ -390,16 +396,16 @@ class WritingEngine:
             raise
 
     def delete(self, id: RowId, *, scope: Scope, reason: str = "delete") -> bool:
-        """Delete one document of exactly this scope; whether it existed."""
+        """Delete one document of exactly this scope; return whether it existed."""
         return self.delete_many([id], scope=scope, reason=reason) == 1
 
     def delete_many(
         self, ids: Sequence[RowId], *, scope: Scope | Sequence[Scope], reason: str = "delete"
     ) -> int:
-        """Delete documents of exactly this scope, or of a scope for each id; how many existed."""
+        """Delete documents of exactly this scope, or of a scope for each id; return how many existed."""
         self.check_open()
         by_scope = self._by_scope(ids, scope)
-        if self.store.cipher.ring is not None:  # asked before the writer's turn
+        if self.store.cipher.ring is not None:  # request keys before the write lock is taken
             for tenant in {one.tenant for one in by_scope}:
                 self.store.cipher.readable(tenant)
         with self.store.writing("deleting", scopes=by_scope) as transaction:
@@ -409,7 +415,7 @@ class WritingEngine:
         return sum(len(one.deleted) for one in written)
 
     def _by_scope(self, ids: Sequence[RowId], scope: Scope | Sequence[Scope]) -> dict[Scope, list[RowId]]:
-        """Return the ids, checked, by scope."""
+        """Validate the ids and group them by scope."""
         checked = [checked_id(id, self.identity.id_kind) for id in ids]
         if isinstance(scope, Scope):
             return {scope: checked}
@@ -435,9 +441,10 @@ class WritingEngine:
         everywhere: bool = False,
         names: bool = False,
     ) -> int:
-        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many.
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections. Return
+        their number.
 
-        With `names`, which means everywhere, the names of the scopes go as well.
+        With `names`, which implies `everywhere`, the names of the scopes are erased as well.
         """
         self.check_open()
         if not isinstance(scope, Scope):
@@ -447,7 +454,7 @@ class WritingEngine:
                 "exact: expected False with names=True, which are those of the users, too; got True"
             )
         words = Pseudonyms(scope) if names else None
-        # The transaction takes the turns that it needs by itself, in their order.
+        # The transaction acquires the locks that it needs in their order.
         with self.store.writing("erasing", scopes=()) as transaction:
             n_elsewhere, written = self._erase(
                 transaction,
@@ -473,7 +480,7 @@ class WritingEngine:
         now: int,
         words: Pseudonyms | None = None,
     ) -> tuple[int, list[Written]]:
-        """Erase rows; return how many in other collections, and what was done to this one."""
+        """Erase rows; return the number of documents in other collections, and the writes to this one."""
         checked_reason(reason)
         n_elsewhere = 0
         if everywhere:
@@ -484,9 +491,11 @@ class WritingEngine:
         return n_elsewhere, written
 
     def sweep(self, within: Scope | None = None) -> int:
-        """Delete the rows of expired documents, which no search sees any more; how many. See `erase` for `within`.
+        """Delete the rows of expired documents, which are already invisible to searches; return their number. See
+        `erase` for `within`.
 
-        Those of encrypted tenants whose keys are not available stay: without the key their digests cannot be changed.
+        Documents of encrypted tenants whose keys are not available stay: their digests cannot be updated without
+        the key.
         """
         self.check_open()
         away = self.store.tenants_without_key()
@@ -498,11 +507,11 @@ class WritingEngine:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or belongs to the process that this one was forked from."""
+        """Whether the engine was closed, or was opened by the parent process of a fork."""
         return self._closed
 
     def check_open(self) -> None:
-        """Raise ClosedError if that is so."""
+        """Raise ClosedError if the engine is closed."""
         if self._closed:
             raise ClosedError(
                 f"the index is closed, or was opened before this process forked: {self.store.place}"

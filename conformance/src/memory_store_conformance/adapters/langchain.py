@@ -1,7 +1,7 @@
-"""LangChain's VectorStore as a memory: the usual recipe of one collection a tenant and the user in the metadata.
+"""LangChain's VectorStore as a memory: one collection for each tenant, with the user in the metadata.
 
-A store that keeps users apart itself is opened scope by scope. Reading and deleting by id know no user in the first
-case, so the checks of that are not offered.
+A store that isolates users itself is opened once for each scope. Otherwise reads and deletions by id have no user, so
+the checks of that are not offered.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HashingEmbeddings(Embeddings):
 
 
 def chroma_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
-    """Return a filter in Chroma's words."""
+    """Return a filter in Chroma's syntax."""
     clauses = [{USER: user}, *_chroma_clauses(condition or {})]
     return clauses[0] if len(clauses) == 1 else {"$and": clauses}
 
@@ -50,7 +50,7 @@ def _chroma_clauses(condition: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def function_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
-    """Return a function of the document, as InMemoryVectorStore takes it; equality alone, since it is our code."""
+    """Return a predicate on documents for InMemoryVectorStore; only equality, since the predicate is our code."""
 
     def admits(document: Document) -> bool:
         wanted = {USER: user, **(condition or {})}
@@ -63,20 +63,20 @@ def function_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
 
 
 def own_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
-    """Return the filter as it is, for a store that keeps users apart itself."""
+    """Return the filter unchanged, for a store that isolates users itself."""
     return None if condition is None else dict(condition)
 
 
 class LangChainStore:
-    """VectorStores as the checks speak to them.
+    """VectorStores as a store of the checks.
 
     Args:
         open_store: returns the VectorStore of a scope; called once for each key.
-        key: what of a scope has a store of its own: the tenant, or the whole scope.
-        filter_of: (user, condition) to the store's filter; see the functions of this module.
-        durable, operators, scoped_ids: as the store has them.
-        sign: -1 where the store's scores are distances.
-        close: gives back what a store holds.
+        key: the part of a scope that has a separate store: the tenant, or the whole scope.
+        filter_of: maps (user, condition) to the store's filter; see the functions of this module.
+        durable, operators, scoped_ids: properties of the store.
+        sign: -1 if the store's scores are distances.
+        close: releases a store.
     """
 
     def __init__(

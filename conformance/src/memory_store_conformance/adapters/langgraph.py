@@ -15,7 +15,7 @@ _OPERATORS = frozenset({"$eq", "$ne", "$gt", "$and", "unknown"})
 
 
 def index_config(setting: Setting) -> dict[str, Any]:
-    """Return the IndexConfig for a store under check: the setting's embedder over the field "text"."""
+    """Return the IndexConfig for a store under test: the setting's embedder over the field "text"."""
     embedder = setting.embedder
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
@@ -25,13 +25,13 @@ def index_config(setting: Setting) -> dict[str, Any]:
 
 
 class LangGraphStore:
-    """A BaseStore as the checks speak to it.
+    """A BaseStore as a store of the checks.
 
     Args:
-        store: under check, made with :func:`index_config`.
-        durable: whether a store of the same files has the same items.
-        operators: of its filters; by default those that LangGraph documents. With "nested" where it documents paths.
-        close: gives back what the store holds; None: its own `close`, if it has one.
+        store: the store under test, made with :func:`index_config`.
+        durable: whether a store over the same files has the same items.
+        operators: of its filters; by default those that LangGraph documents, with "nested" if it documents paths.
+        close: releases its resources; None: its own `close`, if any.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ def _item(record: Any) -> Item:
 
 
 class ScrubjayIndex:
-    """An Index of one file.
+    """An Index with one file.
 
     Args:
         setting: of the factory.

@@ -18,7 +18,7 @@ _TEXTS = [
 
 @check("crud.round-trip", why="An agent that reads back another text than it wrote acts on the wrong words.")
 def round_trip(ctx: Context) -> None:
-    """Text of any script, length and punctuation comes back as it was written."""
+    """Text of any script, length and punctuation comes back unchanged."""
     store = ctx.open()
     items = [Item(f"m{number}", text) for number, text in enumerate(_TEXTS)]
     store.put(JANE, items)
@@ -45,7 +45,7 @@ def metadata(ctx: Context) -> None:
 
 @check("crud.metadata-nested", why="Provenance and tags are lists and objects.")
 def metadata_nested(ctx: Context) -> None:
-    """Lists, objects and nulls in metadata come back as they were written."""
+    """Lists, objects and nulls in metadata come back unchanged."""
     store = ctx.open()
     written = {"tags": ["a", "b"], "source": {"run": "r1", "turn": 3}, "until": None}
     store.put(JANE, [Item("m1", "a note", written)])
@@ -91,7 +91,7 @@ def replace_search(ctx: Context) -> None:
 
 @check("crud.batch-same-id", why="The later statement of a conversation is the one that counts.")
 def batch_same_id(ctx: Context) -> None:
-    """Of several items of one id in one put, the last one stays."""
+    """The last of several items with one id in one put wins."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "first"), Item("m2", "between"), Item("m1", "last")])
     found = store.get(JANE, "m1")
@@ -102,7 +102,7 @@ def batch_same_id(ctx: Context) -> None:
     "crud.batch-order", needs={"get_many"}, why="Answers that change places are given to the wrong question."
 )
 def batch_order(ctx: Context) -> None:
-    """Several ids read at once come back in the order in which they were asked, with a gap for an absent one."""
+    """Several ids read at once come back in the order of the request, with a gap for an absent one."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(20)])
     asked = ["m13", "m2", "absent", "m19", "m0", "m7"]
@@ -163,7 +163,7 @@ def odd_ids(ctx: Context) -> None:
     "crud.no-alias", why="A prompt builder that shortens a list in place must not change what is remembered."
 )
 def no_alias(ctx: Context) -> None:
-    """Changing what was handed in, or what was handed out, does not change what is stored."""
+    """Changing an object passed to the store, or returned by it, does not change the stored item."""
     store = ctx.open()
     given = {"tags": ["a"], "n": 1}
     store.put(JANE, [Item("m1", "a note", given)])
@@ -176,14 +176,14 @@ def no_alias(ctx: Context) -> None:
     try:
         found.metadata["tags"].append("of the reader")
     except (TypeError, AttributeError):
-        return  # handed out as something that cannot be changed
+        return  # returned as an immutable object
     again = store.get(JANE, "m1").metadata
     require(again["tags"] == ["a"], f"a change of what was read shows: {again}")
 
 
 @check("crud.list", needs={"list"}, why="'What do you know about me?' must be answered in full.")
 def list_all(ctx: Context) -> None:
-    """A listing has every item of the scope, once, with its text."""
+    """A listing contains every item of the scope once, with its text."""
     store = ctx.open()
     expected = {f"m{number}": f"note {number}" for number in range(30)}
     store.put(JANE, [Item(id, text) for id, text in expected.items()])
@@ -195,7 +195,7 @@ def list_all(ctx: Context) -> None:
 
 @check("crud.count", needs={"count"}, why="Quotas and pages are computed from it.")
 def count(ctx: Context) -> None:
-    """The count is that of the items: replacing one does not raise it."""
+    """The count is the number of items: replacing one does not raise it."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(12)])
     store.put(JANE, [Item("m3", "another note")])

@@ -1,4 +1,4 @@
-"""Level deletion: what was deleted is gone from every way of reading, and from the files."""
+"""Level deletion: deleted items are gone from every way of reading, and from the files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECRET = "zq7731-kumquat-ledger"
 
 
 def _filled(ctx: Context) -> Any:
-    """A store with ten notes of jane, of which m3 and m7 were deleted."""
+    """Return a store with ten notes of jane, of which m3 and m7 were deleted."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"the secret number {number} of jane") for number in range(10)])
     store.delete(JANE, ["m3", "m7"])
@@ -23,7 +23,7 @@ def _filled(ctx: Context) -> Any:
 
 @check("deletion.get", needs={"delete"}, why=_FORGOTTEN)
 def by_get(ctx: Context) -> None:
-    """A deleted id gives nothing, and the others stay."""
+    """A deleted id returns nothing, and the other items stay."""
     store = _filled(ctx)
     there = [id for id in ("m3", "m7") if store.get(JANE, id) is not None]
     require(not there, f"deleted m3 and m7, still read: {there}")
@@ -52,7 +52,7 @@ def by_vector(ctx: Context) -> None:
 
 @check("deletion.list", needs={"delete", "list"}, why=_FORGOTTEN)
 def by_list(ctx: Context) -> None:
-    """A listing does not have a deleted item."""
+    """A listing does not contain a deleted item."""
     got = set(ids_of(_filled(ctx).list(JANE, 100)))
     require(
         got == {f"m{number}" for number in range(10)} - {"m3", "m7"},
@@ -66,14 +66,14 @@ def by_list(ctx: Context) -> None:
     why="A count that does not fall says that deletion did not happen.",
 )
 def by_count(ctx: Context) -> None:
-    """A count falls by what was deleted."""
+    """A count falls by the number of deleted items."""
     got = _filled(ctx).count(JANE)
     require(got == 8, f"deleted 2 of 10, counted {got}")
 
 
 @check("deletion.absent", needs={"delete"}, why="A retry of a deletion must not fail for having succeeded.")
 def absent(ctx: Context) -> None:
-    """Deleting what is absent is harmless, and so is deleting twice."""
+    """Deleting an absent id is harmless, and so is deleting twice."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a note"), Item("m2", "another note")])
     store.delete(JANE, ["never-written"])
@@ -117,7 +117,7 @@ def reopened(ctx: Context) -> None:
     why="A user's right to be forgotten covers everything.",
 )
 def whole_scope(ctx: Context) -> None:
-    """Deleting everything of a user leaves nothing of that user, however much there was."""
+    """Deleting everything of a user leaves nothing of that user, regardless of the amount."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number} of jane") for number in range(1500)])
     store.delete_scope(JANE)
@@ -131,7 +131,7 @@ def whole_scope(ctx: Context) -> None:
     "deletion.bytes", needs={"delete", "durable"}, why="A copied disk still has what the law says is erased."
 )
 def bytes_on_disk(ctx: Context) -> None:
-    """After deletion, the store's purge if it has one, and closing, no file holds the words."""
+    """After deletion, the store's purge if any, and closing, no file contains the words."""
     directory = ctx.directory()
     store = ctx.open(directory)
     store.put(JANE, [Item("m1", f"the code is {_SECRET}"), Item("m2", "another note")])
@@ -166,7 +166,7 @@ def killed(ctx: Context) -> None:
     n = 400
     names = [f"m{number}" for number in range(n)]
     seconds = 0.0
-    for share in (2.0, 0.5, 0.15, 0.85):  # the first one is not killed, and says how long it takes
+    for share in (2.0, 0.5, 0.15, 0.85):  # the first one is not killed and measures the time
         directory = ctx.directory()
         store = ctx.open(directory)
         store.put(JANE, [Item(name, f"part {name} of a document") for name in names])

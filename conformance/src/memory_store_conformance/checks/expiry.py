@@ -1,4 +1,4 @@
-"""Level expiry: what has expired is gone, and nothing else. Lifetimes are given in seconds."""
+"""Level expiry: expired items are gone, and nothing else. Lifetimes are in seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _wait(seconds: float = _LIFE_SECONDS) -> None:
 
 @check("expiry.get", needs={"expiry"}, why=_LATE)
 def not_read(ctx: Context) -> None:
-    """An item is read before its time is over and not after it."""
+    """An item is readable before its expiry and not after it."""
     store = ctx.open()
     store.put(JANE, [Item("code", "the door code is 4711")], expires_in=3600)
     store.put(JANE, [Item("short", "the wifi code is 1234")], expires_in=_LIFE_SECONDS)

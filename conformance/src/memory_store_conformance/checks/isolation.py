@@ -1,4 +1,4 @@
-"""Level isolation: nothing of one scope reaches another by reading, searching, listing, counting or scoring."""
+"""Level isolation: nothing of one scope reaches another by reads, searches, listings, counts or scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAK = "What one customer told an agent is read out to another."
 
 
 def _kept_apart(ctx: Context, scopes: Sequence[Scope]) -> None:
-    """Write a note into each scope; each must see its own alone. A scope may be refused when it is written to."""
+    """Write a note to each scope; each must see only its own. A store may reject a scope on write."""
     store = ctx.open()
     written: list[tuple[int, Scope]] = []
     for number, scope in enumerate(scopes):
@@ -66,7 +66,7 @@ def _kept_apart_or_refused(ctx: Context, scopes: Sequence[Scope]) -> None:
 
 @check("isolation.wildcards", needs={"search"}, why="A user who calls himself % reads everything.")
 def wildcards(ctx: Context) -> None:
-    """Names that are wildcards of SQL, globs or regular expressions match nothing but themselves."""
+    """Names that are wildcards of SQL, globs or regular expressions match only themselves."""
     _kept_apart(
         ctx,
         [("acme", name) for name in ("jane", "%", "j%", "jan_", "_", "*", "j*", ".*", "jan?", "[a-z]ane")],
@@ -77,7 +77,7 @@ def wildcards(ctx: Context) -> None:
     "isolation.quotes", needs={"search"}, why="A name that ends a query string reads or erases the database."
 )
 def quotes(ctx: Context) -> None:
-    """Names with quotes and comments of query languages match nothing but themselves."""
+    """Names with quotes and comments of query languages match only themselves."""
     names = [
         "jane",
         "' OR '1'='1",
@@ -96,7 +96,7 @@ def quotes(ctx: Context) -> None:
     why="Two people whose names differ in an accent's encoding share a memory.",
 )
 def unicode_names(ctx: Context) -> None:
-    """Names that differ in case, accents, width or normal form are different names, or refused."""
+    """Names that differ in case, accents, width or normal form are different names, or rejected."""
     names = [
         "josé",
         unicodedata.normalize("NFD", "josé"),
@@ -113,7 +113,7 @@ def unicode_names(ctx: Context) -> None:
 
 @check("isolation.empty-parts", needs={"search"}, why="A forgotten user id must not mean every user.")
 def empty_parts(ctx: Context) -> None:
-    """A scope with an empty name is refused, or sees nothing of a named one."""
+    """A scope with an empty name is rejected, or sees nothing of a named one."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a private note of jane")])
     for scope in (("acme", ""), ("", "jane"), ("", "")):
@@ -130,13 +130,13 @@ def empty_parts(ctx: Context) -> None:
     why="The second user who imports a document overwrites the first one's.",
 )
 def same_id(ctx: Context) -> None:
-    """The same id in two scopes names two items, or the second one is refused; it never overwrites the first."""
+    """The same id in two scopes names two items, or the second is rejected; it never overwrites the first."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
     expected_texts = {JANE: "the note of jane", JOE: "the note of joe"}
     try:
         store.put(JOE, [Item("m1", "the note of joe")])
-    except Exception:  # noqa: BLE001 - isolation.oracle judges that the refusal tells of the other scope
+    except Exception:  # noqa: BLE001 - isolation.oracle judges what a refusal discloses
         del expected_texts[JOE]
     for scope, expected in expected_texts.items():
         found = store.get(scope, "m1")
@@ -152,7 +152,7 @@ def same_id(ctx: Context) -> None:
     why="An id from a log or a link opens another user's memory.",
 )
 def get_other(ctx: Context) -> None:
-    """An id of another scope is not read."""
+    """An id of another scope cannot be read."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
     found = store.get(JOE, "m1")
@@ -165,7 +165,7 @@ def get_other(ctx: Context) -> None:
     why="An error that says 'taken' tells one tenant what another has.",
 )
 def oracle(ctx: Context) -> None:
-    """Writing an id that another scope has is answered like writing a new one."""
+    """Writing an id that another scope has has the same outcome as writing a new one."""
     store = ctx.open()
     store.put(JANE, [Item("taken", "the note of jane")])
     answers = {}
@@ -183,7 +183,7 @@ def oracle(ctx: Context) -> None:
 
 @check("isolation.list", needs={"list"}, why=_LEAK)
 def list_others(ctx: Context) -> None:
-    """A listing has nothing of another scope."""
+    """A listing contains nothing of another scope."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
     store.put(("acme", "jane2"), [Item("m2", "the note of jane2")])
@@ -208,7 +208,7 @@ def count_others(ctx: Context) -> None:
 
 @check("isolation.crowding", needs={"search"}, why="A busy neighbour empties one's own results.")
 def crowding(ctx: Context) -> None:
-    """Better matches in other scopes take no place in the results: the scope comes before the ranking."""
+    """Better matches in other scopes take no place in the results: the scope applies before ranking."""
     store = ctx.open()
     store.put(
         JOE,
@@ -251,7 +251,7 @@ def statistics(ctx: Context) -> None:
     why="What a model writes into metadata must not move a memory.",
 )
 def metadata_injection(ctx: Context) -> None:
-    """Metadata that are named like parts of a scope are refused, or the item stays in its scope all the same."""
+    """Metadata named like parts of a scope are rejected, or the item stays in its scope."""
     store = ctx.open()
     store.put(JANE, [Item("jane's", "a private note of jane")])
     names = ("user_id", "user", "agent_id", "tenant", "scope", "namespace", "prefix", "collection_name")
@@ -289,7 +289,7 @@ def filter_injection(ctx: Context) -> None:
 
 @check("isolation.prefix", needs={"search", "prefixes"}, why="The administrator of acme reads acme2.")
 def prefix(ctx: Context) -> None:
-    """A search of a whole tenant finds what is below it, and nothing of a tenant whose name begins alike."""
+    """A search of a whole tenant finds everything below it, and nothing of a tenant with a similar name."""
     store = ctx.open()
     owners = [("acme", "jane"), ("acme", "joe"), ("acme2", "jane"), ("acm", "jane"), ("Acme", "jane")]
     for number, scope in enumerate(owners):
@@ -300,7 +300,7 @@ def prefix(ctx: Context) -> None:
 
 @check("isolation.scopes", needs={"scopes"}, why="A list of scopes is a list of customers.")
 def scopes_below(ctx: Context) -> None:
-    """The scopes listed below a tenant are that tenant's, whatever the others are called."""
+    """The scopes listed below a tenant are that tenant's, regardless of the names of others."""
     store = ctx.open()
     for number, scope in enumerate((("acme", "jane"), ("acme2", "joe"), ("globex", "acme"))):
         store.put(scope, [Item(f"m{number}", "a note")])

@@ -27,7 +27,7 @@ SCHEMA: list[dict[str, Any]] = [
         "choices": ["both", "user", "none"],
     },
 ]
-"""What `hermes memory setup` asks for."""
+"""The questions of `hermes memory setup`."""
 
 
 def home_of(given: str | os.PathLike[str] | None) -> Path:
@@ -36,10 +36,10 @@ def home_of(given: str | os.PathLike[str] | None) -> Path:
 
 
 def settings_of(home: Path) -> dict[str, Any]:
-    """Return the settings in Hermes' home; of none, the defaults.
+    """Return the settings in Hermes' home; the defaults if there is no file.
 
     Raises:
-        ValueError: the file holds something else, or a setting that there is not.
+        ValueError: the file is malformed, or has an unknown setting.
     """
     file = home / _SETTINGS
     defaults = {field["key"]: field["default"] for field in SCHEMA}
@@ -58,7 +58,7 @@ def settings_of(home: Path) -> dict[str, Any]:
 
 
 def saved(values: Mapping[str, Any], home: Path) -> None:
-    """Write settings into Hermes' home; what is not among them stays."""
+    """Write settings to Hermes' home, keeping the others."""
     known = {field["key"] for field in SCHEMA}
     there = settings_of(home) if (home / _SETTINGS).exists() else {}
     kept = {**there, **{key: value for key, value in values.items() if key in known}}

@@ -1,4 +1,4 @@
-"""The tools that Hermes' model may call."""
+"""The tools of Hermes' model."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ SCHEMAS: list[dict[str, Any]] = [
 
 
 class Tools:
-    """The tools of one user; the scope is fixed here, out of the model's reach."""
+    """The tools of one user; the scope is fixed, out of the model's reach."""
 
     def __init__(self, memory: Memory, scope: Scope) -> None:
         self._memory, self._scope = memory, scope
 
     def call(self, name: str, arguments: Mapping[str, Any], run_id: str) -> str:
-        """Run a tool; return JSON: what it gives, or {"error": ...} that names the argument."""
+        """Run a tool; return JSON: its result, or {"error": ...} with the name of the argument."""
         run = _RUN.get(name)
         if run is None:
             return json.dumps({"error": f"tool: expected one of {', '.join(_RUN)}, got {name!r}"})

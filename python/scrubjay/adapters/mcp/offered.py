@@ -1,4 +1,4 @@
-"""The tools that the MCP server offers: what a client is told of each."""
+"""The tools of the MCP server, with their descriptions for clients."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ whatever it is about."""
 
 
 class Tool(NamedTuple):
-    """A tool: what it takes and gives, and whether it may destroy."""
+    """A tool: its arguments and result, and whether it may destroy data."""
 
     title: str
     description: str
@@ -225,8 +225,8 @@ def offered(*, typed: bool, user: bool, read_only: bool, admin: bool = False) ->
     Args:
         typed: whether the index has a file, and so may have a memory.
         user: whether the scope has a user, who may have preferences.
-        read_only: only those that change nothing.
-        admin: also those of an administrator.
+        read_only: only tools that change nothing.
+        admin: include the tools of an administrator.
     """
     known = _KNOWN_TOOLS if user else _POLICY_TOOLS
     tools = {**_TOOLS, **_RECORD_TOOLS, **known, **(_ADMIN_TOOLS if admin else {})} if typed else _TOOLS
@@ -234,5 +234,5 @@ def offered(*, typed: bool, user: bool, read_only: bool, admin: bool = False) ->
 
 
 def instructions(*, typed: bool) -> str:
-    """Return what a client tells its model about this server."""
+    """Return the server's instructions for the client's model."""
     return _INSTRUCTIONS + (_KNOWN_INSTRUCTIONS if typed else "")

@@ -1,4 +1,4 @@
-"""The tools for what a memory was told over time: the history of a subject, the feed of changes, exports."""
+"""The tools for a memory over time: the history of a subject, the feed of changes, exports."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class PastFact(BaseModel):
 
 
 class History(BaseModel):
-    """What get_history gives."""
+    """The result of get_history."""
 
     facts: Annotated[list[PastFact], Field(description="in the order of the times at which they begin")]
 
 
 class Change(BaseModel):
-    """One change of a memory; never what it says."""
+    """One change of a memory, without its content."""
 
     cursor: int
     at: str
@@ -88,14 +88,14 @@ class Change(BaseModel):
 
 
 class Changed(BaseModel):
-    """What list_changes gives."""
+    """The result of list_changes."""
 
     changes: list[Change]
     cursor: Annotated[int, Field(description="for the next call: `since`")]
 
 
 class Exported(BaseModel):
-    """What export_memories gives."""
+    """The result of export_memories."""
 
     lines: Annotated[
         list[str], Field(description="one row each, as JSON; a file of all of them is an export")
@@ -104,11 +104,11 @@ class Exported(BaseModel):
 
 
 class ToldTools:
-    """What one scope's memory was told, in the file of an index.
+    """The history, changes and exports of one scope's memory, in the file of an index.
 
     Args:
         memory: the memory in that file.
-        scope: whose it is.
+        scope: the scope of the server.
     """
 
     def __init__(self, memory: LazyMemory, scope: Scope) -> None:
@@ -116,7 +116,7 @@ class ToldTools:
         self._held = _HeldExports()
 
     def history(self, given: GetHistory) -> dict[str, Any]:
-        """Give all statements of a subject and predicate, whatever their status."""
+        """Return all statements of a subject and predicate, of any status."""
         memory = self._memory.find()
         facts = (
             []
@@ -126,7 +126,7 @@ class ToldTools:
         return {"facts": [_past(fact) for fact in facts]}
 
     def changes(self, given: ListChanges) -> dict[str, Any]:
-        """Give what changed after a cursor, oldest first."""
+        """Return the changes after a cursor, oldest first."""
         memory = self._memory.find()
         found = (
             [] if memory is None else memory.feed.changes(given.since, scope=self._scope, limit=given.limit)
@@ -147,10 +147,10 @@ class ToldTools:
         return {"changes": events, "cursor": found[-1].cursor if found else given.since}
 
     def export(self, given: ExportMemories) -> dict[str, Any]:
-        """Give a page of the lines of an export, all pages from one state of the file.
+        """Return a page of the lines of an export; all pages are from one snapshot of the file.
 
         Raises:
-            CursorError: the cursor is none, or of an export that is not kept any more.
+            CursorError: the cursor is invalid, or its export was discarded.
         """
         if given.cursor is not None:
             return self._held.page(given.cursor)
@@ -159,13 +159,13 @@ class ToldTools:
 
 
 class _HeldExports:
-    """Exports that are read page by page: the last few, so that one client cannot fill the disk."""
+    """Exports that are read page by page: only the latest few, so that one client cannot fill the disk."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, IO[bytes]] = OrderedDict()
 
     def begin(self, lines: Iterable[str]) -> dict[str, Any]:
-        """Keep the lines of an export, and return its first page."""
+        """Store the lines of an export, and return its first page."""
         file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY_BYTES)  # noqa: SIM115 - closed when it is given up
         try:
             for line in lines:
@@ -180,7 +180,7 @@ class _HeldExports:
         return self._read(name, 0)
 
     def page(self, cursor: str) -> dict[str, Any]:
-        """Return the page at a cursor, which may be asked for again."""
+        """Return the page at a cursor; repeatable."""
         name, _, place = cursor.partition(".")
         if name not in self._files or not (place.isascii() and place.isdigit() and len(place) < 16):
             raise _no_cursor()
@@ -191,7 +191,7 @@ class _HeldExports:
         size = file.seek(0, 2)
         if place > 0:
             file.seek(min(place, size) - 1)
-            if place >= size or file.read(1) != b"\n":  # no cursor of ours points there
+            if place >= size or file.read(1) != b"\n":  # not at the beginning of a line
                 raise _no_cursor()
         file.seek(place)
         lines: list[str] = []

@@ -18,7 +18,7 @@ MAX_JSON = 10_000  # characters of metadata, or of a filter, as JSON
 
 
 def _parsed(value: Any) -> Any:
-    """Some clients send an object as its JSON in a string."""
+    """Return a value, parsed if it is a str: some clients send an object as a JSON string."""
     if isinstance(value, str):
         try:
             return json.loads(value)
@@ -45,7 +45,7 @@ KnownAt = Annotated[
 
 
 class Arguments(BaseModel):
-    """The base of all tools' arguments: unknown ones are refused."""
+    """The base of all tools' arguments; unknown ones are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -122,7 +122,7 @@ class DeleteAllMemories(Arguments):
 
 
 class Memory(BaseModel):
-    """One memory as tools give it."""
+    """One memory in the form of the tools."""
 
     id: str
     kind: Annotated[str, Field(description="note, fact or episode")] = "note"
@@ -134,7 +134,7 @@ class Memory(BaseModel):
 
 
 class Found(BaseModel):
-    """One memory that a search found."""
+    """One memory of a search result."""
 
     id: str
     kind: Annotated[str, Field(description="note, fact or episode")] = "note"
@@ -154,7 +154,7 @@ class Found(BaseModel):
 
 
 class Search(BaseModel):
-    """What search_memories gives."""
+    """The result of search_memories."""
 
     memories: list[Found]
     mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector, substring or none")]
@@ -162,23 +162,23 @@ class Search(BaseModel):
 
 
 class Listing(BaseModel):
-    """What list_memories gives."""
+    """The result of list_memories."""
 
     memories: list[Memory]
     next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
 
 
 class Deleted(BaseModel):
-    """What forget, delete_memory, delete_all_memories and delete_preference give."""
+    """The result of forget, delete_memory, delete_all_memories and delete_preference."""
 
     deleted: int
 
 
 def bounded(name: str, value: Any) -> Any:
-    """Return `value`.
+    """Return `value`, checked.
 
     Raises:
-        ValueError: it is longer or deeper than a tool takes.
+        ValueError: it exceeds the length or nesting limit of tools.
     """
     if value is not None:
         try:
@@ -193,7 +193,7 @@ def bounded(name: str, value: Any) -> Any:
 
 
 def well_formed(given: dict[str, Any]) -> dict[str, Any]:
-    """Metadata written by others may hold half a surrogate pair, which no message can carry: U+FFFD."""
+    """Replace lone surrogates, which metadata of other writers may contain and no message can carry, by U+FFFD."""
     text = json.dumps(given, ensure_ascii=False)
     known = as_text(text)
     return given if known == text else dict(json.loads(known))

@@ -1,4 +1,4 @@
-"""What every route asks of a request: its grant, its scope, and whose mistake an error is."""
+"""The common part of all routes: the grant and scope of a request, and argument errors of the caller."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 def grant_of(request: Request) -> Grant:
-    """Return what the request's caller may do."""
+    """Return the grant of the request's caller."""
     grant: Grant = request.state.grant
     return grant
 
 
 def scope_of(request: Request, permission: str, asked: models.ScopeIn | None) -> Scope:
-    """Return the scope that a request acts in.
+    """Return the scope of a request.
 
     Raises:
-        RefusedError: the grant has not this permission, or is bound to another scope.
+        RefusedError: the grant lacks this permission, or is bound to another scope.
         BadArgumentError: neither grant nor request names the tenant.
     """
     grant = grant_of(request)
@@ -39,7 +39,7 @@ def scope_of(request: Request, permission: str, asked: models.ScopeIn | None) ->
 
 
 def arguments_checked(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Return what a call of the index returns; what it says of its arguments is the caller's to read."""
+    """Return the result of a call of the index; its argument errors become :class:`BadArgumentError`."""
     try:
         return call(*arguments, **options)
     except Error:
@@ -64,4 +64,4 @@ FAILURES: dict[int | str, dict[str, Any]] = {
         (503, "Busy, ending, or a part is down; try again."),
     )
 }
-"""The answers to requests that failed, for the OpenAPI document."""
+"""The answers to failed requests, for the OpenAPI document."""

@@ -1,4 +1,4 @@
-"""The explanation of a search: the two rankings, their fusion, the words that matched, and how long it takes."""
+"""The explanation of a search: the two rankings, their fusion, the matching words, and the time taken."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _QUICK_US = 50_000.0
 
 
 def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
-    """Search by both rankings, by words only and by meaning only; return what the page shows.
+    """Search by fusion, by words only and by meaning only; return the explanation for the page.
 
-    The time is that of one whole search without an explanation, as a program makes it, with the embedding of the text
-    in it (an index remembers the vectors of questions, unless its embedder is native: those are embedded each time).
-    The time of the embedding is that of one more call of a native embedder; others may cost money. What is quick is
-    done three times, and the median told: other work of the machine disturbs single calls. No time is a difference.
+    The time is that of one whole search without an explanation, as a program makes it, including the embedding of the
+    text (an index caches the vectors of questions, except for native embedders). The embedding time is that of one more
+    call of a native embedder; others may cost money. Short calls are timed three times and the median is reported,
+    because other work of the machine disturbs single calls. No time is computed as a difference.
 
     >>> index = Index()
     >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
@@ -31,7 +31,7 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
     ([['train']], {'text': 'trains', 'match': 'word'})
     """
     whole = asked.query(scope)
-    # One ranking as it is, before what the query adds to it.
+    # A single ranking, without the signals of the query.
     bare = Query(
         Auto(),
         candidates=whole.candidates,
@@ -48,7 +48,7 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
 
     took_us = _us(lambda: search(whole, explain=False))
     hits = search(whole)
-    # A ranking by meaning has no evidence but its scores.
+    # A ranking by meaning has no evidence besides its scores, so it is not explained.
     by_meaning = bare.replace(mode="vector")
     meaning = _by_meaning(lambda: search(by_meaning, explain=False)) if index.embedder is not None else None
     lexical = search(bare.replace(mode="lexical"))
@@ -67,14 +67,14 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
 
 
 class _Dicts:
-    """Hits of one question as dicts with snippets; that of a memory in several rankings is cut once."""
+    """Converts hits of one question to dicts with snippets; the snippet of a memory is made once for all rankings."""
 
     def __init__(self, n_characters: int) -> None:
         self._n_characters = n_characters
         self._known: dict[Any, dict[str, Any]] = {}
 
     def of(self, hits: Hits) -> list[dict[str, Any]]:
-        """Return these hits."""
+        """Return these hits as dicts."""
         found = hits.to_dicts()
         for key, hit, fields in zip(hits.keys, hits, found, strict=True):
             if key not in self._known:
@@ -84,7 +84,7 @@ class _Dicts:
 
 
 def _by_meaning(search: Callable[[], Hits]) -> Hits | None:
-    """Return the ranking by meaning; None where words had to serve in its place."""
+    """Return the ranking by meaning; None if the search fell back to words."""
     try:
         hits = search()
     except (Error, ValueError):
@@ -100,7 +100,7 @@ def _embedding_us(index: Index, text: str) -> float | None:
 
 
 def _us(call: Callable[[], object]) -> float:
-    """Return the microseconds that a call takes: of a quick one the median of three."""
+    """Return the microseconds of a call; for a quick call the median of three."""
     times: list[float] = []
     while len(times) < 3 and (not times or times[0] < _QUICK_US):
         start = time.perf_counter_ns()

@@ -1,7 +1,7 @@
 """The changes of a memory as server-sent events: GET /v1/memory/changes.
 
-A stream lasts for a while and ends; the browser's EventSource (or any client) comes back and says with `Last-Event-ID`
-what it saw last. So a follower misses nothing, and holds its place among the requests in flight no longer than others.
+A stream ends after a while; the browser's EventSource (or any client) reconnects and sends the last event it saw as
+`Last-Event-ID`. So a follower misses nothing, and occupies a request in flight no longer than other requests do.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from scrubjay.records import as_text
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _POLL_SECONDS = 0.5
-_COMMENT_SECONDS = 15.0  # something is sent at least this often, or proxies hang up
-_MOST_SECONDS = 25.0  # less than a service that ends waits for
+_COMMENT_SECONDS = 15.0  # interval of keep-alive comments; proxies close silent streams
+_MOST_SECONDS = 25.0  # below the drain timeout of a stopping service
 _BATCH = 100
 
 
 class Followers:
-    """Streams of changes, not more than a quarter of the requests that the service works on.
+    """Streams of changes, at most a quarter of the requests in flight.
 
     Args:
-        feed: returns the feed of the memory that is served.
-        limits: of the service.
+        feed: returns the feed of the served memory.
+        limits: the limits of the service.
         off_loop: runs a call on a thread.
     """
 
@@ -50,8 +50,8 @@ class Followers:
         self._most, self._n = max(1, limits.max_in_flight // 4), 0
 
     def add_to(self, router: APIRouter) -> None:
-        """Add the route to those of the memory."""
-        # Not in the OpenAPI document, whose readers wait for answers to end.
+        """Add the route to the memory routes."""
+        # Excluded from the OpenAPI document, whose clients wait for the end of an answer.
         router.add_api_route("/changes", self.follow, methods=["GET"], include_in_schema=False)
 
     async def follow(
@@ -64,7 +64,7 @@ class Followers:
         within: bool = False,
         wait: Annotated[float, Query(ge=0, le=3600, allow_inf_nan=False)] = _MOST_SECONDS,
     ) -> Response:
-        """Stream what changed after a cursor, and what changes from now on."""
+        """Stream the changes after a cursor, and new ones as they happen."""
         scope = scope_of(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
         seen = await self._begin(request.headers.get("last-event-id", since), scope)
         if self._n >= self._most:
@@ -74,7 +74,7 @@ class Followers:
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
     async def _begin(self, given: str | None, scope: Scope) -> int:
-        """Where a stream begins: after what was seen last, or with what comes next."""
+        """Return the cursor at which a stream begins: the last event seen, or the current end."""
         if given is None:
             return int(await self._off_loop(lambda: self._feed().cursor))
         if not given.isascii() or not given.isdigit():
@@ -104,7 +104,7 @@ class Followers:
                     if now >= end:
                         return
                     await asyncio.sleep(min(_POLL_SECONDS, end - now))
-        except Error:  # closed, or a key is away: the client comes back and is told
+        except Error:  # closed, or a missing key: the client reconnects and gets the error
             return
         finally:
             self._n -= 1
@@ -117,7 +117,7 @@ def as_event(event: ChangeEvent) -> str:
     >>> as_event(ChangeEvent(7, as_moment(0), "forgotten", None, None, None)).splitlines()[0:2]
     ['id: 7', 'event: forgotten']
     """
-    # no line breaks of JSON's own; those of texts are escaped
+    # json.dumps adds no line breaks, and escapes those of texts
     data = as_text(json.dumps(plain(event), ensure_ascii=False))
     data = data.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"id: {event.cursor}\nevent: {event.what}\ndata: {data}\n\n"

@@ -1,7 +1,7 @@
-"""The checks of a request before any of it is parsed.
+"""Checks of a request before it is parsed.
 
-Identity, rate, requests in flight and size of the body, in this order, so that nothing of an unknown caller is parsed.
-ASGI, around the application.
+An ASGI wrapper that checks identity, rate, requests in flight and body size, in this order, so that nothing of an
+unknown caller is parsed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 _PUBLIC = frozenset((*PAGE_FILES, "/openapi.json", "/health/live", "/health/ready"))
-_SMALL_BYTES = 64 << 10  # a body that is never refused for the sake of memory: as many as connections fit
-_LINGER_SECONDS = 2.0  # how long a body that is too large is read and forgotten
+_SMALL_BYTES = 64 << 10  # a body this small is never refused to save memory: one for each connection fits
+_LINGER_SECONDS = 2.0  # how long an oversized body is read and discarded
 _LINGER_BYTES = 32 << 20  # and how much of it
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = [
@@ -53,9 +53,9 @@ class Gate:
     """The application behind its checks.
 
     Args:
-        app: answers admitted requests; finds the :class:`Grant` in the request's state.
-        tokens: the admitted callers. None: all that reach this machine's own loopback address, as `grant`.
-        grant: what any caller may do without tokens.
+        app: answers admitted requests; the :class:`Grant` is in the request's state.
+        tokens: the callers. None: any caller on this machine's loopback address, with `grant`.
+        grant: the grant of every caller without tokens.
         limits, metrics: of the service.
     """
 
@@ -66,11 +66,11 @@ class Gate:
         self._tokens, self._grant = tokens, grant
         self._limits, self._metrics = limits, metrics
         self._rates = Rates(limits.rate, limits.burst)
-        self._n_in_flight = 0  # complete requests: one that is still arriving does not count
+        self._n_in_flight = 0  # counts complete requests only
         self._n_arriving_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Answer a request, or pass it to the application."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1000})
@@ -104,7 +104,7 @@ class Gate:
             except Exception as error:  # noqa: BLE001 - the server closed on bytes that are not HTTP
                 _log.info("nobody is there to be refused: %s", error)
         except Exception as error:
-            if status:  # too late to say anything else
+            if status:  # too late for another answer
                 raise
             _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             broken = failure(500, "internal", "something went wrong; the service's log has it")
@@ -120,13 +120,13 @@ class Gate:
 
     def _admit(self, scope: Scope) -> None:
         headers = scope["headers"]
-        # What arrives in one piece the parser lets pass, however long.
+        # The parser does not limit headers that arrive in one piece.
         if sum([len(name) + len(value) + 4 for name, value in headers]) > self._limits.max_header_bytes:
             most = self._limits.max_header_bytes
             raise _RefusalError("headers", 431, "too_large", f"headers: expected at most {most:,} bytes")
         lengths = {name for name, _ in headers if name in (b"content-length", b"transfer-encoding")}
         if len(lengths) == 2:
-            # A proxy may believe the other one, and take for a body what is a second request here (RFC 9112, 6.1).
+            # A proxy may use the other header, and take a second request for a body (RFC 9112, 6.1).
             raise _RefusalError(
                 "ambiguous", 400, "malformed", "content-length, transfer-encoding: expected one, got both",
                 connection="close",
@@ -138,8 +138,8 @@ class Gate:
             grant = self._grant if self._tokens is None else self._known(headers)
             scope["state"]["grant"] = grant
         if scope["path"].startswith("/health/"):
-            return  # who watches over the service must get through
-        wait = self._rates.wait(grant)  # not by its name, which others may use, too
+            return  # health checks must get through
+        wait = self._rates.wait(grant)  # by the grant, because names are not unique
         if wait > 0:
             raise _RefusalError(
                 "rate", 429, "rate_limited", f"expected at most {self._limits.rate:g} requests a second",
@@ -147,7 +147,7 @@ class Gate:
             )  # fmt: skip
 
     async def _work(self, scope: Scope, receive: Receive, answer: Send) -> None:
-        """Run the application, if not too many do; it gives no answer if it takes too long."""
+        """Run the application within the limits of requests in flight and of time."""
         counts = not scope["path"].startswith("/health/")
         if counts and self._n_in_flight >= self._limits.max_in_flight:
             raise _busy()
@@ -176,14 +176,14 @@ class Gate:
         return grant
 
     async def _read(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body, as long as it may be, and return a function that gives it in one piece."""
+        """Read the body up to the size limit, and return a `receive` that yields it in one piece."""
         declared = {
             name: value
             for name, value in scope["headers"]
             if name in (b"content-length", b"transfer-encoding")
         }
         if not declared or declared.get(b"content-length") == b"0" or scope["path"] in _PUBLIC:
-            return receive  # public requests have no body, so do not wait for one
+            return receive  # public requests have no body
         most = self._limits.max_body_bytes
         length = declared.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 15 or int(length) > most):
@@ -234,8 +234,8 @@ class Gate:
 
 
 async def _discard(receive: Receive) -> None:
-    """Read on for a while: most clients send all of a body before they look for an answer, and a connection that is
-    closed on unread bytes is reset, so they would not see the refusal."""
+    """Read and discard for a while: most clients send a whole body before they read the answer, and closing a
+    connection with unread bytes resets it, so that they would not see the refusal."""
     n_bytes = 0
     with anyio.move_on_after(_LINGER_SECONDS):
         while n_bytes < _LINGER_BYTES:
@@ -253,7 +253,7 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 def _check_type(scope: Scope) -> None:
-    """A page of another site may send anything but JSON without asking the browser's leave."""
+    """Require JSON, because a page of another site may send any other type without a CORS preflight."""
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
     kind = (kinds[0] if len(kinds) == 1 else b"").partition(b";")[0].strip().lower()
     if scope["method"] not in ("GET", "HEAD") and kind != b"application/json":
@@ -261,7 +261,7 @@ def _check_type(scope: Scope) -> None:
 
 
 def _check_host(headers: list[tuple[bytes, bytes]]) -> None:
-    """Without tokens, a page of the web must not get in by a name that it has turned to this machine's address."""
+    """Check the host name: without tokens, a DNS name rebound to loopback must not let a web page in."""
     named = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
     host = named[0] if len(named) == 1 else ""
     if host.rpartition(":")[2].isdigit():

@@ -15,14 +15,14 @@ from scrubjay.passage_vectors import mean_of
 from scrubjay.records import Record
 
 _N_TEXT = 160  # characters of a memory
-_N_DIGITS = 4  # what two linear algebra libraries disagree about lies below
+_N_DIGITS = 4  # linear algebra libraries differ only below this precision
 
 
 class Projection:
-    """The two axes along which unit vectors differ most (principal components); their signs are no matter of chance.
+    """The first two principal components of unit vectors, with deterministic signs.
 
     Args:
-        vectors: (n, dim), n > 0; each is scaled to length 1.
+        vectors: shape (n, dim), n > 0; each is scaled to length 1.
 
     >>> rows = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.1, 0.0]])
     >>> Projection(rows).places(rows)[:, 0].round(2).tolist()
@@ -35,7 +35,7 @@ class Projection:
         centred = unit - self._centre
         spread, axes = np.linalg.eigh(centred.T @ centred)  # ascending
         axes = axes[:, ::-1][:, :2]
-        # An eigenvector is as good as its negative: the largest of its numbers is positive here.
+        # The sign of an eigenvector is arbitrary: make its largest component positive.
         largest = np.abs(axes).argmax(axis=0)
         self._axes = axes * np.where(axes[largest, np.arange(axes.shape[1])] < 0, -1.0, 1.0)
         total = spread.sum()
@@ -43,12 +43,12 @@ class Projection:
             round(float(one / total), _N_DIGITS) if total > 0 else 0.0 for one in spread[::-1][:2]
         ]
         places = centred @ self._axes
-        # Each axis has its own scale, or the map would be a narrow band.
+        # Scale each axis by itself; a common scale would make the map a narrow band.
         reach = np.abs(places).max(axis=0)
         self._scale = np.where(reach > 0, reach, 1.0)
 
     def places(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
-        """Return where these vectors lie: (n, 2), on each axis the farthest of those that made it at 1 or -1."""
+        """Return the coordinates of vectors, shape (n, 2); the fitted vectors reach 1 or -1 on each axis."""
         places = (_unit(vectors) - self._centre) @ self._axes / self._scale
         if places.shape[1] < 2:  # vectors of one dimension
             places = np.hstack([places, np.zeros_like(places)])
@@ -56,7 +56,7 @@ class Projection:
 
 
 def draw(index: Index, scope: Scope, asked: MapIn) -> dict[str, Any]:
-    """Return the last written memories that `scope` sees, each with its place, and the place of a question.
+    """Return the last written memories that `scope` sees with their coordinates, and those of a question.
 
     >>> index = Index()
     >>> for number, text in enumerate(["Prefers trains.", "Likes railways.", "The staging key."]):
@@ -107,7 +107,7 @@ def _point(record: Record, x: float, y: float) -> dict[str, Any]:
 
 
 def _embedded(index: Index, text: str | None) -> NDArray[np.float64] | None:
-    """The vector of a question; None without a question, an embedder, or one that works."""
+    """Return the vector of a question; None without a question or a working embedder."""
     if not text or index.embedder is None:
         return None
     try:

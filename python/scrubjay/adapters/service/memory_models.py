@@ -1,6 +1,6 @@
 """Models of the requests and answers of the typed memory.
 
-Candidates and records have the fields of their dataclasses; requests have the times that the memory's methods take.
+Candidates and records have the fields of their dataclasses; requests have the time arguments of the memory's methods.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 
 TIMES = ("as_of", "known_at")
-"""Arguments of the memory's methods that requests have where the methods have them: what was true, and known, when."""
+"""Time arguments of the memory's methods (valid time, transaction time), added to the requests of these methods."""
 
 _Run = Annotated[
     str, Field(min_length=1, max_length=500, description="the name of the run (conversation, job)")
@@ -52,7 +52,7 @@ _Scope = (models.ScopeIn | None, None)
 
 
 def _request(name: str, said: str, method: Callable[..., Any] | None = None, **fields: Any) -> Any:
-    """Make the model of a request, with the times that a method of the memory takes and with a scope."""
+    """Create the model of a request, with a scope and the time arguments of a memory's method."""
     taken = () if method is None else inspect.signature(method).parameters
     times = {time: (models.Time | None, None) for time in TIMES if time in taken}
     return create_model(name, __base__=Request, __doc__=said, **{"scope": _Scope, **fields, **times})
@@ -94,7 +94,7 @@ _MODELS: dict[str, Any] = {
 
 
 def _kind_of(given: Any) -> str:
-    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.model.checking.classify`)."""
+    """Return the kind of a candidate by the gate's rules (see :func:`scrubjay.memory.model.checking.classify`)."""
     if isinstance(given, str):
         return "text"
     if isinstance(given, BaseModel):
@@ -125,7 +125,7 @@ for _candidate in (FactCandidate, EpisodeCandidate, PreferenceCandidate):
 
 
 def candidate_of(given: Any) -> Any:
-    """Return a candidate of a request as the gate takes it: a str, or a mapping; what is null is left out."""
+    """Return a candidate of a request in the gate's form: a str, or a mapping without null values."""
     return given if isinstance(given, str) else given.model_dump(exclude_none=True)
 
 
@@ -306,7 +306,7 @@ REQUESTS: dict[str, Any] = {
         candidates=(_Candidates | None, None),
     ),
 }
-"""The requests by what they ask for."""
+"""Models of requests by name."""
 
 # ---------------------------------------------------------------------- answers
 
@@ -320,7 +320,7 @@ _Event = _given_of(TraceEvent)
 
 
 class RecalledOut(BaseModel):
-    """One fact, episode or note that was found."""
+    """One fact, episode or note of a search."""
 
     id: str
     kind: str
@@ -342,7 +342,7 @@ class RecalledOut(BaseModel):
 
 
 class BlockOut(BaseModel):
-    """A part of a prompt, and the ids of the records in it."""
+    """A part of a prompt, with the ids of its records."""
 
     name: str
     text: str
@@ -350,7 +350,7 @@ class BlockOut(BaseModel):
 
 
 class ReplayedOut(BaseModel):
-    """A prompt that was made again from the trace, and what was recorded of it then."""
+    """A prompt rebuilt from the trace, with its recorded values."""
 
     seq: Annotated[int, Field(description="number of the prompt among the events of its run")]
     turn: int
@@ -454,4 +454,4 @@ ANSWERS: dict[str, Any] = {
         },
     ),
 }
-"""The answers by what they are."""
+"""Models of answers by name."""

@@ -1,4 +1,4 @@
-"""Metrics of a service for Prometheus. They name no tenant, id or text."""
+"""Metrics of a service for Prometheus. They contain no tenant, id or text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REQUEST_SECONDS = (5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 
 class Metrics:
-    """The counts of one service, in a registry of its own.
+    """The metrics of one service, in a separate registry.
 
     >>> metrics = Metrics(Index())
     >>> metrics.refused.labels("rate").inc()
@@ -42,19 +42,19 @@ class Metrics:
             "scrubjay_request_seconds", "From a request's first byte to its answer.", ["route"],
             buckets=_REQUEST_SECONDS, **options,
         )  # fmt: skip
-        """Seconds by route."""
+        """Latency in seconds by route."""
         self.search_seconds = Histogram(
             "scrubjay_search_seconds", "The search itself, by the mode that ran.", ["mode"],
             buckets=_SEARCH_SECONDS, **options,
         )  # fmt: skip
-        """Seconds of searches by the mode that ran."""
+        """Latency of searches in seconds, by the mode that ran."""
         self.age_seconds = Histogram(
             "scrubjay_search_age_seconds",
             "For how long writes of other processes may be missing in an answer; over a database.",
             buckets=_AGE_SECONDS,
             **options,
         )
-        """Freshness of the answers of searches."""
+        """Staleness of search answers in seconds."""
         self.degraded = Counter(
             "scrubjay_degraded",
             "Searches that ran with less than was asked for, by reason.",
@@ -67,14 +67,14 @@ class Metrics:
         )
         """Refused requests by reason."""
         self.in_flight = Gauge("scrubjay_requests_in_flight", "Requests that are being answered.", **options)
-        """Requests that are being answered."""
+        """Requests in progress."""
         info = Gauge("scrubjay_info", "The version that runs.", ["version", "simd"], **options)
         config = show_config_dict()
         info.labels(config["version"], config["simd_active"]).set(1)
         self._registry.register(_IndexCollector(index))
 
     def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus; the index is read now."""
+        """Return all metrics in the text format of Prometheus; index statistics are read at this time."""
         text: bytes = generate_latest(self._registry)
         return text
 
@@ -104,7 +104,7 @@ class _IndexCollector:
     def collect(self) -> Iterable[Any]:
         try:
             stats = self._index.admin.stats()
-        except Error:  # closed, or the file cannot be read: /health/ready says so
+        except Error:  # closed, or unreadable: /health/ready reports it
             return
         for name, help in self._SHOWN.items():
             if name in stats:

@@ -1,9 +1,9 @@
-"""Models of requests and answers: the source of the OpenAPI document. Those of searches are in
+"""Models of requests and answers, from which the OpenAPI document is generated. Models of searches are in
 :mod:`scrubjay.adapters.service.search_models`.
 
-Requests are strict: a text is not a number, and unknown fields are refused. Answers are made by hand
-(:func:`memory_fields`, `Hits.to_dicts`), since they are most of the work of a request; tests compare them with these
-models.
+Requests are strict: a text is not a number, and unknown fields are rejected. Answers are built by hand
+(:func:`memory_fields`, `Hits.to_dicts`), because building them takes most of the time of a request; tests compare them
+with these models.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from scrubjay.records import Record
 
-MAX_K = 1000  # whatever the limits of a service are
+MAX_K = 1000  # upper bound, regardless of the limits of a service
 MAX_BATCH = 10_000
 MAX_WARM = 100  # scopes
 MAX_PASSAGES = 16_384
 
 
 def encodable(value: Any) -> Any:
-    """Refuse half a surrogate pair, which JSON can spell, as a text, and an infinite number."""
+    """Reject lone surrogates, which JSON can express, in texts, and infinite numbers."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -36,7 +36,7 @@ def encodable(value: Any) -> Any:
 
 
 def _vectors_kind(value: Any) -> str:
-    """Return which of the alternatives a vector is, so that an error is told of that one."""
+    """Return the matching alternative of a vector, so that an error is reported for that one."""
     return (
         "list[vector]" if isinstance(value, list) and value and isinstance(value[0], list) else "list[number]"
     )
@@ -93,13 +93,13 @@ Filter = Annotated[
 
 
 class Request(BaseModel):
-    """What all requests have in common."""
+    """The base of all requests."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ScopeIn(Request):
-    """Whose memories; what is left out is the token's."""
+    """The scope of the memories; missing parts are those of the token."""
 
     tenant: Name | None = None
     user: Name | None = None
@@ -107,8 +107,8 @@ class ScopeIn(Request):
 
 
 class PutIn(Request):
-    """One memory, whole. `ttl` is in seconds, and given instead of `expires_at`. With a `version` it is written only if
-    the memory is still at that, 0: only if there is none; otherwise 409."""
+    """One whole memory. `ttl` is in seconds, in place of `expires_at`. With a `version` it is written only if the
+    stored memory has that version (0: does not exist); otherwise 409."""
 
     text: Text
     context: Context | None = None
@@ -123,7 +123,7 @@ class PutIn(Request):
 
 
 class MemoryIn(Request):
-    """One of several memories; without an id it gets one. `version` as for one memory."""
+    """One of several memories; an id is generated if missing. `version` as for one memory."""
 
     id: Id | None = None
     text: Text
@@ -138,15 +138,15 @@ class MemoryIn(Request):
 
 
 class UpsertIn(Request):
-    """Memories to write, all or none. Of equal ids the last counts."""
+    """Memories to write, all or none. The last of equal ids wins."""
 
     memories: Annotated[list[MemoryIn], Field(min_length=1, max_length=MAX_BATCH)]
     scope: ScopeIn | None = None
 
 
 class Changes(Request):
-    """What changes of a memory; what is left out stays, and what is null (but for the text) is removed. With a
-    `version` only if the memory is still at that; otherwise 409."""
+    """Changes of a memory: missing fields are unchanged, null fields (except the text) are removed. With a `version`
+    only if the stored memory has that version; otherwise 409."""
 
     text: Text | None = None
     context: Context | None = None
@@ -165,20 +165,20 @@ class Changes(Request):
 
 
 class CountIn(Request):
-    """Which memories to count."""
+    """The memories to count."""
 
     filter: Filter | None = None
     scope: ScopeIn | None = None
 
 
 class WarmIn(Request):
-    """Whose searches to prepare; by default those of the token's own scope."""
+    """The scopes to prepare for searches; by default that of the token."""
 
     scopes: Annotated[list[ScopeIn], Field(min_length=1, max_length=MAX_WARM)] | None = None
 
 
 class ListIn(Request):
-    """Which memories to list, in the order in which they were written."""
+    """The memories to list, in order of writing."""
 
     filter: Filter | None = None
     ids: Ids | None = None
@@ -192,14 +192,14 @@ class ListIn(Request):
 
 
 class EraseIn(Request):
-    """Everything of a scope: with a tenant alone that is all of its users and agents, too, unless `exact`."""
+    """The scope to erase: with a tenant alone it includes all of its users and agents, unless `exact`."""
 
     scope: ScopeIn
     exact: bool = False
 
 
 class ScopeOut(BaseModel):
-    """The scope that a memory was written in."""
+    """The exact scope of a memory."""
 
     tenant: str
     user: str | None
@@ -222,38 +222,38 @@ class Memory(BaseModel):
 
 
 class Listing(BaseModel):
-    """Memories, and where the next ones begin; null at the end."""
+    """A page of memories, and the offset of the next one; null at the end."""
 
     memories: list[Memory]
     next_offset: int | None
 
 
 class Written(BaseModel):
-    """The ids of what was written, in the order of the request."""
+    """The ids of the written memories, in the order of the request."""
 
     ids: list[str]
 
 
 class Count(BaseModel):
-    """How many."""
+    """The number of memories."""
 
     count: int
 
 
 class Warmed(BaseModel):
-    """How many memories the searches of these scopes see, now in memory; a shared one counts for each."""
+    """The number of memories that the searches of these scopes see, now in memory; shared ones count for each scope."""
 
     memories: int
 
 
 class Erased(BaseModel):
-    """How many are gone."""
+    """The number of erased memories."""
 
     erased: int
 
 
 class Status(BaseModel):
-    """How the service is."""
+    """The state of the service."""
 
     status: Annotated[
         Literal["ok", "stale"],
@@ -262,7 +262,7 @@ class Status(BaseModel):
 
 
 class WhoAmI(BaseModel):
-    """What the request's token grants; parts that are null may be chosen by each request."""
+    """The grant of the request's token; parts that are null may be chosen by each request."""
 
     name: str
     tenant: str | None
@@ -272,7 +272,7 @@ class WhoAmI(BaseModel):
 
 
 class FailureDetail(BaseModel):
-    """What went wrong: `code` is for programs, `message` for people."""
+    """The error: `code` is for programs, `message` for people."""
 
     code: str
     message: str
@@ -285,7 +285,7 @@ class Failure(BaseModel):
 
 
 def memory_fields(record: Record) -> dict[str, Any]:
-    """Return a record as :class:`Memory`."""
+    """Return a record in the form of :class:`Memory`."""
     scope = record.scope
     return {
         "id": record.id,

@@ -1,4 +1,4 @@
-"""Models of what the page asks beside the verbs: who is here, what the service is, where memories lie."""
+"""Models of the page's own routes: about, scopes and map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_SCOPES = 1_000
 
 
 class Example(BaseModel):
-    """A question that is worth asking here, and what it shows."""
+    """A question worth asking, and what it demonstrates."""
 
     title: str
     text: str
@@ -23,7 +23,7 @@ class Example(BaseModel):
 
 
 class About(BaseModel):
-    """What the service is, and what it takes."""
+    """The service and its limits."""
 
     version: str
     embedder: Annotated[str | None, Field(description="its name; null: searches go by words only")]
@@ -33,7 +33,7 @@ class About(BaseModel):
 
 
 class ScopeCount(ScopeOut):
-    """A scope that holds memories."""
+    """A scope with memories."""
 
     own: Annotated[int, Field(description="memories of exactly this scope")]
     visible: Annotated[int, Field(description="memories that a search from it looks at, the shared ones too")]
@@ -43,7 +43,7 @@ class ScopeCount(ScopeOut):
 
 
 class Scopes(BaseModel):
-    """The scopes that the token may name, in order."""
+    """The scopes that the token may name, sorted."""
 
     scopes: list[ScopeCount]
     more: Annotated[bool, Field(description="whether there are further ones")]
@@ -51,7 +51,7 @@ class Scopes(BaseModel):
 
 
 class MapIn(Request):
-    """Which memories to draw, and perhaps a question to place among them."""
+    """The memories to draw, and optionally a question to place among them."""
 
     text: Annotated[QueryText | None, Field(description="a question, placed among the memories")] = None
     filter: Filter | None = None
@@ -60,14 +60,14 @@ class MapIn(Request):
 
 
 class Place(BaseModel):
-    """Where a vector lies: from -1 to 1 each."""
+    """The coordinates of a vector, from -1 to 1 each."""
 
     x: float
     y: float
 
 
 class Point(Place):
-    """A memory, and where its vector lies."""
+    """A memory with the coordinates of its vector."""
 
     id: str
     text: Annotated[str, Field(description="its beginning")]
@@ -77,7 +77,7 @@ class Point(Place):
 
 
 class Map(BaseModel):
-    """The memories of a scope on their two principal axes: near means alike, as far as two axes can tell."""
+    """The memories of a scope on their two principal axes; near means similar, as far as two axes can show."""
 
     points: list[Point]
     query: Place | None

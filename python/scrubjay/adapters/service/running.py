@@ -25,9 +25,9 @@ from scrubjay.adapters.service.limits import Limits
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import Extractor
 
-_ACCEPTED_AT_ONCE = 32  # asyncio accepts so many before it looks at any of them
+_ACCEPTED_AT_ONCE = 32  # asyncio accepts this many before it handles any of them
 _BACKLOG = 1024  # of the kernel's queue of connections
-# What the index opens while it works, and connections that are being closed.
+# Files that the index opens while it works, and closing connections.
 _OTHER_FILES = 64 + 2 * _ACCEPTED_AT_ONCE
 _LEAST_CONNECTIONS = 8
 _SELDOM_SECONDS = 10.0
@@ -44,15 +44,15 @@ def serve(
     extractor: Extractor | None = None,
     examples: Sequence[Example] = (),
 ) -> None:
-    """Serve an index until a signal ends it (SIGTERM, SIGINT, SIGHUP); then requests that run end, and it is closed.
+    """Serve an index until SIGTERM, SIGINT or SIGHUP; then finish running requests and close the index.
 
     Args:
-        index: where the memories are.
-        host, port: where to listen; port 0: any free one. The address is printed to standard error.
+        index: the index to serve.
+        host, port: the address to bind; port 0: any free one. The address is printed to standard error.
         tokens, grant, limits, extractor, examples: see :func:`create_app`.
 
     Raises:
-        ValueError: the address is not a loopback one and there are no tokens, or the index has int ids.
+        ValueError: the address is not a loopback address and there are no tokens, or the index has int ids.
         OSError: the address is not available.
     """
     if tokens is None and not is_loopback(host):
@@ -73,14 +73,14 @@ def serve(
         print(f"listening on http://{shown}:{listening.getsockname()[1]}", file=sys.stderr, flush=True)
         config = uvicorn.Config(
             app,
-            # h11: uvicorn's other parser has no bound on the size of headers.
-            http=Connections(limits),  # a callable, where it says a class
+            # h11: uvicorn's other parser does not bound the size of headers.
+            http=Connections(limits),  # a callable; uvicorn's type hint expects a class
             h11_max_incomplete_event_size=limits.max_header_bytes,
             timeout_keep_alive=math.ceil(limits.idle_timeout),
             backlog=_ACCEPTED_AT_ONCE,
             ws="none",
             log_level="warning",
-            access_log=False,  # paths hold ids
+            access_log=False,  # paths contain ids
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=int(limits.drain_timeout),
@@ -90,14 +90,14 @@ def serve(
 
 
 class _Seldom(logging.Filter):
-    """Lets a message without an exception through once in ten seconds: who sends nonsense must not fill the disk."""
+    """Passes a message without an exception once in ten seconds, so that malformed requests cannot fill the disk."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to log it."""
+        """Return whether to log a record."""
         if record.exc_info or record.args or len(self._last) > 100:
             return True
         now = time.monotonic()
@@ -108,7 +108,7 @@ class _Seldom(logging.Filter):
 
 
 class _Server(uvicorn.Server):
-    """A server that accepts few connections at once and lets the kernel queue many; asyncio has one number for both."""
+    """A server that accepts few connections at once but has a long kernel queue; asyncio uses one number for both."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -117,7 +117,7 @@ class _Server(uvicorn.Server):
 
 
 def _within_files(limits: Limits) -> Limits:
-    """Return limits with no more connections than the process may open files for."""
+    """Return limits with no more connections than the process may open files."""
     try:
         import resource
     except ImportError:  # Windows
@@ -141,7 +141,7 @@ def _within_files(limits: Limits) -> Limits:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether what is bound to this host can be reached from this machine only.
+    """Return whether a host's addresses are reachable from this machine only.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("")
     (True, True, True, False, False)
@@ -158,7 +158,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Run it; a signal ends it in good order, and with exit code 0: so does a terminal that is closed."""
+    """Run the server; a signal stops it gracefully, with exit code 0, including a closed terminal."""
     if threading.current_thread() is not threading.main_thread():
         server.run(sockets=[listening])
         return
@@ -166,8 +166,8 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
     def end(*_: object) -> None:
         server.handle_exit(signal.SIGTERM, None)
 
-    # From here on until uvicorn has handlers of its own, and for SIGHUP, which it leaves to the system, as long as it
-    # runs. When it has ended it raises the signal once more, for the handlers that were there before.
+    # These handlers cover the time until uvicorn installs its own, and SIGHUP, which it does not handle, for the whole
+    # run. At its end uvicorn raises the signal again, for the handlers that were there before.
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:  # not under nohup

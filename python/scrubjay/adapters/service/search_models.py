@@ -32,7 +32,7 @@ Names = Annotated[list[Name], Field(max_length=1_000)]
 
 
 class AutoIn(Request):
-    """Normalised scores, weighed per question by how well the two rankings agree."""
+    """Normalised scores, weighed per question by the agreement of the two rankings."""
 
     method: Literal["auto"]
 
@@ -54,7 +54,7 @@ class WeightedIn(Request):
 
 
 class BoostIn(Request):
-    """The vectors admit, the words reorder."""
+    """The vectors select, the words reorder."""
 
     method: Literal["boost"]
     gate: Number = 0.0
@@ -63,7 +63,7 @@ class BoostIn(Request):
 
 
 class ProductionIn(Request):
-    """A weighted sum of scaled scores of words and similarities, and a floor."""
+    """A weighted sum of scaled word scores and similarities, with a floor."""
 
     method: Literal["production"]
     weights: Pair = Field([0.6, 0.4])
@@ -72,7 +72,7 @@ class ProductionIn(Request):
 
 
 class RecencyIn(Request):
-    """What is new counts more."""
+    """Boosts recent memories."""
 
     weight: Number = 0.3
     half_life_hours: Number = 168.0
@@ -80,20 +80,20 @@ class RecencyIn(Request):
 
 
 class DatesIn(Request):
-    """Memories of the days that the question names count more."""
+    """Boosts memories of the days that the question names."""
 
     weight: Number = 6.0
     now: Time | None = None
 
 
 class NeighboursIn(Request):
-    """Turns of a conversation count for the turns beside them."""
+    """Boosts turns of a conversation next to matching turns."""
 
     weight: Number = 0.2
 
 
 class EntitiesIn(Request):
-    """Memories that name what the question is about count more."""
+    """Boosts memories that name the entities of the question."""
 
     weight: Number = 0.3
     field: Name = "entities"
@@ -101,14 +101,14 @@ class EntitiesIn(Request):
 
 
 class PriorIn(Request):
-    """A number in a memory's metadata is added to its score."""
+    """Adds a number from a memory's metadata to its score."""
 
     weight: Number = 0.3
     field: Name = "importance"
 
 
 class RelevanceIn(Request):
-    """The least evidence that a hit must have; bounds are of similarity and coverage."""
+    """The minimum evidence for a hit; bounds are of similarity and coverage."""
 
     at_least: Tier = "standard"
     low: Pair = Field([0.3, 0.3])
@@ -117,7 +117,7 @@ class RelevanceIn(Request):
 
 
 class ExactScope(Request):
-    """The very scope of a memory, as hits and memories say it; without a tenant it is the one that the search is in."""
+    """The exact scope of a memory, as in hits and memories; without a tenant, that of the search."""
 
     tenant: Name | None = None
     user: Name | None = None
@@ -125,7 +125,7 @@ class ExactScope(Request):
 
 
 class KeyIn(Request):
-    """One very memory."""
+    """The key of exactly one memory."""
 
     id: Id
     scope: ExactScope
@@ -139,7 +139,7 @@ SnippetIn = Annotated[
 
 
 class LinksIn(Request):
-    """Which memories are near to others by links, and which are linked to often."""
+    """Rankings by links: memories near to others, and memories that many link to."""
 
     centres: Annotated[
         Annotated[list[Id | KeyIn], Field(max_length=1_000)] | None,
@@ -158,7 +158,7 @@ class LinksIn(Request):
 
 
 class Ranked(Request):
-    """How a search ranks, and what it may find: the fields of :class:`scrubjay.Query`."""
+    """How a search ranks, and which memories it may find: the fields of :class:`scrubjay.Query`."""
 
     fusion: Annotated[
         Method
@@ -212,11 +212,11 @@ class Ranked(Request):
 
     @property
     def asks(self) -> set[str]:
-        """The fields of the query that the request names."""
+        """The query fields that the request sets."""
         return self.model_fields_set & _QUERY_FIELDS
 
     def query(self, scope: Scope) -> Query:
-        """Return the query for a search from a scope.
+        """Return the query of a search from a scope.
 
         Raises:
             TypeError, ValueError: the message names the field.
@@ -234,7 +234,7 @@ class Ranked(Request):
 
 
 class ExplainIn(Ranked):
-    """A question about a question."""
+    """A question to explain."""
 
     text: Annotated[QueryText, Field(min_length=1)]
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
@@ -244,7 +244,7 @@ class ExplainIn(Ranked):
 
 
 class SearchIn(Ranked):
-    """A question: at least one of text, keywords, vector."""
+    """A question: at least one of text, keywords and vector."""
 
     text: QueryText | None = None
     vector: Annotated[Vector | None, Field(description="replaces the embedding of the text")] = None
@@ -267,7 +267,7 @@ def _entry(entry: str | KeyIn, scope: Scope) -> str | tuple[Scope, str]:
 
 
 class Piece(BaseModel):
-    """A part of a text, and how the question matched it."""
+    """A part of a text, and how it matches the question."""
 
     text: str
     match: Literal["word", "identifier"] | None
@@ -286,7 +286,7 @@ class Snippet(BaseModel):
 
 
 class HitOut(BaseModel):
-    """One memory that a search found; the evidence from `bm25` on is there if the search explained."""
+    """One memory of a search; the evidence from `bm25` on is present if the search was explained."""
 
     id: str
     text: str
@@ -335,13 +335,13 @@ class Hits(BaseModel):
 
 
 class ExplainedHit(HitOut):
-    """A hit, and what of its text the question matched."""
+    """A hit with the parts of its text that match the question."""
 
     snippet: Snippet
 
 
 class Explanation(BaseModel):
-    """A search with both of its rankings beside it."""
+    """A search together with both of its rankings."""
 
     hits: list[ExplainedHit]
     mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
@@ -360,7 +360,7 @@ class Explanation(BaseModel):
 
 
 def snippet_width(asked: int | bool) -> int | None:
-    """Return how long the snippets of an answer may be; None: it has none."""
+    """Return the maximum length of an answer's snippets; None for no snippets."""
     if asked is True:
         return DEFAULT_WIDTH
     return None if asked is False else asked

@@ -21,7 +21,7 @@ def is_conversation(value: Mapping[str, Any]) -> bool:
 
 
 def is_messages(value: Any) -> bool:
-    """Whether `value` is a list of role and content."""
+    """Whether `value` is a list of messages with role and content."""
     return isinstance(value, list) and all(
         isinstance(item, Mapping) and ("role" in item or "author" in item) and "content" in item
         for item in value
@@ -33,8 +33,8 @@ def read(
 ) -> Iterator[dict[str, Any]]:
     """Yield one record for each turn of a speaker; system and tool messages, and turns without text, are skipped.
 
-    Ids are "conversation/turn"; the metadata hold role, turn (from 0) and the conversation's title, if it has one, and
-    the same as `run`, `position` and `speaker` (:class:`scrubjay.Neighbours`).
+    Ids are "conversation/turn"; the metadata have role, turn (from 0) and the conversation's title, if any, and the
+    same as `run`, `position` and `speaker` (:class:`scrubjay.Neighbours`).
     """
     name = next(
         (conversation[key] for key in ("id", "conversation_id", "uuid") if conversation.get(key)), fallback_id
@@ -71,7 +71,7 @@ def _messages(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     mapping = conversation.get("mapping")
     if not isinstance(mapping, Mapping):
         return list(conversation.get("chat_messages") or conversation["messages"])
-    # ChatGPT keeps a tree of edits: what the user last saw is the path from the current node up to the root
+    # ChatGPT stores a tree of edits: the visible conversation is the path from the current node up to the root
     nodes: list[Mapping[str, Any]] = []
     node_id = conversation.get("current_node")
     seen = set()
@@ -96,7 +96,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _text(content: Any) -> str:
-    """The text of a content: a str, {"parts": [...]}, or a list of parts, some of them text."""
+    """Return the text of a message's content: a str, {"parts": [...]}, or a list of parts, some of them text."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):

@@ -1,4 +1,4 @@
-"""Reads mail: mbox files and single messages (.eml). One record a passage, with sender, recipients and subject."""
+"""Reads mail: mbox files and single messages (.eml). One record per passage, with sender, recipients and subject."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_mbox(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield the passages of every message of an mbox file.
 
     Raises:
-        InputError: it holds no message.
+        InputError: the file contains no message.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = source.path
@@ -28,7 +28,7 @@ def read_mbox(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             path = Path(folder) / "mbox"
             path.write_bytes(source.read())
         elif not path.is_file():
-            source.read()  # says why
+            source.read()  # raises the reason
         box = mailbox.mbox(path, create=False)
         try:
             keys = box.keys()
@@ -85,7 +85,7 @@ def _header(message: EmailMessage, name: str) -> str:
         AttributeError,
         TypeError,
         IndexError,
-    ):  # the parser of headers may raise these
+    ):  # the header parser may raise these
         return ""
 
 

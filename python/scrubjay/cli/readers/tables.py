@@ -1,4 +1,4 @@
-"""Reads tables: CSV and TSV; Parquet, Arrow and Feather (extra "readers"). A row is a record, columns are fields."""
+"""Reads tables: CSV and TSV; Parquet, Arrow and Feather (extra "readers"). Rows are records, columns are fields."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BATCH = 4096
 
 
 def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV file with a head; a column of numbers throughout is one of numbers.
+    """Yield the rows of a CSV file with a header; a column in which all cells are numbers is numeric.
 
-    The separator (comma, semicolon, tab, bar) is the one that the head has most of.
+    The separator (comma, semicolon, tab, bar) is the one that is most frequent in the header.
     """
     name = source.name
     text = decode(source.read(), name, reading.skips)
     head = text.partition("\n")[0]
     separator = "\t" if source.suffix == ".tsv" else max(",;\t|", key=head.count)
-    csv.field_size_limit(16 << 20)  # the longest text that an index takes
+    csv.field_size_limit(16 << 20)  # the maximum length of a text in an index
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
@@ -99,12 +99,12 @@ def _row(cells: Mapping[str, Any], number: int, name: str, reading: Reading) -> 
             name, "a row without a text", at=f"row {number}" + ("" if id is None else f" ({id})")
         )
         return
-    plain = Reading(reading.scope, {}, reading.skips)  # the columns have their names already
+    plain = Reading(reading.scope, {}, reading.skips)  # the columns are renamed already
     yield from read_object(cells, f"{name}:{number}", f"{name}: row {number}", name, plain)
 
 
 def _known(names: list[str], reading: Reading) -> list[str]:
-    """The names of columns: those that the command line names, and ours whatever their capitals."""
+    """Return the names of columns: those named on the command line, and ours in any capitalisation."""
     given = {column: wanted for wanted, column in reading.columns.items()}
     ours = (
         *TEXT_FIELDS,
@@ -120,11 +120,11 @@ def _known(names: list[str], reading: Reading) -> list[str]:
     known = []
     for name in (str(one).strip() for one in names):
         if reading.columns.get(name) == "":
-            known.append(f"{name}_")  # it is not to be used
+            known.append(f"{name}_")  # it must not be used
         elif name in given:
             known.append(given[name])
         elif name in reading.columns and name not in given:
-            known.append(f"{name}_")  # another column takes this name
+            known.append(f"{name}_")  # another column has this name
         else:
             known.append(name.lower() if name.lower() in ours and name.lower() not in names else name)
     return known

@@ -1,8 +1,8 @@
-"""Memory as lines of JSON, and back: every row of every table as it is kept, times in microseconds since 1970.
+"""Memory as lines of JSON, and back: every row of every table as stored, times in microseconds since 1970.
 
-The first line says the format and the scope, each other line is a row: `{"table": "fact", "id": ..., ...}`. What is
-computed from other columns (hashes) and what an index makes anew (documents, vectors) is left out. Columns that are
-JSON in the file are JSON in a text here. Nothing is encrypted.
+The first line states the format and the scope; every other line is a row: `{"table": "fact", "id": ..., ...}`. Columns
+computed from others (hashes) and what an index rebuilds (documents, vectors) are left out. Columns that are JSON in the
+file are JSON in a string here. Nothing is encrypted.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _NAMES = ("tenant", "user", "agent")
 
 @dataclass
 class Imported:
-    """What became of the lines of a file: of each table the rows that are written now, that were there already, and
-    that were left out because the memory says something else there (`reasons` has the first hundred).
+    """The result of an import: rows by table that were written, that existed already, and that were left out because
+    the memory has something else in their place (`reasons` has the first hundred).
 
     Attributes:
-        written, same, left_out: table -> how many rows.
+        written, same, left_out: table -> number of rows.
         reasons: why rows were left out.
     """
 
@@ -75,11 +75,11 @@ class Imported:
             self.reasons.append(f"{table}: {reason}")
 
 
-# ---------------------------------------------------------------------- out
+# ---------------------------------------------------------------------- export
 
 
 def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
-    """Yield the lines of everything that is a scope's or within it, from one state of the file."""
+    """Yield the lines of all rows of a scope and within it, from one snapshot of the file."""
     where, names = _within(scope)
     cipher = context.store.cipher
     with context.snapshot() as connection:
@@ -135,7 +135,7 @@ def _columns(row: Row) -> dict[str, Any]:
 
 
 def _decision(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
-    """What the table of policies has beside its rows."""
+    """Return the columns of the policy table that its row class lacks."""
     if row.kind != "policy":
         return {}
     number, decided_at = connection.execute(
@@ -151,7 +151,7 @@ def _observations(connection: sqlite3.Connection, scope: Scope, ids: set[str]) -
     ).fetchall()
     for values in found:
         said = dict(zip(_OBSERVATION, values, strict=True))
-        if said["fact"] in ids:  # what was said is what that fact says
+        if said["fact"] in ids:  # the exported fact has the content of the observation
             yield {"tenant": scope.tenant, **said}
 
 
@@ -161,20 +161,20 @@ def _within(scope: Scope) -> tuple[str, tuple[str, ...]]:
 
 
 def _for_kind(kind: str, scope: Scope) -> str | None:
-    """The condition for the rows of a kind within a scope; None: it has none of it."""
+    """Return the condition for the rows of a kind within a scope; None: a scope with these names has none."""
     columns = {"policy": ("tenant",), "preference": ("tenant", "user")}.get(kind, _NAMES)
     given = [column for column, name in zip(_NAMES, names_of(scope), strict=True) if name]
     return " AND ".join(f"{column} = ?" for column in given) if set(given) <= set(columns) else None
 
 
-# ---------------------------------------------------------------------- in
+# ---------------------------------------------------------------------- import
 
 
 def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope: Scope) -> Imported:
-    """Write the rows of lines into a memory, in one transaction; those that are there stay as they are.
+    """Write the rows of lines into a memory, in one transaction; existing rows stay unchanged.
 
     Raises:
-        ValueError: a line is not one of this format, or is not of the scope.
+        ValueError: a line does not have this format, or does not belong to the scope.
     """
     rows: list[Row] = []
     others: list[dict[str, Any]] = []
@@ -225,7 +225,7 @@ def _row(kind: str, said: dict[str, Any]) -> Row:
     """Return a row without its hashes.
 
     Raises:
-        KeyError, TypeError, ValueError, CorruptIndexError: it is not one.
+        KeyError, TypeError, ValueError, CorruptIndexError: the line is not a valid row.
     """
     made = ROWS[kind]
     values = {name: said[name] for name in made._fields if name not in _COMPUTED}
@@ -240,7 +240,7 @@ def _row(kind: str, said: dict[str, Any]) -> Row:
 
 
 class _Writing:
-    """One import under way."""
+    """An import in progress."""
 
     def __init__(
         self, context: MemoryContext, slots: Slots, change: Change, embedded: dict[str, Embedded]
@@ -280,7 +280,7 @@ class _Writing:
         return self._done
 
     def _insert(self, row: Row, decision: dict[str, Any] | None) -> bool:
-        """Write a row; False if it is there, or something else is in its place."""
+        """Write a row; return False if it exists, or something else is in its place."""
         connection, done = self._connection, self._done
         there: Row | None = next(rows_where(connection, row.kind, "id = ?", (row.id,)), None)
         if there is not None:
@@ -314,7 +314,7 @@ class _Writing:
         return True
 
     def _raise_to(self, row: Row, first: Row, decision: dict[str, Any] | None) -> None:
-        """Bring what had to enter provisional to its state; a policy gets its number if that is free."""
+        """Bring a row that had to enter as provisional into its state; a policy gets its number if that is free."""
         if isinstance(row, FactRow):
             if row != first:
                 values = {
@@ -343,7 +343,7 @@ class _Writing:
             execute("UPDATE memory_policy SET number = ? WHERE id = ?", (decision["number"], row.id))
 
     def _hold_to_sources(self, row: FactRow) -> None:
-        """Refuse a tenant's fact that nobody confirmed and that too few observed: in a file a trigger does."""
+        """Raise for a tenant's fact that is not confirmed and has too few observers; in a file a trigger does it."""
         independent = INDEPENDENT.format(tenant="?", hash="?")
         (n,) = self._connection.execute(independent, (row.tenant, row.hash)).fetchone()
         if row.status == "active" and row.decided_by is None and n < 2:
@@ -365,7 +365,7 @@ class _Writing:
         return row
 
     def _project(self, names: tuple[str, ...], topics: tuple[bytes, ...]) -> None:
-        """What was there already and what came may contradict each other."""
+        """Project a slot again if it has both existing and imported facts, which may contradict each other."""
         if not topics:
             return
         marks = ", ".join("?" * len(topics))
@@ -412,7 +412,7 @@ class _Writing:
         self._done._count(self._done.written, "log")
 
     def _note(self, said: dict[str, Any]) -> None:
-        """A rejection or deletion event, unless the same is there."""
+        """Write a rejection or deletion event, unless the same one exists."""
         connection, table = self._connection, said["table"]
         columns = ("tenant", *(_REJECTION if table == "rejection" else _DELETION))
         plain = [name for name in columns if name not in ("reason", "content")]
@@ -442,7 +442,7 @@ def _is_tenants(row: Row) -> bool:
 
 
 def _undecided(row: Row, enters: str) -> dict[str, Any]:
-    """What a row cannot say yet while it is provisional."""
+    """Return the columns that a row cannot have while it is provisional."""
     if enters == row.status:
         return {}
     if isinstance(row, FactRow):

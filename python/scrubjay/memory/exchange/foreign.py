@@ -1,16 +1,16 @@
-"""What other memories' dumps say: each reader turns one into statements with times, ids and whose they are.
+"""Dumps of other memory systems: each reader turns one into statements with times, ids and owners.
 
-Readers know the documented shapes and leave out what is none, with a reason; they write nothing.
+Readers know the documented formats and skip everything else, with a reason; they write nothing.
 
     mem0       `get_all()`: {"results": [{"id", "memory", "user_id", "agent_id", "created_at", "metadata"}]}
     letta      an agent file (.af): {"agents": [..], "blocks": [{"label", "value"}]}; or archival passages: [{"text"}].
-               What is deleted is left out, and so is the block `persona`, which is about the agent
+               Deleted passages are left out, and so is the block `persona`, which is about the agent
     zep        a graph: {"edges": [{"uuid", "fact", "name", "source_node_uuid", "created_at", "valid_at", ..}], "nodes":
-               [{"uuid", "name", "summary"}]}. The name of an edge (LIVES_IN) becomes the predicate, its nodes, where
-               they are there, subject and value; a summary becomes a statement about its node
+               [{"uuid", "name", "summary"}]}. The name of an edge (LIVES_IN) becomes the predicate, its nodes, if
+               present, subject and value; a summary becomes a statement about its node
     langgraph  items of a store: [{"namespace", "key", "value", "created_at", "updated_at"}]; LangMem's have the text in
                {"kind": "Memory", "content": {"content"}}
-    chatgpt    conversations.json (what the tool `bio` was told), or a list of texts
+    chatgpt    conversations.json (messages to the tool `bio`), or a list of texts
     claude     memories.json: [{"conversations_memory", "project_memories"}], Markdown, paragraph by paragraph
 """
 
@@ -23,16 +23,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 _TEXT_FIELDS = ("text", "content", "memory", "data", "fact", "value")
-"""Under which an item of a LangGraph store usually has its text."""
+"""Fields that usually contain the text of a LangGraph store's item."""
 
 
 class Said(NamedTuple):
-    """A statement of another memory."""
+    """A statement of another memory system."""
 
     text: str
     id: str
     at: Any = None
-    """When it was said: ISO 8601 or seconds since 1970; None: not known."""
+    """When it was said: ISO 8601 or seconds since 1970; None: unknown."""
     user: str | None = None
     agent: str | None = None
     valid_from: Any = None
@@ -45,7 +45,7 @@ class Said(NamedTuple):
 
 @dataclass
 class Foreign:
-    """What a dump says, and how many of its parts were left out, by reason."""
+    """The statements of a dump, and the number of parts left out, by reason."""
 
     said: list[Said] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def _letta(dump: Any, found: Foreign) -> None:
                 continue
             label = str(block.get("label") or "block")
             if label == "persona":
-                found.leave("the persona of the agent, which says nothing of the user")
+                found.leave("the agent's persona, not about the user")
                 continue
             if block.get("is_deleted"):
                 found.leave("deleted there")
@@ -96,7 +96,7 @@ def _letta(dump: Any, found: Foreign) -> None:
                 )
         for agent in agents:
             for _ in agent.get("messages") or []:
-                found.leave("a message, which is no memory")
+                found.leave("a message, not a memory")
         return
     for one in _items(dump, "passages", "archival_memory", texts=("text", "content")):
         text = _text_in(one, "text", "content")
@@ -117,7 +117,7 @@ def _zep(dump: Any, found: Foreign) -> None:
             if text is None:
                 found.leave("no fact")
                 continue
-            # What Zep holds to be superseded (`expired_at`) it knows not to be so any more since then.
+            # A fact that Zep marks as superseded (`expired_at`) is known to be over since then.
             until = one.get("invalid_at") or one.get("expired_at")
             name = _text_in(one, "name")
             predicate = "" if name is None else " ".join(name.replace("_", " ").split()).lower()
@@ -131,7 +131,7 @@ def _zep(dump: Any, found: Foreign) -> None:
                     valid_until=until,
                     metadata=None if name is None else {"relation_name": name},
                     subject=subject if predicate else "",
-                    predicate=predicate if subject else "",  # without a subject it is of no slot
+                    predicate=predicate if subject else "",  # without a subject it has no slot
                     value=names.get(str(one.get("target_node_uuid"))) if predicate and subject else None,
                 )
             )
@@ -152,7 +152,7 @@ def _nodes_in(dump: Any) -> list[Mapping[str, Any]]:
 
 
 def _subject_in(fact: str, predicate: str) -> str:
-    """What stands before the words of the predicate: "Jane" of "Jane lives in Oslo"; "" if they are not in the fact."""
+    """Return the text before the words of the predicate: "Jane" in "Jane lives in Oslo"; "" if they do not occur."""
     said = (
         re.match(rf"(\S+(?: \S+){{0,3}}) {re.escape(predicate)}\b", fact, re.IGNORECASE)
         if predicate
@@ -168,7 +168,7 @@ def _langgraph(dump: Any, found: Foreign) -> None:
         if isinstance(value, Mapping):
             text = _text_in(value, *_TEXT_FIELDS)
             inner = value.get("content")
-            if text is None and isinstance(inner, Mapping):  # LangMem's
+            if text is None and isinstance(inner, Mapping):  # the format of LangMem
                 text = _text_in(inner, *_TEXT_FIELDS)
                 if text is not None:
                     value = {**{name: said for name, said in value.items() if name != "content"}, **inner}
@@ -195,7 +195,7 @@ def _chatgpt(dump: Any, found: Foreign) -> None:
             for node in one["mapping"].values():
                 message = node.get("message") if isinstance(node, Mapping) else None
                 if not isinstance(message, Mapping) or message.get("recipient") != "bio":
-                    found.leave("a message, which is no memory")
+                    found.leave("a message, not a memory")
                     continue
                 parts = (message.get("content") or {}).get("parts") or []
                 text = "\n".join(part for part in parts if isinstance(part, str)).strip()
@@ -238,19 +238,19 @@ READERS: dict[str, Callable[[Any, Foreign], None]] = {
     "chatgpt": _chatgpt,
     "claude": _claude,
 }
-"""By the name of the other memory."""
+"""Reader by the name of the other memory system."""
 
 
 # ---------------------------------------------------------------------- parts
 
 
 def _items(dump: Any, *names: str, texts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list, or of the list under one of these names; texts become objects with a text.
+    """Yield the objects of a list, or of the list under one of these names; a str becomes an object with a text.
 
-    An object with a field of `texts` is an item itself.
+    An object with one of the fields `texts` is an item itself.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the dump is none of these.
     """
     given = type(dump).__name__
     if isinstance(dump, Mapping):
@@ -284,7 +284,7 @@ def _plain(metadata: Any) -> Mapping[str, Any] | None:
 
 
 def _rest(value: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """What an item says besides its text, as JSON on one line, so that nothing of it is lost."""
+    """Return the fields of an item beside its text, as JSON on one line, so that nothing is lost."""
     rest = {name: said for name, said in value.items() if said != text}
     return {"item": json.dumps(rest, ensure_ascii=False)} if rest else {}
 
@@ -298,7 +298,8 @@ _HEADING = re.compile(r"(?:#+\s*(.+?)|\*\*(.+?)\*\*:?|\*(.+?)\*:?)")
 
 
 def _under_headings(text: str) -> Iterator[tuple[str, str]]:
-    """The paragraphs and items of a Markdown text, each with the heading above it. A heading is a line of its own."""
+    """Yield the paragraphs and items of a Markdown text, each with the heading above it. A heading is a line of its
+    own."""
     heading = ""
     lines = [f"\n{line}\n" if _HEADING.fullmatch(line.strip()) else line for line in text.split("\n")]
     for part in _paragraphs("\n".join(lines)):

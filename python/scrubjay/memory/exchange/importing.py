@@ -1,4 +1,4 @@
-"""Taking over what another memory said, through the gate or as notes."""
+"""Importing the statements of another memory system, through the gate or as notes."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from scrubjay.whole_files import in_utf8
 
 @dataclass
 class TakenOver:
-    """What became of the statements of another memory."""
+    """The result of importing another memory system's statements."""
 
     found: int = 0
     """Statements in the dump."""
     outcomes: list[Outcome] = field(default_factory=list)
-    """What the gate said of each that was proposed, in their order; empty for notes, and in a dry run."""
+    """The gate's outcome of each proposal, in order; empty for notes, and in a dry run."""
     notes: int = 0
-    """How many were written as notes."""
+    """The number of notes written."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Reason -> how many parts of the dump were not taken; what the gate refused is in `refused`."""
+    """Reason -> number of parts of the dump that were not imported; `refused` has the gate's rejections."""
 
     @property
     def refused(self) -> dict[str, int]:
-        """Reason -> how many the gate rejected."""
+        """Reason -> number of the gate's rejections."""
         reasons = [one.reason for one in self.outcomes if one.status == "rejected"]
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
     @property
     def written(self) -> int:
-        """How many were written; what was there already is not written again."""
+        """The number of statements written; existing ones are not written again."""
         return self.notes + sum(one.status in ("written", "superseded") for one in self.outcomes)
 
 
@@ -57,7 +57,7 @@ def take_over(
         dump = json.loads(text)
     except (ValueError, RecursionError) as error:
         try:
-            # not splitlines(): JSON strings may hold U+2028 and the like
+            # not splitlines(): JSON strings may contain U+2028 and other separators
             dump = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError):
             raise ValueError(
@@ -78,10 +78,10 @@ def take_over(
 
 
 def _whose(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
-    """The scope of a statement: that of the call, made narrower by what the dump says; None: it is another's."""
+    """Return the scope of a statement: that of the call, narrowed by the dump; None: it belongs to somebody else."""
     user, agent = scope.user, scope.agent
     for name, said in (("user", one.user), ("agent", one.agent)):
-        if said == "":  # whose it is was lost: it is not made everybody's
+        if said == "":  # the owner is unknown: the statement must not be shared with all
             foreign.leave(f"with an empty {name}")
             return None
     if isinstance(one.user, str) and one.user:
@@ -105,10 +105,10 @@ def _proposal(
             payload.to_utc(_time(when), "time") for when in (one.at, one.valid_from, one.valid_until)
         )
     except (TypeError, ValueError):
-        foreign.leave("a time that is none")
+        foreign.leave("an invalid time")
         return None
     if begin is not None and end is not None and end <= begin:
-        foreign.leave("its time is empty")
+        foreign.leave("an empty interval")
         return None
     given = one.metadata or {}
     metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in given.items()}
@@ -127,7 +127,7 @@ def _proposal(
 
 
 def _time(given: Any) -> Any:
-    """A time of a dump; numbers beyond the year 5138 are milliseconds."""
+    """Return a time of a dump; numbers beyond the year 5138 are milliseconds."""
     if isinstance(given, str) and not given.strip():
         return None
     if isinstance(given, (int, float)) and not isinstance(given, bool) and given > 1e11:
@@ -155,7 +155,7 @@ def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenan
 
 
 def _is_there(index: Index, record: dict[str, Any]) -> bool:
-    """Whether exactly this was written before."""
+    """Whether exactly this note already exists."""
     found = index.get(record["id"], scope=record["scope"])
     return (
         found is not None

@@ -1,8 +1,8 @@
-"""A memory's records copied from one store to another, row by row: ids, histories, traces and the numbers of its feed.
+"""Copies a memory's records from one store to another, row by row: ids, histories, traces and feed numbers.
 
-The documents that mirror records are copied by :mod:`scrubjay.store.copying`. Here each tenant's rows are written in
-one transaction, unless the target has exactly these; so a copy that was cut short goes on where it stopped. At the end
-both are read again and their digests are compared.
+The documents of the records are copied by :mod:`scrubjay.store.copying`. Here the rows of each tenant are written in
+one transaction, unless the target has exactly these, so that an interrupted copy continues where it stopped. At the end
+both sides are read again and their digests compared.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _TABLES = (
     "memory_event",
     "memory_distilled",
 )
-"""What is copied, in this order. Not the marks of what another process may have kept, nor those of a format."""
+"""The copied tables, in order. Stamps for caches of other processes, and the format, are not copied."""
 
-# (column, the table whose numbers it has)
+# table -> (column, the table whose numbers it contains)
 _REFERENCES = {
     "memory_event": ("run", "memory_run"),
     "memory_distilled": ("run", "memory_run"),
@@ -57,10 +57,10 @@ _Numbers = Mapping[tuple[str, str, int], int]
 
 
 def opened(index: Index) -> MemoryContext:
-    """Return the memory of an index, whose tables are made if there are none, without anything that runs by itself.
+    """Return the context of an index's memory, creating its tables if missing, without background threads.
 
     Raises:
-        StoreFormatError: it is of an older format: open it once as a Memory.
+        StoreFormatError: it has an older format: open it once as a Memory.
     """
     context = MemoryContext(index, Settings.checked())
     if schema.prepare(context.store):
@@ -71,7 +71,7 @@ def opened(index: Index) -> MemoryContext:
 
 
 class CopiedRecords(NamedTuple):
-    """What was copied: `written` of the `rows` that both have now, and the digest of these."""
+    """The result of a copy: `written` of the `rows` that both sides have now, and their digest."""
 
     rows: int
     written: int
@@ -79,11 +79,11 @@ class CopiedRecords(NamedTuple):
 
 
 def copy_records(source: MemoryContext, target: MemoryContext) -> CopiedRecords:
-    """Copy every row of a memory. Nobody writes to either meanwhile.
+    """Copy every row of a memory. Neither side may be written meanwhile.
 
     Raises:
         UnsupportedError: rows of the source are sealed with a tenant's key.
-        StoreError: the target has other rows of a tenant, or somebody wrote meanwhile.
+        StoreError: the target has other rows of a tenant, or one side was written meanwhile.
     """
     n_written, n_rows, digest = 0, 0, hashlib.blake2b(digest_size=16)
     with source.snapshot() as connection:
@@ -104,7 +104,7 @@ def copy_records(source: MemoryContext, target: MemoryContext) -> CopiedRecords:
                 found = dict(_rows(there, tenant, target.store.place))
             if _digest(found) != expected:
                 raise StoreError(
-                    f"copy: the records of {tenant!r} are not what was written: somebody wrote meanwhile: "
+                    f"copy: the records of {tenant!r} were changed by another writer meanwhile: "
                     f"{target.store.place}"
                 )
             n_rows += sum(map(len, rows.values()))
@@ -138,7 +138,7 @@ def _tenants(connection: Any) -> list[str]:
 
 
 def _rows(connection: Any, tenant: str, place: str) -> Iterator[tuple[str, list[_Row]]]:
-    """Yield each table with the rows of a tenant ("": those of all)."""
+    """Yield each table with the rows of a tenant ("": rows of all tenants)."""
     for table, columns in _columns().items():
         if "tenant" in columns:
             query = f"SELECT {', '.join(columns)} FROM {table} WHERE tenant = ?"
@@ -153,8 +153,8 @@ def _rows(connection: Any, tenant: str, place: str) -> Iterator[tuple[str, list[
 
 
 def _numbers(connection: Any) -> dict[tuple[str, str, int], int]:
-    """Return (table, tenant, number) -> its number in a file, where no two tenants may have the same: in their order,
-    and the same wherever it is free."""
+    """Return (table, tenant, number) -> number in a file, where numbers are unique over all tenants: ascending in the
+    same order, and unchanged wherever possible."""
     numbers: dict[tuple[str, str, int], int] = {}
     for table, column in NUMBERED.items():
         found = connection.execute(f"SELECT {column}, tenant FROM {table}").fetchall()
@@ -175,14 +175,14 @@ def _moved(table: str, row: _Row, tenant: str, numbers: _Numbers) -> _Row:
         if column is None:
             continue
         at = columns.index(column)
-        if values[at] is not None:  # a policy in force may be a global one
+        if values[at] is not None:  # the newest policy in force may be a global one
             number = values[at]
             values[at] = numbers.get((of, tenant, number), numbers.get((of, "", number), number))
     return tuple(values)
 
 
 def _write(target: MemoryContext, tenant: str, rows: Mapping[str, Sequence[_Row]], expected: bytes) -> int:
-    """Write the rows of a tenant in one transaction, unless they are there; return how many were written."""
+    """Write the rows of a tenant in one transaction, unless they exist; return the number of rows written."""
     with target.changing("copying", of=[tenant]) as change:
         connection = change.connection
         there = dict(_rows(connection, tenant, target.store.place))
@@ -196,7 +196,7 @@ def _write(target: MemoryContext, tenant: str, rows: Mapping[str, Sequence[_Row]
             for table, found in rows.items():
                 for row in found:
                     connection.execute(*_insertion(table, row, tenant, user_of, is_file(connection)))
-        if is_file(connection):  # whoever has it open asks anew
+        if is_file(connection):  # invalidates the caches of other processes
             connection.execute(
                 "INSERT INTO memory_stamp(tenant, user, version) VALUES ('', '', 1) "
                 "ON CONFLICT (tenant, user) DO UPDATE SET version = memory_stamp.version + 1"
@@ -205,7 +205,7 @@ def _write(target: MemoryContext, tenant: str, rows: Mapping[str, Sequence[_Row]
 
 
 def _users(rows: Mapping[str, Sequence[_Row]]) -> dict[Any, str]:
-    """Return whose each run is, by its key."""
+    """Return the user of each run, by its key."""
     columns = list(_columns()["memory_run"])
     key, user = columns.index("key"), columns.index("user")
     return {row[key]: row[user] for row in rows.get("memory_run", ())}
@@ -218,7 +218,7 @@ def _insertion(
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     if "user" in columns or table not in _OF_RUNS or (to_file and "tenant" in columns):
         return f"INSERT INTO {table}({names}) VALUES ({marks})", row
-    # Whose it is, its run says.
+    # The row has no user column: its run determines the home.
     run = row[columns.index("run")]
     return (
         f"INSERT INTO {table}({names}) SELECT {marks} FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",

@@ -1,4 +1,4 @@
-"""Records, outcomes and other results of a memory in JSON's own types, for the command line, HTTP and MCP."""
+"""Records, outcomes and other results of a memory as JSON types, for the command line, HTTP and MCP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrubjay._native import Scope
 
 
 def plain(value: Any) -> Any:
-    """Return a value in JSON's own types: times as ISO 8601, scopes as objects, dataclasses by their fields and kind.
+    """Return a value in JSON types: times as ISO 8601, scopes as objects, dataclasses by their fields and kind.
 
     >>> from scrubjay.memory import Outcome
     >>> plain(Outcome("written", "fact", "fact_1"))["status"], plain(Scope("acme", user="jane"))
@@ -19,7 +19,7 @@ def plain(value: Any) -> Any:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        if "value_json" in fields:  # of a policy or preference, whose value is its text if none was given
+        if "value_json" in fields:  # of a policy or preference; without a value the text is the value
             del fields["value_json"]
             fields["value"] = getattr(value, "value")  # noqa: B009 - a property
         return {**({"kind": value.kind} if hasattr(value, "kind") else {}), **fields}

@@ -1,4 +1,4 @@
-"""The proposals of `Memory.propose_all`, held to their form before the gate unpacks them."""
+"""Validation of the proposals of `Memory.propose_all`, before the gate unpacks them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from scrubjay.memory.gate.gate import Proposed
 
 
 def checked_proposals(proposals: Any) -> list[Proposed]:
-    """Return what is proposed.
+    """Return the proposals as a list.
 
     Raises:
-        TypeError: it is no sequence of (candidate, scope, source).
+        TypeError: not a sequence of (candidate, scope, source).
     """
     expected = "expected (candidate, scope, source)"
     if isinstance(proposals, (str, Mapping)) or not isinstance(proposals, Iterable):

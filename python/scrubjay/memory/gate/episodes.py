@@ -1,4 +1,4 @@
-"""Episodes: tasks that were completed, each kept once in its scope."""
+"""Episodes: completed tasks, each stored once in its scope."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.store.together import Change
 
 
 def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
-    """Write an episode, unless its scope has it already."""
+    """Write an episode, unless its scope already has the same one."""
     candidate: EpisodeCandidate = one.candidate
     assert one.target is not None
     connection, now = change.connection, change.now
@@ -37,7 +37,7 @@ def write_episode(change: Change, one: Proposal, asking: Asking) -> Outcome:
         remove(change, twin, "expired")
         twin = None
     if twin is not None:
-        return Outcome("deduplicated", "episode", twin.id, "the same is known")
+        return Outcome("deduplicated", "episode", twin.id, "already known")
     id = new_id("episode")
     told = one.source.at if candidate.completed_at is None else candidate.completed_at
     completed_at = payload.to_utc(told, "completed_at")

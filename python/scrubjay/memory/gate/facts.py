@@ -1,6 +1,6 @@
-"""Facts: said, and said again; of a tenant, observed and promoted.
+"""Facts: written, restated; facts about the tenant: observed and promoted.
 
-A fact is a statement of its slot, which is what one subject and one predicate say in one scope
+A fact is a statement of its slot: the facts of one subject and predicate in one scope
 (:mod:`scrubjay.memory.ledger.slots`).
 """
 
@@ -36,15 +36,15 @@ from scrubjay.store.together import Change
 
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
-_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or somebody who confirms it"
+_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or a confirmation"
 
 
 class Facts:
-    """What the gate does with the fact of a proposal, in the writer's turn.
+    """The writer of facts, called by the gate in the writer's turn.
 
     Args:
-        context: of the memory.
-        slots, promotion, asking: of the same.
+        context: the context of the memory.
+        slots, promotion, asking: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, asking: Asking) -> None:
@@ -54,7 +54,7 @@ class Facts:
         self._asking = asking
 
     def write(self, change: Change, one: Proposal) -> Outcome:
-        """Write a fact where it belongs, unless it is known there; one about the tenant also counts as observed."""
+        """Write a fact to its scope, unless it is known there; a fact about the tenant is also recorded as observed."""
         assert one.target is not None
         if not one.about_tenant:
             return self._fact_in(change, one, one.target)
@@ -95,7 +95,7 @@ class Facts:
         return outcome
 
     def write_alone(self, change: Change, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """Write facts that stand alone (:func:`stands_alone`): as :meth:`write` does with one after the other."""
+        """Write facts that stand alone (:func:`stands_alone`): the same result as :meth:`write` for each in turn."""
         is_single = self._context.is_single
         facts = []
         for one in proposals:
@@ -110,7 +110,7 @@ class Facts:
         return [fact.outcome for fact in facts]
 
     def _fact_in(self, change: Change, one: Proposal, scope: Scope) -> Outcome:
-        """Write a fact into exactly this scope, unless it is known there; a tenant's own as provisional."""
+        """Write a fact into exactly this scope, unless it is known there; in the tenant's own scope as provisional."""
         candidate: FactCandidate = one.candidate
         connection, names = change.connection, names_of(scope)
         for id in candidate.replaces:
@@ -121,11 +121,11 @@ class Facts:
         if held is not None:
             return self._restate(change, held, one)
         detail = one.detail
-        if extends is not None:  # its class and its names hold of what says more, too
+        if extends is not None:  # its sensitivity and its names also apply to the longer statement
             detail = _merged_detail(extends, detail, valued=True)
         if scope.user is None and scope.agent is None:
             row = self._row(change, one, scope, hash, detail)
-            if one.topics:  # told last, it prevails when listed
+            if one.topics:  # the latest recorded statement prevails when listed
                 slot = facts_of_slot(connection, names, one.topics, with_provisional=True)
                 row = row._replace(recorded_at=next_recorded(change.now, slot))
             insert_new(change, "memory_fact", row)
@@ -160,8 +160,8 @@ class Facts:
     def _living(
         self, change: Change, one: Proposal, scope: Scope, hash: bytes
     ) -> tuple[FactRow | None, FactRow | None]:
-        """The living fact of this scope that says the same, and, without one, that of the same value which says less;
-        one that has expired is deleted, it is not living."""
+        """Return the living fact of this scope that says the same, or else (None, the fact of the same value that says
+        less). An expired fact is not living: it is deleted."""
         connection, candidate, about = change.connection, one.candidate, one.topic
         by_value = one.value_hash is not None and bool(about)
         if one.is_new and not by_value and scope == one.target and not documents_in(change).has_changed:
@@ -201,7 +201,7 @@ class Facts:
             self._promotion.unshare(change, row)
 
     def _restate(self, change: Change, held: FactRow, one: Proposal) -> Outcome:
-        """What is said again holds at least as long and as surely, is not old, and gains what it lacked."""
+        """Restate a fact: extend its expiry, raise its confidence, clear its fading, and fill in missing fields."""
         confidence = max(held.confidence, one.candidate.confidence)
         until = None if None in (held.expires_at, one.expires_at) else max(held.expires_at, one.expires_at)  # type: ignore[type-var]
         values: dict[str, Any] = {"confidence": confidence, "expires_at": until, "faded": 0}
@@ -251,17 +251,18 @@ class Facts:
                         self._slots.project_around(change, fresh, None, None)
         fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
         active = is_in_force(fresh, change.now)
-        return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
+        return Outcome("deduplicated", "fact", held.id, "already known", active=active)
 
 
 def stands_alone(one: Proposal) -> bool:
-    """Whether a proposal is a fact that concerns no other one, as long as no document of its change was changed: one in
-    no slot that replaces nothing, unless its content is known. Those of one batch are inserted together."""
+    """Whether a proposal is a fact that cannot affect another, provided that its change has changed no document: a fact
+    without a slot that replaces nothing and whose content is not known yet. Those of one batch are inserted together.
+    """
     return one.is_new and not one.topics and not one.about_tenant and not one.candidate.replaces
 
 
 def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
-    """Whether a living fact is what a candidate says again: the same relation, and no other time."""
+    """Whether a candidate restates a living fact: the same relation and the same time."""
     if (row.relation or "asserts") != one.candidate.relation:
         return False
     if row.status == "provisional":
@@ -275,7 +276,7 @@ def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
 
 
 def _says_more(row: FactRow, one: Proposal) -> bool | None:
-    """Whether a candidate says more of a value than a fact does; False: it says no more, None: something else."""
+    """Whether a candidate says more about a value than a fact does. False: it says no more; None: something else."""
     return says_more(
         row.content,
         one.candidate.content,
@@ -286,10 +287,11 @@ def _says_more(row: FactRow, one: Proposal) -> bool | None:
 
 
 def _affirms(row: FactRow, said_at: int) -> bool:
-    """Whether it is kept that a fact was said again: where that can matter, and once a day.
+    """Whether to record that a fact was said again: only where it can matter, and at most once a day.
 
-    It matters if it is not in force then, because another value came between; if another value may come between, which
-    only predicates with one value at a time know; or if it was said before it was told first.
+    It matters if the fact is not in force at that time, because another value came between; if another value may still
+    come between, which is possible only for predicates with one value at a time; or if it was said before the first
+    known time.
     """
     if row.valid_from is not None or row.valid_until is not None:
         return False
@@ -304,11 +306,11 @@ def _merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> by
     """Return the detail of a fact that is said again.
 
     Args:
-        held: as it is known.
-        restated: the detail of what is said now.
-        valued: whether that brings the value that the fact lacked, and with it the rest.
+        held: the known fact.
+        restated: the detail of the new statement.
+        valued: whether the new statement supplies the value that the fact lacked, and with it the rest of the detail.
 
-    A class that the fact has stays; one that it lacked is taken over. What it said earlier is left out.
+    A sensitivity that the fact has stays; a missing one is taken over. The recorded earlier states are left out.
     """
     before, again = said_now(held), {} if restated is None else json.loads(restated)
     merged = {**before, **again} if valued else dict(before)

@@ -18,7 +18,7 @@ from scrubjay.store.together import Change
 
 
 def write_preference(change: Change, one: Proposal) -> Outcome:
-    """Write a preference in the place of that of its key, or say why it stays."""
+    """Write a preference in place of the one with its key, or return why the existing one stays."""
     candidate: PreferenceCandidate = one.candidate
     assert one.target is not None
     connection, now = change.connection, change.now
@@ -42,12 +42,12 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
             if says_the_same:
                 return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
             raise Unfit(
-                f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
+                f"key: {candidate.key!r} is {held.source}, which an inferred preference does not replace"
             )
         same = says_the_same and held.source == candidate.source
         if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
             _classify(change, held, candidate.sensitivity, one.source.author)
-            return Outcome("deduplicated", "preference", held.id, "the same is known")
+            return Outcome("deduplicated", "preference", held.id, "already known")
     id = new_id("preference")
     said_at = now if one.said_at is None else min(one.said_at, now)
     late = held is not None and said_at < held.created_at
@@ -78,14 +78,14 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
     insert(connection, "memory_preference", row)
     log(change, id, "written", one.source.author)
     if late:
-        return Outcome("written", "preference", id, "what was said later holds", active=False)
+        return Outcome("written", "preference", id, "a later statement is in force", active=False)
     if held is None:
         return Outcome("written", "preference", id)
     return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
 
 
 def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | None) -> None:
-    """Give a preference that has no class the one that it was said again with."""
+    """Add the sensitivity of a restatement to a preference that has none."""
     detail = {} if held.detail is None else json.loads(held.detail)
     if not sensitivity or detail.get("sensitivity"):
         return
@@ -98,7 +98,7 @@ def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | N
 
 
 def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:
-    """When the next preference of a key was said after another that is told late."""
+    """Return when the next preference of a key was said, for one that was said before it and is written after it."""
     (after,) = connection.execute(
         "SELECT min(created_at) FROM memory_preference "
         "WHERE tenant = ? AND user = ? AND key = ? AND created_at > ?",

@@ -19,11 +19,11 @@ from scrubjay.store.together import Change
 
 
 class Standing:
-    """What brings records into force, and takes them out of it.
+    """Brings records into force and takes them out of force.
 
     Args:
-        context: of the memory.
-        slots, promotion: of the same.
+        context: the context of the memory.
+        slots, promotion: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion) -> None:
@@ -35,20 +35,20 @@ class Standing:
         """Bring a tenant's provisional fact or policy into force.
 
         Args:
-            id: of the record.
-            by: the name of who confirms it.
+            id: the id of the record.
+            by: the name of the person who confirms it.
             scope: the tenant, without user or agent: only a tenant-level scope may confirm.
 
         Raises:
             KeyError: this scope has no such record.
-            ValueError: it is not a fact or policy that waits for this; `by` is empty.
+            ValueError: the record is not a provisional fact or policy, or `by` is empty.
         """
         checked_scope(scope)
         by = named(by, "by")
         with self._context.reading() as connection:
             seen = find_row(connection, id, scope)
         embedded = self._context.embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
-        # A fact that comes into force also changes its copies, which any user may have.
+        # Confirming a fact also changes its copies, which may belong to any user.
         of = [scope.tenant if isinstance(seen, FactRow) else scope]
         with self._context.changing("confirming", [scope.tenant], of=of) as change:
             row = find_row(change.connection, id, scope)
@@ -70,17 +70,17 @@ class Standing:
         """Take a record out of force permanently. Its row stays, for :meth:`Memory.why`, until
         :meth:`MemoryAdmin.sweep` deletes it.
 
-        What a fact had superseded is in force again.
+        The facts that it superseded come back into force.
 
         Args:
-            id: of the record.
-            reason: why; it is kept for :meth:`Memory.why`.
+            id: the id of the record.
+            reason: the reason; it is kept for :meth:`Memory.why`.
             scope: the record's exact scope.
-            by: who decided it.
+            by: the name of the person who decided it.
 
         Raises:
-            KeyError: this scope has no such record of its own (that is living).
-            ValueError: no reason is given.
+            KeyError: exactly this scope has no such living record.
+            ValueError: the reason is empty.
         """
         checked_scope(scope)
         reason = named(reason, "reason")
@@ -90,7 +90,7 @@ class Standing:
                 raise absent(id)
 
     def revoke_in(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
-        """Revoke a record within a change; False if `scope` has no such record of its own that is living."""
+        """Revoke a record within a change; return False if exactly this scope has no such living record."""
         row = find_row(change.connection, id, scope)
         if row is None or not belongs_to(row, scope) or row.status == "revoked":
             return False

@@ -1,9 +1,9 @@
-"""Consolidation: near-duplicates are merged and episodes summed up, by proposals to the gate.
+"""Consolidation: near-duplicates are merged and episodes summarised, by proposals to the gate.
 
-Copy on write: a merged fact is a new one, a correction that takes the place of those it was made of for all of their
-time (they say the same, so nothing changed in the world; what was known before stays known of before). Facts without
-subject and predicate, which nothing can correct, are superseded from now on. All keep their rows, and are in force
-again when the new one is revoked.
+Copy on write: a merged fact is a new one, a correction that replaces its sources for all of their time (they say the
+same, so nothing changed in the world; what was known before stays unchanged). Facts without subject and predicate,
+which cannot be corrected, are superseded from now on. All keep their rows, and are in force again if the new one is
+revoked.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from scrubjay.memory.model.wording import changes_meaning
 from scrubjay.memory.read.lookup import Lookup
 
 Merger = Callable[[Sequence[Any]], Candidate | None]
-"""Takes facts that say nearly the same, or episodes of one task type, oldest first; returns what is to stand for them,
-or None."""
+"""Takes facts that say nearly the same, or episodes of one task type, oldest first; returns the candidate that replaces
+them, or None."""
 
 _RUN = "consolidation"
 _SUMMED_UP = "consolidates"
 _MAX_PER_WORD = 200
-"""Words that more facts hold say nothing of which are alike; they are compared by their rarer words."""
+"""Words in more facts than this do not select candidates for comparison; rarer words do."""
 
 
 @dataclass(frozen=True)
 class Consolidated:
-    """What a consolidation proposed: (outcome, ids of the records that it was made of) each.
+    """The proposals of a consolidation: pairs (outcome, ids of the source records).
 
     Attributes:
         merged: facts that say the same, as one.
-        summed_up: episodes of one kind of task, as one fact.
+        summed_up: episodes of one task type, as one fact.
     """
 
     merged: tuple[tuple[Outcome, tuple[str, ...]], ...] = ()
@@ -47,13 +47,13 @@ class Consolidated:
 
     @property
     def ids(self) -> list[str]:
-        """Of the records that were written; revoking one undoes it."""
+        """Ids of the records that were written; revoking one undoes it."""
         every = (*self.merged, *self.summed_up)
         return [str(outcome.id) for outcome, _ in every if outcome.status in ("written", "superseded")]
 
 
 def merge(records: Sequence[Any]) -> Candidate | None:
-    """The merger without a model: the longest of the facts stands for all, with what the others know besides. Episodes
+    """The merger without a model: the longest fact replaces all, with the metadata and entities of the others. Episodes
     are left as they are."""
     if not all(isinstance(one, Fact) for one in records):
         return None
@@ -86,7 +86,7 @@ def consolidate(
     least_episodes: int,
     dry_run: bool,
 ) -> Consolidated:
-    """Propose what a merger makes of groups of records in force of exactly a scope; see `Memory.consolidate`."""
+    """Propose a merger's results for groups of records in force of exactly a scope; see `Memory.consolidate`."""
     checked_scope(scope)
     if not callable(merger):
         raise TypeError(f"merger: expected a function of records, got {type(merger).__name__}")
@@ -137,7 +137,7 @@ def _kind(candidate: Candidate) -> str:
 
 
 def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]:
-    """Groups of facts of one subject and predicate that say nearly the same, each fact in one group at most."""
+    """Return groups of facts with one subject and predicate that say nearly the same; each fact is in at most one."""
     holders: dict[tuple[str, str, str], list[int]] = {}
     words = [_words(one.content) for one in facts]
     groups: dict[int, list[int]] = {}
@@ -158,8 +158,8 @@ def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]
 
 
 def _are_one(one: Fact, other: Fact) -> bool:
-    """Whether two facts may be one: no number, value, time or expiry of theirs tells them apart, no word that denies or
-    limits, no content word that only one of them has in the place of another, and no order of these."""
+    """Whether two facts may be merged: they do not differ in a number, value, time or expiry, in a word that negates or
+    limits, in content words on both sides, or in the order of these."""
     same = (one.value, one.valid_until, one.expires_at) == (other.value, other.valid_until, other.expires_at)
     if not same or _numbers(one.content) != _numbers(other.content):
         return False
@@ -179,7 +179,7 @@ def _share(one: set[str], other: set[str]) -> float:
 
 
 def _of_one_task(episodes: Sequence[Episode], least: int) -> Iterable[list[Episode]]:
-    """Episodes of one task type that no summary stands for yet; summaries are not summed up again."""
+    """Return groups of episodes of one task type without a summary; summaries are not summarised again."""
     done = {id for one in episodes for id in one.metadata.get(_SUMMED_UP, ())}
     by_task: dict[str, list[Episode]] = {}
     for one in episodes:

@@ -1,8 +1,8 @@
 """Distillation of a run into memories: stabilised, read by an extractor, each candidate through the gate; once.
 
-The extractor runs without a lock and before anything is written, so a slow model blocks no other work. Then everything
-that it found, and the note that these events were distilled, is written in one transaction: a run is distilled as a
-whole or not at all, even if several processes try or one of them is killed.
+The extractor runs without a lock and before anything is written, so a slow model blocks no other work. Its results,
+and the record that these events were distilled, are then written in one transaction: a run is distilled completely or
+not at all, even if several processes try or one of them is killed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _log = logging.getLogger("scrubjay.memory")
 
 
 class DistilledOne(NamedTuple):
-    """What became of one candidate: its kind, the gate's answer, the id of the record (None if there is none)."""
+    """The result of one candidate: its kind, the gate's status, and the id of the record (None if there is none)."""
 
     kind: str
     status: str
@@ -58,21 +58,21 @@ class DistilledOne(NamedTuple):
 
 @dataclass(frozen=True)
 class Distilled:
-    """What became of a run."""
+    """The result of distilling a run."""
 
     run_id: str
     outcomes: tuple[DistilledOne, ...]
-    """Of each candidate in order; what was retracted is a fact that ends others; "revoked" for what was taken back."""
+    """One for each candidate, in order; a retraction is a fact that ends others; "revoked" for records taken back."""
     through: int
-    """Number of the last event that was distilled, or 0."""
+    """The number of the last distilled event, or 0."""
     fresh: bool
-    """False if there was nothing new: then these are the outcomes of the last time."""
+    """False if there was nothing new: the outcomes are those of the last time."""
     n_malformed: int = 0
-    """Items of a model's answer that were no candidates."""
+    """The number of invalid items in a model's answer."""
 
 
 class _Raced(Exception):  # noqa: N818 - not an error, and internal
-    """Another process distilled these events meanwhile."""
+    """Another process distilled these events in the meantime."""
 
 
 def distil(
@@ -85,11 +85,11 @@ def distil(
     scope: Scope,
     languages: Sequence[str] = (),
 ) -> Distilled:
-    """Distil what a run of exactly this scope has said since it was distilled last.
+    """Distil what a run of exactly this scope has said since it was last distilled.
 
     Raises:
-        KeyError: this scope has no such run.
-        TypeError, ValueError: a bad argument, or an extractor that returned something else than candidates.
+        KeyError: exactly this scope has no such run.
+        TypeError, ValueError: an invalid argument, or an extractor that returned something other than candidates.
         RetrievalError: every item of the extractor's answer was malformed; nothing was written.
         Exception: whatever the extractor raises; nothing was written.
     """
@@ -125,7 +125,7 @@ def distil(
     outcomes: list[DistilledOne] = []
 
     def also(change: Any, results: Sequence[Any]) -> None:
-        change.lock([scope, Scope(scope.tenant)])  # there is no turn yet if nothing is proposed
+        change.lock([scope, Scope(scope.tenant)])  # the gate locks nothing if nothing is proposed
         connection: sqlite3.Connection = change.connection
         if _last_distilled(connection, scope, run.key) != last or not _same_run(connection, scope, run):
             raise _Raced
@@ -149,7 +149,7 @@ def distil(
 
 
 def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction) -> list[Found]:
-    """Leave out what is retracted later in the same run; let what earlier runs left end, as something known."""
+    """Remove candidates that the same run retracts later; add a fact that ends what earlier runs recorded."""
 
     found = list(extraction.found)
     for gone in extraction.retracted:
@@ -158,7 +158,7 @@ def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: 
         found = [one for one in found if not any(one is other for other in undone)]
         known = _in_force(context, slots, scope, gone)
         places = _ended(gone, [_named_row(context, row) for row in known])
-        if known and (places or not undone):  # what names nothing is kept as what was said
+        if known and (places or not undone):  # a retraction that names nothing known is recorded as said
             rows = [known[place] for place in places]
             said = gone.content or "No longer so: " + " ".join(row.text for row in rows)
             ends = FactCandidate(
@@ -174,7 +174,7 @@ def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: 
 
 
 def _ended(gone: Retraction, known: Sequence[Named]) -> list[int]:
-    """The places of those of its slot that a retraction ends: all, if it says no more."""
+    """Return the positions of the statements of its slot that a retraction ends: all, if it has no content or value."""
     if not gone.content and gone.value is None:
         return list(range(len(known)))
     words = "" if gone.value is None else value_words(gone.value)
@@ -209,7 +209,7 @@ def _named_row(context: MemoryContext, row: FactRow) -> Named:
 
 
 def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retraction) -> list[FactRow]:
-    """Return the facts in force that a retraction speaks of, without those that say that something ended."""
+    """Return the facts in force that a retraction is about, except for ends."""
     with context.reading() as connection:
         rows = [
             row
@@ -220,7 +220,7 @@ def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retracti
 
 
 def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
-    """Ids of the living records that were distilled from events that have been taken back since."""
+    """Return the ids of the living records distilled from events that have been retracted since."""
     seqs = sorted(seqs)
     if not seqs:
         return []
@@ -238,7 +238,7 @@ def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterabl
     return [
         row.id
         for seq in seqs
-        for row in living  # places may be sealed, so they are compared here
+        for row in living  # the column `place` may be sealed, so it is compared here
         if row.place == place_in_run(seq) and belongs_to(row, scope)
     ]
 
@@ -258,13 +258,14 @@ def _source(one: Found, transcript: Transcript) -> Provenance:
 
 
 def _positions(events: Sequence[TraceEvent]) -> dict[int, int]:
-    """Number of an event -> its place among the turns of the conversation, as :meth:`Traces.position` counts them."""
+    """Return event number -> position among the turns of the conversation, as :meth:`Traces.position` counts them."""
     spoken = [event.seq for event in events if event.kind in CONVERSATION]
     return {seq: events[0].seq + place for place, seq in enumerate(spoken)}
 
 
 def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
-    """The candidate; of a turn of the conversation it says which, for its neighbours (:mod:`scrubjay.turns`)."""
+    """Return the candidate, with its position in the conversation if any, for its neighbours
+    (:mod:`scrubjay.turns`)."""
     candidate, position = one.candidate, positions.get(-1 if one.seq is None else one.seq)
     if position is None or not isinstance(candidate, (FactCandidate, EpisodeCandidate)):
         return candidate
@@ -273,7 +274,7 @@ def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
 
 
 def _same_run(connection: sqlite3.Connection, scope: Scope, run: Run) -> bool:
-    """Whether the run was not erased meanwhile; its key and name may have been given again."""
+    """Whether the run was not erased in the meantime; its key and name may have been reused."""
     found = connection.execute(
         "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",
         (*names_of(scope)[:2], run.key),

@@ -1,10 +1,10 @@
 """Stabilised transcripts: retracted turns are left out, and "yesterday" becomes a date.
 
-English is known here, other languages to :mod:`scrubjay.memory.intake.relative_dates`.
+English is handled here, other languages in :mod:`scrubjay.memory.intake.relative_dates`.
 
-A turn is understood in its context; a memory is read months later. So before distillation retracted turns are left out,
-relative times get their dates beside the words, and every line names its speaker. Rules only, no model: an
-extractor may refine what is left, but retracted turns never reach it.
+A turn is understood in its context; a memory is read months later. Before distillation, therefore, retracted turns are
+left out, relative times get their dates beside the words, and every line names its speaker. These are rules without a
+model: an extractor may refine the rest, but retracted turns never reach it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SHIFT = {
 
 @dataclass(frozen=True)
 class Utterance:
-    """What one event said, stabilised."""
+    """The stabilised text of one event."""
 
     seq: int
     turn: int
@@ -69,7 +69,7 @@ class Utterance:
 
     @property
     def line(self) -> str:
-        """As an extractor reads it: number, day, author, text."""
+        """The line that an extractor reads: number, day, author, text."""
         return f"[{self.seq}] {self.at.date().isoformat()} {self.author}: {self.text}"
 
 
@@ -77,8 +77,8 @@ class Utterance:
 class Transcript:
     """The turns of a run, without retracted ones.
 
-    `context` is what was distilled before, for references only; facts are to come from `utterances`. `summary` is that
-    of the run so far, if a prompt of it was made with one (`assemble(summarise=...)`).
+    `context` has the turns distilled before, for references only; facts should come from `utterances`. `summary` is the
+    summary of the run so far, if one of its prompts was made with one (`assemble(summarise=...)`).
     """
 
     run_id: str
@@ -88,16 +88,16 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """The utterances, one a line."""
+        """The utterances, one per line."""
         return "\n".join(utterance.line for utterance in self.utterances)
 
     def before(self, n: int = N_TURNS) -> Conversation:
-        """Return what was said before the utterances, as rewriters are told it: the last n turns, and the summary."""
+        """Return what was said before the utterances, in the form for rewriters: the last n turns, and the summary."""
         turns = [(one.author, one.text) for one in self.context if one.kind in CONVERSATION]
         return Conversation(tuple(turns[len(turns) - min(n, len(turns)) :]), self.summary)
 
     def turn_of(self, seq: int | None) -> int:
-        """Return the turn of an event; that of the last utterance for a number that is not of this run."""
+        """Return the turn of an event; the last utterance's turn for a number outside of this run."""
         for utterance in self.utterances:
             if utterance.seq == seq:
                 return utterance.turn
@@ -107,12 +107,12 @@ class Transcript:
 def stabilise(
     run_id: str, events: Iterable[TraceEvent], *, after: int = 0, languages: Sequence[str] = ()
 ) -> Transcript:
-    """Return what the events of a run mean.
+    """Return the transcript of a run's events.
 
     An event is left out if it was retracted (:meth:`Session.retract`), or if its speaker's next words take it back
-    ("scratch that", "never mind", "I take that back" ...): then the whole turn goes, answers to it included. What
-    follows those words stays. Events up to number `after` are context. Relative dates of `languages` get their dates
-    besides those of English.
+    ("scratch that", "never mind", "I take that back" ...): then the whole turn is left out, including answers to it.
+    The text after those words stays. Events up to number `after` are context. Relative dates in `languages` get their
+    dates beside those in English.
 
     >>> from datetime import timezone
     >>> day = datetime(2023, 5, 8, tzinfo=timezone.utc)
@@ -127,7 +127,7 @@ def stabilise(
     for event in events:
         if event.kind in ("prompt", "retraction") or event.seq in gone:
             continue
-        text, author = event.content, " ".join(event.author.split())  # one line each, whatever it holds
+        text, author = event.content, " ".join(event.author.split())  # must stay on one line
         if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
             kept = _without_last_turn(kept, author)
             text = text[taken_back.end() :]
@@ -141,12 +141,12 @@ def stabilise(
 
 
 def with_dates(text: str, day: date, languages: Sequence[str] = ()) -> str:
-    """Write dates behind times that only make sense on the day they were said.
+    """Insert dates after times that are only understandable on the day they were said.
 
     Args:
         text: in English, or in one of the languages.
-        day: on which it was said.
-        languages: further ones, such as "de" (extra `dates`).
+        day: the day on which it was said.
+        languages: further languages, such as "de" (extra `dates`).
 
     >>> with_dates("We met two weeks ago, and again last Friday.", date(2023, 5, 8))
     'We met two weeks ago (2023-04-24), and again last Friday (2023-05-05).'
@@ -170,7 +170,7 @@ def _safely(weekday_of: Callable[[date, int, int], date], day: date, weekday: in
 
 
 def _without_last_turn(kept: Sequence[Utterance], author: str) -> list[Utterance]:
-    """Leave out the last turn of an author, and what others answered to it."""
+    """Remove the last turn of an author, and the answers to it."""
     last = next((one for one in reversed(kept) if one.kind == "user" and one.author == author), None)
     if last is None:
         return list(kept)
@@ -232,7 +232,7 @@ def _month(day: date, step: int) -> str:
 
 
 def _named_month(day: date, month: int, step: int) -> str:
-    """The last month of a name that is over, the one of this year, or the next one that has not begun."""
+    """Return the last month of a name that is over, the one of this year, or the next one that has not begun."""
     year = day.year
     if step < 0:
         year -= month >= day.month
@@ -242,7 +242,7 @@ def _named_month(day: date, month: int, step: int) -> str:
 
 
 def _weekday(day: date, weekday: int, step: int) -> date:
-    """The last one before the day, the one of its week, or the next one after it."""
+    """Return the last weekday before the day, the one in its week, or the next one after it."""
     if step < 0:
         return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
     if step > 0:

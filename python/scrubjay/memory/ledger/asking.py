@@ -1,5 +1,5 @@
-"""What is read and asked about proposals before the file is locked: what is known, vectors of the embedder,
-contradictions of the judge."""
+"""Preparation of proposals before the file is locked: what is known, the embedder's vectors, the judge's
+contradictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scrubjay.memory.model.rows import FactRow
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.together import Change
 
-# In the words of each table's index on hashes: without them SQLite reads the whole scope.
+# The wording of each table's index on hashes: without it SQLite reads the whole scope.
 
 _LIVES = f"SELECT hash FROM memory_fact WHERE {IN_SCOPE}AND {LIVING} AND hash IN "
 _SAYS_SO = {
@@ -32,18 +32,18 @@ _AT_ONCE = 200  # hashes in one statement
 
 
 class Asking:
-    """Asks the file, the embedder and the judge about proposals; embedder and judge may be slow.
+    """Queries the file, the embedder and the judge about proposals; embedder and judge may be slow.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
 
     def gather(self, proposals: Sequence[Proposal]) -> None:
-        """Read what the file knows of proposals, embed what will probably be written, in one call of the embedder, and
-        let the judge compare what is not decided with what is known."""
+        """Read what is known about proposals, embed those that will probably be written, in one call of the embedder,
+        and let the judge compare undecided facts with known ones."""
         fit = [one for one in proposals if one.kind in ("fact", "episode") and not one.unfit]
         if not fit:
             return
@@ -61,19 +61,19 @@ class Asking:
                 self._compare(one)
 
     def hash_again(self, change: Change, proposals: Sequence[Proposal]) -> None:
-        """Note once more by what proposals are known, as the tenant may be sealed since."""
+        """Compute the digests of proposals again, because the tenant may have been sealed in the meantime."""
         for one in proposals:
             if one.kind in ("fact", "episode") and not one.unfit:
                 _hash(change.connection, one)
 
     def embedded(self, one: Proposal) -> Embedded:
-        """Return what a proposal's text became; embedded now if it was taken for a duplicate before."""
+        """Return the embedding of a proposal; it is embedded now if it was taken for a duplicate before."""
         if one.embedded is None:
             one.embedded = self._context.embed_texts([one.text])[0]
         return one.embedded
 
     def _compare(self, one: Proposal) -> None:
-        """Let the judge compare a fact with those that are known."""
+        """Let the judge compare a fact with the known ones."""
         for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:
             assert target is not None
             with self._context.reading() as connection:
@@ -81,7 +81,7 @@ class Asking:
             self.contradicted(one, rivals)
 
     def contradicted(self, one: Proposal, rivals: Iterable[FactRow]) -> list[str]:
-        """Return the ids of those of a slot that a candidate contradicts; the judge is asked once about each."""
+        """Return the ids of a slot's facts that a candidate contradicts; the judge is called once for each."""
         if one.is_decided:
             return []
         found = []
@@ -97,8 +97,8 @@ class Asking:
         return found
 
     def note_new(self, change: Change, proposals: Sequence[Proposal]) -> None:
-        """Note which facts of several are new to their scopes, before anything is written: those are not looked for one
-        by one."""
+        """Mark the facts of a batch that are new to their scopes, before anything is written, so that they need no
+        look-up of their own."""
         scopes: dict[Scope, Counter[bytes]] = {}
         for one in proposals:
             if one.kind == "fact" and one.target is not None and not one.unfit:
@@ -112,7 +112,7 @@ class Asking:
 
 
 def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
-    """Note by what a fact or episode is known again, as the file has it."""
+    """Set the digests of a fact or episode in the form that the file has."""
     assert one.target is not None
     tenant, (content, topics, value) = one.target.tenant, one.digests
     one.hash = keyed(connection, tenant, content)
@@ -122,7 +122,7 @@ def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
 
 
 def _fresh(connection: sqlite3.Connection, proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Return those that their scopes do not say already."""
+    """Return the proposals whose content is new to their scopes."""
     places: dict[tuple[str, Scope], list[Proposal]] = {}
     for one in proposals:
         assert one.target is not None
@@ -135,7 +135,7 @@ def _fresh(connection: sqlite3.Connection, proposals: Sequence[Proposal]) -> lis
 
 
 def _known(connection: sqlite3.Connection, query: str, target: Scope, hashes: Sequence[bytes]) -> set[bytes]:
-    """Return those of some hashes that a query finds in exactly this scope."""
+    """Return the hashes that a query finds in exactly this scope."""
     known: set[bytes] = set()
     for first in range(0, len(hashes), _AT_ONCE):
         some = hashes[first : first + _AT_ONCE]

@@ -1,4 +1,4 @@
-"""Events before they are in a trace, and the texts that a file can hold."""
+"""Events before they are in a trace, and checks of the texts that a file can store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Draft(NamedTuple):
-    """An event on its way into a trace, checked: :meth:`Draft.of` makes one."""
+    """A checked event on its way into a trace; made by :meth:`Draft.of`."""
 
     kind: str
     author: str
@@ -21,7 +21,7 @@ class Draft(NamedTuple):
     data: bytes | None
     at: int | None
     unless_deleted_since: int | None = None
-    """Number of a deletion event: left out if something that its scope saw was deleted after it."""
+    """Number of a deletion event: the event is skipped if data visible to its scope was deleted after it."""
 
     @classmethod
     def of(
@@ -32,7 +32,7 @@ class Draft(NamedTuple):
         data: Mapping[str, Any] | None = None,
         at: payload.CreatedAt | None = None,
     ) -> Draft:
-        """Check an event.
+        """Check and encode an event.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -53,16 +53,17 @@ class Draft(NamedTuple):
     def of_prompt(
         cls, data: Mapping[str, Any], at: int, unless_deleted_since: int, encoded: Mapping[str, str]
     ) -> Draft:
-        """Make the event of a prompt of ours, whose data are JSON's own types but for what a caller's tokenizer counts.
+        """Return the event of a prompt made by us, whose data are JSON types except for the counts of the caller's
+        tokenizer.
 
         Args:
-            data: what is kept of the prompt, its `pieces` first.
+            data: the recorded data of the prompt, its `pieces` first.
             at: when it was made.
             unless_deleted_since: number of a deletion event.
-            encoded: those of the pieces, by name, that are JSON already.
+            encoded: those of the pieces, by name, that are already JSON.
 
         Raises:
-            TypeError, ValueError: they are not JSON.
+            TypeError, ValueError: the data are not JSON.
         """
         try:
             kept: bytes | None = _prompt(data, encoded)
@@ -72,11 +73,11 @@ class Draft(NamedTuple):
 
 
 def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
-    """Hold an argument to what a file can keep.
+    """Check that an argument is a text that a file can store.
 
     Raises:
-        TypeError: it is not a str.
-        ValueError: it holds half of a surrogate pair, which has no UTF-8, or is too long.
+        TypeError: not a str.
+        ValueError: it contains half of a surrogate pair, which UTF-8 cannot express, or is too long.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
@@ -86,15 +87,15 @@ def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
         value.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
+            f"{name}: expected text that UTF-8 can encode, got a lone surrogate at {error.start}"
         ) from None
 
 
 def _prompt(data: Mapping[str, Any], encoded: Mapping[str, str]) -> bytes:
-    """As ``payload.encode_fields({"metadata": data})``.
+    """Return ``payload.encode_fields({"metadata": data})``, reusing the encoded pieces.
 
     Raises:
-        TypeError, ValueError: they are not JSON, or hold half of a surrogate pair.
+        TypeError, ValueError: the data are not JSON, or contain half of a surrogate pair.
     """
     as_json = payload.as_json
     rest = as_json({name: value for name, value in data.items() if name != "pieces"})
@@ -116,15 +117,15 @@ def _with_utf8(encoded: bytes | None) -> bytes | None:
         try:
             encoded.decode()
         except UnicodeDecodeError:
-            raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
+            raise ValueError("data: expected text that UTF-8 can encode, got a lone surrogate") from None
     return encoded
 
 
 def check_run_id(run_id: Any) -> None:
-    """Hold a run's name to what a name is.
+    """Check the name of a run.
 
     Raises:
-        TypeError, ValueError: it is not a str, empty, or longer than a record's provenance can name.
+        TypeError, ValueError: not a str, empty, or longer than a record's provenance can name.
     """
     check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
     if not run_id or run_id != run_id.strip():

@@ -1,4 +1,4 @@
-"""What the gate refused (table `memory_rejection`), with the reason; kept for a while to be asked about."""
+"""Rejections of the gate (table `memory_rejection`) with their reasons, kept for a limited time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scrubjay.store.together import Change
 def write_rejection(
     change: Change, scope: Scope, kind: str, reason: str, content: str, source: Provenance
 ) -> None:
-    """Note what was refused of a scope. Reason and content are sealed as the tenant is."""
+    """Record a rejection in a scope. Reason and content are sealed if the tenant is."""
     connection, (tenant, *names) = change.connection, names_of(scope)
     number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
     said = sealed_values(
@@ -55,7 +55,7 @@ def write_rejection(
 def rejections_of(
     connection: sqlite3.Connection, cipher: Cipher, scope: Scope, limit: int
 ) -> list[Rejection]:
-    """Return what was refused in exactly a scope, newest first.
+    """Return the rejections in exactly a scope, newest first.
 
     Raises:
         CorruptIndexError: a row is not what was written.

@@ -27,8 +27,8 @@ def record_of(row: Row, now: int | None = None) -> Record:
     """Return the record of a row.
 
     Args:
-        row: opened.
-        now: in microseconds since 1970; None: the status is that of the row, which time alone does not change.
+        row: the decrypted row.
+        now: in microseconds since 1970; None: the status is the stored one, whatever the time.
 
     Raises:
         CorruptIndexError: its values are not what was written.
@@ -39,8 +39,8 @@ def record_of(row: Row, now: int | None = None) -> Record:
 
 
 def made_again(record: Record, row: Row, now: int) -> Record:
-    """Return what :func:`record_of` returned of the same row at another time between the same edges: an object of its
-    own, as far as it can be changed."""
+    """Return a copy of a record that :func:`record_of` made of the same row at another time with the same status; the
+    copy shares no mutable value with it."""
     if (
         isinstance(record, Fact)
         and not record.metadata
@@ -51,9 +51,10 @@ def made_again(record: Record, row: Row, now: int) -> Record:
 
 
 def _made(cls: type[_T], fields: dict[str, Any]) -> _T:
-    """Return an object of a frozen dataclass with all of its fields, which become its own.
+    """Return an object of a frozen dataclass that takes over a dict of all its fields.
 
-    Its own constructor sets them one by one through `object.__setattr__`, which takes longer than all else here.
+    The dataclass constructor sets them one by one through `object.__setattr__`, which takes longer than everything else
+    here.
     """
     made = object.__new__(cls)
     object.__setattr__(made, "__dict__", fields)
@@ -188,7 +189,7 @@ def _episode(row: EpisodeRow) -> Episode:
 
 
 def sensitivity_of(row: EpisodeRow) -> str:
-    """Return the class of an episode.
+    """Return the sensitivity of an episode.
 
     Raises:
         CorruptIndexError: the row is not what was written.
@@ -212,7 +213,7 @@ def _value_json(detail: Mapping[str, Any]) -> str | None:
 
 
 def loaded(data: bytes | None) -> dict[str, Any]:
-    """Return metadata as it was given."""
+    """Return decoded metadata."""
     return {} if data is None else json_of(data, dict, "its metadata")
 
 
@@ -237,4 +238,4 @@ _MAKE: dict[str, Callable[[Any], Record]] = {
     "preference": _preference,
     "episode": _episode,
 }
-"""Of the kinds whose records are their rows alone."""
+"""Constructors by kind; a fact also needs the time."""

@@ -1,8 +1,8 @@
-"""Which known statements a retraction or a correction speaks of.
+"""Which known statements an end or a correction names.
 
-By what is named: the value, or else the words. Words are compared by their stems, so that "peanut" names "peanuts";
-those of subject and predicate, which all statements of a slot share, and those that deny name nothing. What names none
-of several values touches none: what nobody contradicted is not lost.
+It names a statement by its value, or else by words. Words are compared by their stems, so that "peanut" names
+"peanuts"; the words of subject and predicate, which all statements of a slot share, and negations name nothing. If it
+names none of several values it affects none: what nobody contradicted is not lost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scrubjay.memory.model.wording import stems
 
 
 class Named(NamedTuple):
-    """A statement, as far as it is named or names others."""
+    """A statement, reduced to the fields by which it is named or names others."""
 
     text: str
     value: str = ""
@@ -28,11 +28,12 @@ class Named(NamedTuple):
 
 
 def ended(said: Named, known: Sequence[Named]) -> list[int]:
-    """Return the places of those statements that an end names.
+    """Return the positions of the statements that an end names.
 
-    They are, the first that there are any of: those of its value; those whose value its text mentions; those all of
-    whose words it has; the one that shares more words with it than the others do; and, if it states no value, those of
-    a predicate with one value at a time (or one of a kind, if there is no other).
+    The first rule that matches any statement decides: statements with its value; statements whose value its text
+    mentions; statements whose words all occur in its text; the statement that shares more words with it than any other;
+    and, if it states no value, statements of a predicate with one value at a time (or the only statement, if its
+    predicate has one value of a kind).
 
     >>> nuts, latex = Named("Noor is allergic to nuts"), Named("Noor is allergic to latex")
     >>> ended(Named("Noor's nut allergy is gone", subject="Noor", predicate="allergic to"), [nuts, latex])
@@ -50,9 +51,11 @@ def ended(said: Named, known: Sequence[Named]) -> list[int]:
 
 
 def corrected(said: Named, known: Sequence[Named]) -> list[int]:
-    """Return the place of the statement that a correction speaks of, oldest first given: the last of those whose value
-    its text mentions, or the one that shares most words with it, or the last that says the same, or, unless several
-    values hold at once, the last; of one that is alone in its slot, that one.
+    """Return the position of the statement that a correction corrects; `known` is in order, oldest first.
+
+    It is the last statement whose value its text mentions, or the one that shares most words with it, or the last one
+    that says the same, or, unless several values hold at once, the last one; a statement that is alone in its slot is
+    always corrected.
 
     >>> known = [Named("I react to walnuts"), Named("I react to kiwi")]
     >>> corrected(Named("Sorry, not walnuts: I meant hazelnuts"), known)
@@ -78,7 +81,7 @@ def _is_value(said: Named, one: Named) -> bool:
 
 
 def _mentioned(said: Named, known: Sequence[Named]) -> list[int]:
-    """Those whose value, or all of whose own words, stand in the text of an end."""
+    """The statements whose value, or whose own words, all occur in the text of an end."""
     words = stems(said.text, said.given)
     beside = _beside(said)
     found = []
@@ -90,7 +93,7 @@ def _mentioned(said: Named, known: Sequence[Named]) -> list[int]:
 
 
 def _most_shared(said: Named, known: Sequence[Named]) -> list[int]:
-    """The one that shares most words of its own, if it is one."""
+    """The statement that shares most of its words with the text, if there is exactly one."""
     words = stems(said.text, said.given) - _beside(said)
     shared = [len(words & stems(one.text, one.given)) for one in known]
     most = max(shared, default=0)

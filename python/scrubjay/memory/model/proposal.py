@@ -1,4 +1,4 @@
-"""A candidate on its way through the gate: what is found out about it without the file."""
+"""A candidate on its way through the gate: what is known about it without the file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from scrubjay.memory.model.values import fault, with_text
 _DAY_US = 86_400_000_000
 
 Window = tuple[int | None, int | None]
-"""From when on (None: from now) and until when (None: for good) a policy is in force."""
+"""From when (None: now) until when (None: without end) a policy is in force."""
 
 
 @dataclass
@@ -41,12 +41,12 @@ class Proposal:
 
     kind: str
     candidate: Any
-    scope: Scope  # on whose behalf
+    scope: Scope  # on whose behalf it is proposed
     source: Provenance
-    target: Scope | None = None  # where it is to be kept
+    target: Scope | None = None  # where it is to be written
     about_tenant: bool = False
-    text: str = ""  # that is searched, of a fact or episode
-    unfit: str = ""  # why it is refused
+    text: str = ""  # the searched text of a fact or episode
+    unfit: str = ""  # the reason for its rejection
     begins_at: int | None = None
     expires_at: int | None = None
     metadata: bytes | None = None
@@ -54,16 +54,16 @@ class Proposal:
     said_at: int | None = None
     valid_from: int | None = None
     valid_until: int | None = None
-    is_decided: bool = True  # whether the judge need not compare a fact with others
+    is_decided: bool = True  # whether the judge need not compare the fact with others
     digests: tuple[bytes, tuple[bytes, ...], bytes | None] = (b"", (), None)  # of content, topics, value
-    # What the file says: the same digests as it has them, and what it knows.
+    # From the file: the same digests, keyed if the tenant is encrypted, and what is known there.
     hash: bytes = b""  # of the content in its target
-    topic: bytes = b""  # what it has in common with its slot; empty without subject or predicate
-    topics: tuple[bytes, ...] = ()  # of its slot: as it is written now, as the predicate's own words say it
+    topic: bytes = b""  # the key of its slot; empty without subject or predicate
+    topics: tuple[bytes, ...] = ()  # keys of its slot: the canonical one, and that of its own words
     value_hash: bytes | None = None
-    is_new: bool = False  # whether nothing living in its target had that hash when its change began
+    is_new: bool = False  # whether no living record of its target had that hash when its change began
     embedded: Embedded | None = None
-    contradicted: dict[str, bool] = field(default_factory=dict)  # id of a known fact -> what the judge says
+    contradicted: dict[str, bool] = field(default_factory=dict)  # id of a known fact -> the judge's answer
 
 
 def prepared(
@@ -73,10 +73,10 @@ def prepared(
     settings: Settings,
     judge: Judge,
 ) -> Proposal:
-    """Return what was proposed, classified, verified and with its scope; why it is unfit is said in it.
+    """Return the proposal, classified, verified and with its target scope; `unfit` has the reason if it is rejected.
 
     Raises:
-        TypeError, ValueError: an argument of a wrong type, metadata that cannot be kept.
+        TypeError, ValueError: an argument has a wrong type, or metadata that cannot be stored.
     """
     kind, found = classify(candidate)
     typed: Any = with_text(found) if kind in ("policy", "preference") else found
@@ -94,7 +94,7 @@ def prepared(
     else:
         one.expires_at = expiry_of(typed.expires_at, typed.ttl, settings.clock)
         if one.expires_at is not None and one.expires_at <= settings.clock():
-            one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
+            one.unfit = f"expires_at: expected a future time, got {as_moment(one.expires_at)}"
             return one
     if kind == "preference":
         one.said_at = moment_of(one.source.at, "source.at")
@@ -126,7 +126,7 @@ def window_of(candidate: PolicyCandidate, now: int) -> Window:
     """Return when a policy is in force.
 
     Raises:
-        TypeError, ValueError: these are not times, or the end is not after the beginning.
+        TypeError, ValueError: a value is not a time, or the end is not after the beginning.
     """
     since = payload.to_utc(candidate.effective_from, "effective_from")
     until = payload.to_utc(candidate.effective_until, "effective_until")
@@ -141,12 +141,12 @@ def window_of(candidate: PolicyCandidate, now: int) -> Window:
 
 
 def _check_times(one: Proposal, now: int) -> None:
-    """Note when a fact was said, and when it says that it holds."""
+    """Set when a fact was said, and the times of validity that it states."""
     candidate: FactCandidate = one.candidate
     told = one.source.at if candidate.said_at is None else candidate.said_at
     one.said_at = moment_of(told, "said_at")
     if one.said_at is not None and one.said_at > now + _DAY_US:
-        raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
+        raise Unfit(f"said_at: expected a past or present time, got {as_moment(one.said_at)}")
     one.valid_from = moment_of(candidate.valid_from, "valid_from")
     if one.valid_from is None and one.said_at is not None and one.said_at > now:
         one.valid_from = one.said_at
@@ -158,8 +158,8 @@ def _check_times(one: Proposal, now: int) -> None:
 
 
 def _decide_cardinality(one: Proposal, judge: Judge) -> None:
-    """Note whether a fact's predicate has one value at a time, and whether more has to be asked: its words may say it,
-    or the projection compares the values."""
+    """Set whether a fact's predicate has one value at a time, and whether that is final: the words decide, or else the
+    projection compares the values."""
     candidate: FactCandidate = one.candidate
     if one.said_at is not None and candidate.said_at is None and candidate.single is None:
         candidate = replace(candidate, said_at=as_moment(one.said_at))

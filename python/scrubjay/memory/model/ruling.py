@@ -1,4 +1,4 @@
-"""Which policies count: those of a tenant, and the global ones."""
+"""Precedence between a tenant's policies and global ones."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from scrubjay._native import Scope
 from scrubjay.memory.model.records import Policy
 
 EVERYWHERE = ""
-"""What stands in the place of a tenant in the row of a global policy."""
+"""The tenant column of a global policy."""
 
 _P = TypeVar("_P", bound=Policy)
 
 
 def tenant_of(given: str | Scope) -> Scope:
-    """Return the scope of a tenant, given by its name or as any scope of it."""
+    """Return the scope of a tenant, given its name or any of its scopes."""
     return Scope(given.tenant if isinstance(given, Scope) else given)
 
 
 def prevailing(own: Mapping[str, _P], everywhere: Iterable[_P]) -> list[_P]:
-    """Return those of a tenant's policies in force (by key) and of the global ones that count, in the order of keys."""
+    """Return the policies that apply, of a tenant's policies in force (by key) and the global ones, ordered by key."""
     found = dict(own)
     for one in everywhere:
         if one.mandatory or one.key not in own:

@@ -1,7 +1,7 @@
-"""Who says the same of a value: statements with one value whose texts say different things are several voices.
+"""Voices: groups of statements with one value; statements whose texts say different things are different voices.
 
-"Noor has a son, Ali" and "Noor has a son, Karim" are two statements of the value "son"; "Jane lives in Oslo" and "Oslo
-is Jane's home" are one.
+"Noor has a son, Ali" and "Noor has a son, Karim" are two voices of the value "son"; "Jane lives in Oslo" and "Oslo is
+Jane's home" are one.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ class Voices(NamedTuple):
     """The voices of a slot's statements."""
 
     numbers: dict[str, int]
-    """Of the statements of values of which several voices speak, by their ids."""
+    """Statement id -> number of its voice, for values that have several voices."""
     richer: Sequence[tuple[str, str]] = ()
-    """Ids of two statements of a value each, of which the second says all that the first does, and more."""
+    """Pairs of statement ids with equal values; the second says everything that the first does, and more."""
 
     @property
     def are_several(self) -> bool:
-        """Whether several voices speak of any value."""
+        """Whether any value has several voices."""
         return bool(self.numbers)
 
     def of(self, statement: Any) -> tuple[str, int]:
-        """A statement's value and voice."""
+        """Return the value and the voice of a statement."""
         return statement.value, self.numbers.get(statement.id, 0)
 
 
 def voices_of(statements: Sequence[Any]) -> Voices:
-    """Return the voices of the statements of a slot (:class:`scrubjay.memory.model.projection.Statement`), in the order
-    in which they begin."""
+    """Return the voices of a slot's statements (:class:`scrubjay.memory.model.projection.Statement`), given in the
+    order in which they begin."""
     of_value: dict[str, list[Any]] = {}
     for one in statements:
         of_value.setdefault(one.value, []).append(one)
@@ -63,14 +63,15 @@ def voices_of(statements: Sequence[Any]) -> Voices:
 
 
 def says_more(known: str, said: str, *, value: str, subject: str, predicate: str) -> bool | None:
-    """Whether a text says more of a value than a known one does: False if it says no more, None if it says something
-    else. Words of subject and predicate say nothing besides; what says that it adds ("a second dog") says something
+    """Whether a text says more about a value than a known one: False if it says no more, None if it says something
     else.
+
+    Words of subject and predicate add nothing; a text that announces an addition ("a second dog") says something else.
 
     Args:
         known, said: the texts.
-        value: as :func:`scrubjay.memory.model.content.value_words` has it.
-        subject, predicate: of both.
+        value: the value in the form of :func:`scrubjay.memory.model.content.value_words`.
+        subject, predicate: of both statements.
     """
     if normalised(known) == normalised(said):
         return False
@@ -79,7 +80,7 @@ def says_more(known: str, said: str, *, value: str, subject: str, predicate: str
 
 
 def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]:
-    """Return the spans of time that are in `some` and in none of `others`.
+    """Return the parts of `some` that lie in none of `others`.
 
     >>> without([(1, None)], [(4, 6)])
     ((1, 4), (6, None))
@@ -100,6 +101,6 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
 
 
 def _says(known: Any, one: Any) -> bool | None:
-    if not one.given and not known.given:  # its value is its text
+    if not one.given and not known.given:  # the value of each is its text
         return False
     return says_more(known.text, one.text, value=one.value, subject=one.subject, predicate=one.predicate)

@@ -1,4 +1,4 @@
-"""What assembly returns: the prompt, and what tells how it came about."""
+"""The result of assembly: the prompt, and a trace of how it was made."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ __all__ = ["Assembled", "Envelope", "Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a prompt may become. Tokens are what `count` says of a text.
+    """Limits of a prompt. Tokens are counted by `count`.
 
     Args:
-        budget_tokens: of the whole prompt.
-        item_tokens: of one recalled record; of one that is longer the part that answers stands there, if `arrange` is
-            told how to find it, or nothing.
-        turn_tokens: of the block of recent turns; besides, it gets a quarter of what policies and preferences leave.
-        brief_tokens: of one turn in it.
-        edges: how records are placed: the most relevant first and last (:func:`place_at_edges`), or first.
-        count: tokens of a text; your model's tokenizer knows better than the default estimate. It is asked about
-            whole prompts, so it need not be additive.
+        budget_tokens: maximum of the whole prompt.
+        item_tokens: maximum of one recalled record; a longer one is replaced by the part that answers the question, if
+            `arrange` is given a function that finds it, or left out.
+        turn_tokens: maximum of the block of recent turns, which also gets at most a quarter of the budget left by
+            policies and preferences.
+        brief_tokens: maximum of one turn in that block.
+        edges: whether the most relevant records are placed first and last (:func:`place_at_edges`), instead of first.
+        count: returns the number of tokens of a text; your model's tokenizer is more exact than the default estimate.
+            It is called with whole prompts, so it need not be additive.
 
     Raises:
-        TypeError, ValueError: a limit is not an int, or below 1 (0 turn_tokens: no recent turns); `count` gives
-            no int of 0 or more for a word.
+        TypeError, ValueError: a limit is not an int, or below 1 (`turn_tokens` may be 0: no recent turns); `count` does
+            not return an int of 0 or more for a word.
     """
 
     budget_tokens: int
@@ -59,7 +60,7 @@ class Limits:
             raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
         if self.count is not count_roughly:
             n = self.count("a")
-            if isinstance(n, bool) or not isinstance(n, (int, Integral)) or n < 0:  # NumPy's are Integral
+            if isinstance(n, bool) or not isinstance(n, (int, Integral)) or n < 0:  # NumPy ints are Integral
                 raise TypeError(
                     f"count: expected a function that returns an int, 0 or more, got {n!r} for 'a'"
                 )
@@ -67,7 +68,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Envelope:
-    """What went into a prompt, what did not, and why. References only: the texts are in the records."""
+    """What a prompt contains, what was left out, and why. References only: the texts are in the records."""
 
     budget_tokens: int
     blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
@@ -75,37 +76,37 @@ class Envelope:
     dropped: tuple[tuple[str, str], ...] = ()
     """Recalled records that are not in the prompt, as (id, reason): "below_floor", "over_item_cap" or "over_budget"."""
     excerpts: tuple[str, ...] = ()
-    """Ids of the recalled records that were too long, so that only the part that answers is in the prompt."""
+    """Ids of recalled records that were too long, so that the prompt has only the part that answers the question."""
     reasons: tuple[str, ...] = ()
-    """What failed while the prompt was made, as "code: sentence"."""
+    """Failures while the prompt was made, as "code: sentence"."""
     query: str = ""
     recalled: Any = field(default=None, compare=False, repr=False)
-    """The retrieval itself, None if there was none."""
+    """The retrieval itself; None if there was none."""
 
     @cached_property
     def tokens(self) -> dict[str, int]:
-        """How many are in each block, and in the "total"."""
+        """Tokens of each block, and the "total"."""
         each = {block.name: self.count(block.text) for block in self.blocks}
         return {**each, "total": self.count("".join(block.text for block in self.blocks)) if each else 0}
 
     @property
     def mode(self) -> str:
-        """What retrieval really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+        """The mode in which retrieval ran: "hybrid", "vector", "lexical", "substring" or "none"."""
         return "none" if self.recalled is None else str(self.recalled.mode)
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """Why less ran than was asked for."""
+        """Reasons why less ran than was requested."""
         return (*(() if self.recalled is None else self.recalled.degraded), *self.reasons)
 
     @cached_property
     def relevance(self) -> str:
-        """Whether anything that was recalled fits the question: "high", "standard", "low" or "none"."""
+        """The relevance of the best recalled record to the question: "high", "standard", "low" or "none"."""
         return "none" if self.recalled is None else str(self.recalled.relevance)
 
     @cached_property
     def retrieved(self) -> tuple[dict[str, Any], ...]:
-        """Of each recalled record, best first: id, kind, score, tier."""
+        """Id, kind, score and tier of each recalled record, best first."""
         return tuple(
             {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier}
             for hit in self.recalled or ()
@@ -113,16 +114,16 @@ class Envelope:
 
     @cached_property
     def promoted(self) -> tuple[str, ...]:
-        """Ids that stand above the fused order because they hold an identifier of the query."""
+        """Ids placed above the fused order because they contain an identifier of the query."""
         return tuple(hit.id for hit in self.recalled or () if hit.identifier)
 
     @property
     def stages(self) -> tuple[dict[str, Any], ...]:
-        """What ran in the retrieval, for how long."""
+        """The stages of the retrieval, with their times."""
         return () if self.recalled is None else tuple(self.recalled.trace.to_dicts())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
+        """Return all fields in JSON types."""
         return {
             **self.fields(),
             "tokens": dict(self.tokens),
@@ -135,7 +136,7 @@ class Envelope:
         }
 
     def fields(self) -> dict[str, Any]:
-        """Return the same with tuples for lists, for reading only: its parts are the envelope's own."""
+        """Return the same with tuples instead of lists; read only, because its parts belong to the envelope."""
         return {
             "budget_tokens": self.budget_tokens,
             "tokens": self.tokens,
@@ -153,7 +154,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A prompt: its blocks in order, and the envelope that says how it came about."""
+    """A prompt: its blocks in order, and the envelope that records how it was made."""
 
     blocks: tuple[Block, ...]
     trace: Envelope
@@ -161,9 +162,9 @@ class Assembled:
     """The records in it by block: "policies", "preferences", "memories" (most relevant first)."""
     limits: Limits
     summary: str | None = None
-    """What stands in it in place of the recent turns."""
+    """The text that replaces the recent turns."""
     reserved: Reserved = field(default=Reserved(), compare=False, repr=False)
-    """What it begins with, as it was laid out."""
+    """The reserved blocks at its beginning."""
 
     @cached_property
     def text(self) -> str:
@@ -172,19 +173,19 @@ class Assembled:
 
     @property
     def prefix(self) -> str:
-        """What the prompt begins with as long as policies and preferences are unchanged, byte for byte."""
+        """The beginning of the prompt, identical byte for byte as long as policies and preferences are unchanged."""
         return "".join(block.text for block in self.blocks if block.name in RESERVED)
 
     @property
     def sha256(self) -> str:
-        """Of the prompt's UTF-8."""
+        """SHA-256 of the prompt in UTF-8."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def ids(self, name: str) -> tuple[str, ...]:
-        """Return the ids of the records in one block, in their order; empty if there is no such block.
+        """Return the ids of the records in one block, in order; empty if there is no such block.
 
         Args:
-            name: of the block: "policies", "preferences", "memories".
+            name: the name of the block: "policies", "preferences", "memories".
         """
         return next((block.ids for block in self.blocks if block.name == name), ())
 

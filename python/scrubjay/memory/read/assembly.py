@@ -1,8 +1,8 @@
-"""The prompt of a turn: policies and preferences always, then recalled records, then the last turns.
+"""The prompt of a turn: all policies and preferences, then recalled records, then the last turns.
 
-Pure functions over records: nothing here reads a file, and the same records give the same bytes. The order of the
-blocks is that of their lifetimes, so the most stable come first: as long as no policy or preference
-changes, the prompts of all turns begin with the same bytes, which model servers cache.
+Pure functions over records: nothing here reads a file, and the same records give the same bytes. Blocks are ordered by
+lifetime, the most stable first: as long as no policy or preference changes, the prompts of all turns begin with the
+same bytes, which model servers cache.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from scrubjay.memory.read.pieces import TITLES, Block, Piece, Reserved, Turn, bl
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
 _AT_EDGES = "Memories (most relevant first and last)"
-_CHARS_A_TOKEN = 64  # more than any tokenizer puts into one, on average
+_CHARS_A_TOKEN = 64  # more characters than any tokenizer averages for a token
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 _NOTHING: Mapping[str, Any] = {}
 Shorten: TypeAlias = Callable[[Piece, int, Callable[[Piece], int]], Piece | None]
-"""Makes a piece shorter: at most so many tokens, as that counts; None if nothing is left of it."""
+"""Shortens a piece to a maximum number of tokens by a count; None if nothing is left of it."""
 
 
 def arrange(
@@ -38,20 +38,18 @@ def arrange(
     """Return the prompt of these records.
 
     Args:
-        reserved: all of its policies and preferences are in the prompt, in their order.
-        ranked: what was recalled, best first. The longest beginning of it that fits is in the prompt, after those over
-            `limits.item_tokens` were shortened or left out: so over budget, whole records go, the least relevant
-            first.
-        turns: the conversation, oldest first; the newest are summarised (:func:`brief`) and stand last.
-        limits: how long it may become, and how records are placed.
-        summary: stands in place of the turns, if there is one.
-        shorten: asked for a shorter piece, within `limits.item_tokens`, in place of one that is longer.
-        told: further fields of the envelope; what was `dropped` before comes after what is left out here.
+        reserved: the policies and preferences; all are in the prompt, in order.
+        ranked: the recalled records, best first. Records over `limits.item_tokens` are shortened or left out; then the
+            longest prefix that fits is in the prompt: over budget, whole records are dropped, the least relevant first.
+        turns: the conversation, oldest first; the newest turns are abridged (:func:`brief`) and placed last.
+        limits: its maximum lengths, and the placement of records.
+        summary: replaces the turns, if given.
+        shorten: called for a shorter piece, within `limits.item_tokens`, for one that is longer.
+        told: further fields of the envelope; its `dropped` is appended to the records left out here.
 
     Raises:
-        BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
-            would be silently wrong, and one over budget would be cut elsewhere; the error names a sufficient
-            budget.
+        BudgetError: policies and preferences alone are over the budget. A prompt without a mandatory rule would be
+            silently wrong, and one over budget would be cut elsewhere; the error names a sufficient budget.
 
     >>> rules = Reserved((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
     >>> found = [Piece("fact", "f1", "Jane moved to Toronto.")]
@@ -106,7 +104,7 @@ def arrange(
         return count("".join(block.text for block in whole(n_items, recent))) <= budget
 
     n_items = _most(len(kept), fits)
-    if n_items is None:  # tokens do not add up in every tokenizer
+    if n_items is None:  # token counts are not additive in every tokenizer
         recent, n_items = None, 0
     dropped += [(piece.id, "over_budget") for piece in kept[n_items:]]
     blocks = whole(n_items, recent)
@@ -122,12 +120,12 @@ def arrange(
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
-    """Return a turn as one line: whole, or as many sentences from its beginning as fit, or None if not even one does.
+    """Return a turn as one line: whole, or its first sentences that fit, or None if not even one does.
 
     >>> brief(Turn("user", "Book the train. I will tell you later why, it is a long story."), 8)
     '- user: Book the train. [...]'
     """
-    longest = _CHARS_A_TOKEN * max_tokens  # of a turn of megabytes only the beginning is looked at
+    longest = _CHARS_A_TOKEN * max_tokens  # only the beginning of a very long turn is examined
     said = " ".join(turn.text[:longest].split())
     author = " ".join(turn.author.split())
     line = f"- {author}: {said}"
@@ -142,7 +140,8 @@ def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_rough
 
 
 def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | None:
-    """The block of the newest turns that fit, in their order. A turn is skipped if not even one sentence of it fits."""
+    """Return the block of the newest turns that fit, in order. A turn is skipped if not even its first sentence
+    fits."""
     briefs = (brief(turn, limits.brief_tokens, limits.count) for turn in turns)
     lines = [line + "\n" for line in briefs if line is not None]
 
@@ -157,10 +156,10 @@ def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | N
 
 
 def _most(n: int, holds: Callable[[int], bool]) -> int | None:
-    """The largest number up to n for which `holds`, by bisection, or None if none was found."""
+    """Return the largest number up to n for which `holds` by bisection, or None if there is none."""
     if holds(n):
         return n
-    low, high = -1, n  # holds(low) was seen to be true, or low is -1; holds(high) was seen to be false
+    low, high = -1, n  # invariant: holds(low), or low is -1; not holds(high)
     while high - low > 1:
         middle = (low + high) // 2
         if holds(middle):

@@ -1,7 +1,7 @@
-"""Records of facts and episodes that were read, kept until something may have changed them.
+"""A cache of rows and records of facts and episodes, valid until something may have changed them.
 
-An agent asks about the same things again and again, and writes traces in between: what was read once is not read again
-as long as nobody wrote anything but traces (:meth:`scrubjay.store.seam.LayerStore.rows_version`).
+An agent asks about the same things again and again, and writes traces in between: a record is read once as long as
+nothing but traces is written (:meth:`scrubjay.store.seam.LayerStore.rows_version`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _AT_ONCE = 500  # values in one statement
 
 
 class _Made(NamedTuple):
-    """A row, and its record from one time until before another, between which time alone changes nothing."""
+    """A row and its record, valid from one time until before another: in between, time alone changes nothing."""
 
     row: Row
     record: Record | None
-    """None: it is not in force then."""
+    """None: it is not in force in that interval."""
     since: int
     until: int
 
@@ -38,12 +38,12 @@ class _State(NamedTuple):
 
 
 class KeptRecords:
-    """The records of one memory that were read. Thread-safe.
+    """The cached records of one memory. Thread-safe.
 
-    Rows of encrypted files are not kept: a key may be destroyed without a trace in the file.
+    Rows of encrypted files are not cached: a key may be destroyed without a trace in the file.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -52,14 +52,14 @@ class KeptRecords:
         self._state = _State(None, {}, {})
 
     def row(self, id: str, scope: Scope, beside: Callable[[], Iterable[str]]) -> Row | None:
-        """Return the row of a record as it is now, whatever its status; None if there is none.
+        """Return the current row of a record, whatever its status; None if there is none.
 
-        The caller checks whether the scope sees it: a file finds rows by their ids alone.
+        The caller checks whether the row is visible to the scope: a file finds rows by their ids alone.
 
         Args:
-            id: of the record.
-            scope: who asks.
-            beside: returns the ids that will be asked for next: if this one has to be read, they are read with it.
+            id: the id of the record.
+            scope: the scope of the caller.
+            beside: returns the ids that will be requested next; they are read together with this one on a cache miss.
 
         Raises:
             CorruptIndexError, EncryptionError: this row cannot be read.
@@ -67,7 +67,7 @@ class KeptRecords:
         state = self._now()
         if state is not None:
             row = state.rows.get(id)
-            if row is None and not self._store.is_writing_here():  # what is read there may be taken back
+            if row is None and not self._store.is_writing_here():  # a row read there may be rolled back
                 self._read(state, scope, beside())
                 row = state.rows.get(id)
             if row is not None:
@@ -76,7 +76,7 @@ class KeptRecords:
             return find_row(connection, id, scope)
 
     def record(self, row: Row) -> Record | None:
-        """Return the record of a row that :meth:`row` returned just now; None if it is not in force now.
+        """Return the record of a row that :meth:`row` has just returned; None if it is not in force now.
 
         Raises:
             CorruptIndexError: its values are not what was written.
@@ -91,7 +91,7 @@ class KeptRecords:
         return None if record is None else made_again(record, row, now)
 
     def _now(self) -> _State | None:
-        """Return what is kept, if it is so now; an empty state if something was written."""
+        """Return the cache if it is valid now; an empty one if something was written."""
         if self._store.cipher.ring is not None:
             return None
         version, state = self._context.version(), self._state
@@ -102,7 +102,7 @@ class KeptRecords:
         return state
 
     def _read(self, state: _State, scope: Scope, ids: Iterable[str]) -> None:
-        """Read what can be read of these rows, one query a kind."""
+        """Read the readable rows with these ids, with one query for each kind."""
         wanted: dict[str, list[str]] = {}
         for id in ids:
             kind = kind_of(id)
@@ -113,7 +113,7 @@ class KeptRecords:
             for kind, each in wanted.items()
             for first in range(0, len(each), _AT_ONCE)
         ]
-        is_one = len(some) == 1  # query, which is its own snapshot
+        is_one = len(some) == 1  # a single query is its own snapshot
         with self._context.reading() if is_one else self._context.snapshot() as connection:
             for kind, each in some:
                 seen, values = seen_by(connection, kind, scope)

@@ -1,5 +1,4 @@
-"""What of a recall goes into a prompt, and how a record stands there: with its time, how relevant it is, and what holds
-in its place."""
+"""Selection of recalled hits for a prompt, and their lines: with time, relevance, and the fact that overrides them."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ from scrubjay.memory.read.pieces import Turn
 from scrubjay.memory.read.recalled import RecalledHit
 
 Summarise: TypeAlias = Callable[[Sequence[Turn]], str]
-"""Sums up a conversation."""
+"""Summarises a conversation."""
 
 
 class Line(Protocol):
-    """Writes what a prompt shows of a hit."""
+    """Writes the text of a hit in a prompt."""
 
     def __call__(self, hit: RecalledHit) -> str:
         """Return the text of one item; several lines are indented as one."""
@@ -29,10 +28,9 @@ class Line(Protocol):
 
 
 def dated(hit: RecalledHit) -> str:
-    """Return the text of a hit with the day from which it is so, the day on which it ends, if it does, and how relevant
-    it is:
-    "Jane lives in Oslo (since 2026-03-01; high)". Of a plan the day that it is for: "Jane moves to Rome (planned for
-    2026-06-01; high)". A note that has no time shows none."""
+    """Return the text of a hit with the day since when it is true, the day on which it ends (if any), and its
+    relevance: "Jane lives in Oslo (since 2026-03-01; high)". A plan has its planned day: "Jane moves to Rome (planned
+    for 2026-06-01; high)". A note without a time shows none."""
     when = _when(hit)
     return f"{hit.text} ({when}; {hit.relevance})" if when else f"{hit.text} ({hit.relevance})"
 
@@ -42,7 +40,8 @@ def over_floor(
 ) -> tuple[Sequence[RecalledHit], Sequence[RecalledHit]]:
     """Return the hits that go into a prompt, and those that stay out.
 
-    All stay out unless the best is as relevant as `floor`; then those of no relevance do. With floor "none" all go in.
+    All stay out unless the best is as relevant as `floor`; then only hits without relevance do. With floor "none" all
+    go in.
     """
     if floor == "none":
         return hits, ()
@@ -56,14 +55,15 @@ def over_floor(
 
 
 def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool | None]) -> dict[str, str]:
-    """Return, by the ids of facts that others take the place of, what holds instead.
+    """Return, by the ids of overridden facts, the text that holds instead.
 
-    What is said in a narrower scope goes before what is shared with it: of facts in different scopes about one subject
-    and a predicate that has one value at a time, those of the narrowest hold (user and agent, user, agent, tenant).
+    A statement in a narrower scope overrides one that is shared with it: of facts in different scopes about one
+    subject and a predicate with one value at a time, those of the narrowest scope hold (user and agent, user, agent,
+    tenant).
 
     Args:
         hits: recalled records.
-        is_single: whether a predicate (and a content) has one value at a time, where the fact does not say it.
+        is_single: whether a predicate (with a content) has one value at a time, for facts that do not state it.
     """
     slots: dict[tuple[str, str], list[RecalledHit]] = {}
     if len({hit.scope for hit in hits}) < 2:
@@ -78,7 +78,7 @@ def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool
         if len({hit.scope for hit in rivals}) < 2:
             continue
         holding = max(rivals, key=lambda hit: _narrowness(hit.scope))
-        fact = holding.record  # rarely read: where scopes say something of one slot
+        fact = holding.record  # rarely read: only if several scopes have facts in one slot
         if not isinstance(fact, Fact):
             continue
         if not (is_single(predicate, fact.content) if fact.single is None else fact.single):
@@ -91,14 +91,14 @@ def overriding(hits: Sequence[RecalledHit], is_single: Callable[[str, str], bool
 
 
 def summary_of(summarise: Summarise, turns: Sequence[Turn]) -> tuple[str | None, tuple[str, ...]]:
-    """Return what a summariser says of a conversation, None if it fails, and why.
+    """Return the summary of a conversation, None if the summariser failed, and the reasons.
 
     Raises:
-        TypeError: it returned no str.
+        TypeError: it did not return a str.
     """
     try:
         said = summarise(turns)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the turns themselves are there
+    except Exception as error:  # noqa: BLE001 - on any error the turns themselves are used
         return None, (f"summariser_failed: {type(error).__name__}: {' '.join(str(error).split())[:300]}",)
     if not isinstance(said, str):
         raise TypeError(f"summarise: expected a function that returns a str, got {type(said).__name__}")
@@ -118,7 +118,7 @@ def _when(hit: RecalledHit) -> str:
     if hit.kind == "episode":
         return begin
     if metadata.get("relation") == "plans":
-        plan = hit.record  # rarely read: its day is not among the times at which it is known as a plan
+        plan = hit.record  # rarely read: the planned day is not among the intervals of a plan
         at = plan.valid_from if isinstance(plan, Fact) else None
         return f"planned for {at.date().isoformat()}" if at else f"a plan of {begin}"
     return f"{begin} to {end}" if end else f"since {begin}" if begin else ""

@@ -1,6 +1,6 @@
-"""Records one by one and in lists, as a scope sees them, now or at another time.
+"""Look-ups and listings of the records visible to a scope, now or at another time.
 
-To a caller, an unknown id and an id of another scope are the same.
+Callers cannot tell an unknown id from an id of another scope.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from scrubjay.store.rows.scopes import names_of
 
 
 class Lookup:
-    """Reads records without ranking them.
+    """Reads records without ranking.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -50,15 +50,15 @@ class Lookup:
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
     ) -> Record | None:
-        """Return a record that `scope` sees and that is in force, or None.
+        """Return a record that is visible to `scope` and in force, or None.
 
         Args:
-            id: of the record.
-            scope: who asks.
-            hidden: also if it is provisional, superseded, revoked, expired or not in force at the time.
-            as_of: when it has to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`. Of a
-                fact that was edited since, what it said then.
+            id: the id of the record.
+            scope: the scope of the caller.
+            hidden: also return it if it is provisional, superseded, revoked, expired or not in force at the time.
+            as_of: the time at which it must be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: as it was known at this time; None: now. See :mod:`scrubjay.memory.read.moments`. A fact that was
+                edited later is returned with its earlier text.
         """
         checked_scope(scope)
         moment = moment_asked(self._context.clock, as_of, known_at)
@@ -79,15 +79,14 @@ class Lookup:
     def history(
         self, subject: str, predicate: str, scope: Scope, known_at: CreatedAt | None = None
     ) -> list[Fact]:
-        """Return all facts of one slot that `scope` sees, whatever their status, in the order of the times at which
-        they begin, or were said: what was so when, by all that is known (`Fact.holds`), and why (`superseded_by`).
+        """Return all facts of one slot that are visible to `scope`, whatever their status, ordered by the time at which
+        they begin or were said: what was true when, by all that is known (`Fact.holds`), and why (`superseded_by`).
 
         Args:
-            subject, predicate: what they are about; synonyms of the predicate count as the same.
-            scope: who asks.
-            known_at: as it was believed then (datetime, ISO 8601, seconds since 1970): `Fact.holds`, `status` and
-                `superseded_by` are those of that time, and what was recorded later is left out. None: by all that is
-                known.
+            subject, predicate: the slot; synonyms of the predicate count as equal.
+            scope: the scope of the caller.
+            known_at: as it was believed at this time (datetime, ISO 8601, seconds since 1970): `Fact.holds`, `status`
+                and `superseded_by` are those of that time, and facts recorded later are left out. None: now.
         """
         checked_scope(scope)
         subject, predicate = checked_str(subject, "subject"), checked_str(predicate, "predicate")
@@ -125,27 +124,27 @@ class Lookup:
         without: Sequence[str] = (),
         after: Place | None = None,
     ) -> list[Record]:
-        """Return the records that `scope` sees, kind by kind, oldest first.
+        """Return the records visible to `scope`, kind by kind, oldest first.
 
-        A tenant's facts that still wait for a second source or a confirmation are listed, too, as long as nothing
-        later in their slot says otherwise: their `status` is "provisional". `recall` and prompts leave them out.
+        A tenant's facts that still need a second source or a confirmation are listed too, as long as no later fact of
+        their slot contradicts them: their `status` is "provisional". `recall` and prompts leave them out.
 
         Args:
-            scope: who asks.
-            kinds: which, in this order.
-            hidden: also those that are superseded, revoked, expired or not in force at the time, and policies that
-                nobody has confirmed.
-            exact: only those of exactly this scope (a tenant's policies are those of its scope without a user; global
-                policies are of no scope).
-            limit: how many at most.
-            subject: only facts about it, whatever their predicate; case and spaces do not matter.
-            run: only what comes from this run (`Provenance.run`).
-            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
-            without: classes of sensitivity that are left out.
-            after: the last record of the page before, as (kind, :func:`created_at` in microseconds, id): the listing
-                begins behind that place, whether the record is still there or not. With `limit` it reads about as many
-                rows as it returns, not all of the scope.
+            scope: the scope of the caller.
+            kinds: the kinds to list, in this order.
+            hidden: also list records that are superseded, revoked, expired or not in force at the time, and unconfirmed
+                policies.
+            exact: list only records of exactly this scope (a tenant's policies belong to its scope without a user;
+                global policies belong to no scope).
+            limit: the maximum number.
+            subject: list only facts about it, whatever their predicate; case and spaces are ignored.
+            run: list only records from this run (`Provenance.run`).
+            as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.moments`.
+            without: sensitivity classes to exclude.
+            after: the last record of the previous page, as (kind, :func:`created_at` in microseconds, id): the listing
+                continues after that place, whether or not the record still exists. With `limit` it reads about as many
+                rows as it returns, not the whole scope.
 
         Records that are damaged in the file are left out, and named in a
         :class:`~scrubjay.CorruptDataWarning`.
@@ -186,13 +185,13 @@ class Lookup:
 
 
 class _Listed:
-    """Which rows a listing has, as they were known at the time that is asked for.
+    """Decides which rows a listing contains, as they were known at the requested time.
 
     Args:
-        connection: of one state of the file.
-        context: of the memory.
-        moment: that is asked for; None: now.
-        hidden: also what was not in force.
+        connection: a connection to one snapshot of the file.
+        context: the context of the memory.
+        moment: the requested time; None: now.
+        hidden: whether rows that were not in force are listed too.
     """
 
     def __init__(
@@ -205,10 +204,10 @@ class _Listed:
         self._moment = Moment(now, now, None) if moment is None else moment
         self._past = None if moment is None else Past(connection, moment, context.is_single)
         self.now = now if self._past is None else self._past.now
-        """By which the records say whether they are planned, or over."""
+        """The time by which records are planned, or over."""
 
     def row(self, row: Row) -> Row | None:
-        """Return a row that is listed: in force, or would be if it were confirmed."""
+        """Return a row if it is listed: in force, or provisional and in force once it is confirmed."""
         if self._hidden:
             return row if self._past is None else self._past.known(row)
         if isinstance(row, FactRow) and row.status == "provisional":
@@ -219,7 +218,7 @@ class _Listed:
 
 
 class Place(NamedTuple):
-    """Where a page of a listing ended: behind which record."""
+    """The place after which a listing continues: that of the last record of a page."""
 
     kind: str
     created_at: int
@@ -228,7 +227,7 @@ class Place(NamedTuple):
 
 
 def created_at(record: Record) -> int:
-    """Return when a record was written, in microseconds since 1970: records of a kind are listed in this order."""
+    """Return when a record was written, in microseconds since 1970; the sort key of listings within a kind."""
     at = record.provenance.at if isinstance(record, Policy) else record.created_at
     assert at is not None
     return payload.microseconds(at)
@@ -254,7 +253,7 @@ def _in_order(
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:
-    """Yield the rows of a kind that some scopes have, oldest first, behind a place; in parts, if there is a limit."""
+    """Yield the rows of a kind in some scopes, oldest first, after a place; in batches if there is a limit."""
     parts = []
     for one in seen:
         tenant, user, agent = names_of(one)
@@ -279,7 +278,7 @@ def _rows_of(
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:
-    """Yield the rows of one owner in their order."""
+    """Yield the rows of one owner in listing order."""
     if limit is None and after is None:
         rows: list[Row] = [*rows_where(connection, kind, owner, names, damaged=damaged)]
         rows.sort(key=lambda row: (row.created_at, row.id))
@@ -304,7 +303,7 @@ _PART = 256
 
 
 def _selection(subject: str | None, run: str | None) -> Callable[[Row], bool]:
-    """Return whether a row is about a subject and comes from a run; None: of any."""
+    """Return a predicate for rows about a subject and from a run; None: of any."""
     about = None if subject is None else normalised(checked_str(subject, "subject"))
     if run is not None:
         checked_str(run, "run")

@@ -1,8 +1,8 @@
-"""The two axes of time in which memory is asked: when something was so, and what was known of it when.
+"""The two time axes of a query: when something was true, and when it was known.
 
 `as_of` is about the world ("where did Jane live in May?"), by all that is known now. `known_at` is about the memory
-("what did we believe in May?"): what was recorded later is left out, corrections included. With `known_at` alone the
-question is what was believed then of that time.
+("what did we believe in May?"): what was recorded later is left out, including corrections. `known_at` alone asks what
+was believed at that time about that time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrubjay.payload import CreatedAt
 
 
 class Moment(NamedTuple):
-    """What is asked for, in microseconds since 1970."""
+    """The times of a query, in microseconds since 1970."""
 
     now: int
     as_of: int
@@ -30,10 +30,10 @@ class Moment(NamedTuple):
 def moment_asked(
     clock: Callable[[], int], as_of: CreatedAt | None, known_at: CreatedAt | None
 ) -> Moment | None:
-    """Return the time that is asked for; None: now.
+    """Return the time that a query asks for; None: now.
 
     Raises:
-        TypeError, ValueError: one of them is not a time.
+        TypeError, ValueError: one of the arguments is not a time.
     """
     known = moment_of(known_at, "known_at")
     valid = moment_of(as_of, "as_of")
@@ -47,15 +47,15 @@ def moment_asked(
 
 
 class Past:
-    """Records as they were at a time, by what was known at another.
+    """Records as they were at one time, as known at another.
 
     Preferences are in force from when they are written until they are superseded, revoked or expire; episodes from when
-    the task was completed on.
+    the task was completed.
 
     Args:
-        connection: of one state of the file.
-        moment: that is asked for.
-        is_single: for rows of facts that do not say it.
+        connection: a connection to one snapshot of the file.
+        moment: the requested times.
+        is_single: the cardinality for rows of facts that do not state it.
     """
 
     def __init__(self, connection: sqlite3.Connection, moment: Moment, is_single: IsSingle) -> None:
@@ -65,20 +65,20 @@ class Past:
 
     @property
     def now(self) -> int:
-        """The time from which it is looked at: what was planned then is not over."""
+        """The time of the observer, after which facts are planned, not over."""
         return self._moment.now if self._moment.known_at is None else self._moment.known_at
 
     def known(self, row: Row) -> Row:
-        """Return a row as it was known; as it is now if it was not yet."""
+        """Return a row as it was known; as it is now if it was unknown then."""
         if isinstance(row, FactRow) and self._beliefs is not None:
             return self._beliefs.row(row) or row
         return row
 
     def in_force(self, row: Row) -> Row | None:
-        """Return a row as it was known, if it was in force."""
+        """Return a row as it was known if it was in force, or None."""
         moment = self._moment
         if row.expires_at is not None and row.expires_at <= moment.now and not isinstance(row, PolicyRow):
-            return None  # as if deleted
+            return None  # counts as deleted
         if isinstance(row, FactRow):
             if row.status == "provisional":
                 return None
@@ -104,7 +104,7 @@ class Past:
 
 
 def _restored(row: PreferenceRow | EpisodeRow) -> PreferenceRow | EpisodeRow:
-    """What was superseded or revoked later, as it was known before."""
+    """Return a row that was superseded or revoked later in its earlier state."""
     if isinstance(row, PreferenceRow):
         return row._replace(status="active", superseded_by=None)
     return row._replace(status="active")
@@ -134,7 +134,7 @@ def _was_written(connection: sqlite3.Connection, row: Row, known_at: int) -> boo
 def _policy_was(
     connection: sqlite3.Connection, row: PolicyRow, as_of: int, known_at: int
 ) -> PolicyRow | None:
-    """A version is in force within its times, once it is confirmed, until it is revoked."""
+    """Return a policy version if it was in force: within its times, after its confirmation, before its revocation."""
     if row.begins_at > as_of or (row.expires_at is not None and row.expires_at <= as_of):
         return None
     when = dict(

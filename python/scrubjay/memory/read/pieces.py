@@ -1,7 +1,7 @@
-"""What a prompt is made of: records, turns, and the titled blocks in which they are laid out.
+"""The parts of a prompt: records, turns, and the titled blocks that contain them.
 
-One record is one item of a list. Lines after its first are indented, so no record can begin a block of its own or pass
-for a policy, whatever it holds.
+One record is one item of a list. Lines after its first are indented, so that no record can begin a block of its own or
+pass for a policy, whatever it contains.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESERVED = ("policies", "preferences")
 
 
 class Piece(NamedTuple):
-    """One record as assembly sees it: what it is, who it is, what it says, and the key that a reader should see."""
+    """One record in the form that assembly takes: kind, id, text, and the key that a reader should see."""
 
     kind: str
     id: str
@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One turn of the conversation: who spoke, and what was said."""
+    """One turn of the conversation: speaker and text."""
 
     author: str
     text: str
@@ -40,7 +40,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """A titled part of the prompt, and the ids of the records in it (none for recent turns)."""
+    """A titled part of the prompt, and the ids of the records in it (empty for recent turns)."""
 
     name: str
     text: str
@@ -49,14 +49,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Reserved:
-    """Policies and preferences, laid out: what every prompt begins with until one of them changes."""
+    """Policies and preferences, laid out: the beginning of every prompt until one of them changes."""
 
     policies: tuple[Piece, ...] = ()
     preferences: tuple[Piece, ...] = ()
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """One block each, where there is anything."""
+        """One block each, if not empty."""
         made = (
             block_of(name, [item_of(*one) for one in pieces], pieces)
             for name, pieces in (("policies", self.policies), ("preferences", self.preferences))
@@ -70,8 +70,8 @@ class Reserved:
 
     @cached_property
     def encoded(self) -> dict[str, str]:
-        """The records of each block as the JSON that a trace keeps of them: they are in every prompt that is
-        recorded."""
+        """The records of each block as the JSON that a trace stores; cached, because every recorded prompt contains
+        them."""
         return {"policies": as_json(self.policies), "preferences": as_json(self.preferences)}
 
 
@@ -83,7 +83,7 @@ def block_of(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block 
 
 
 def item_of(kind: str, id: str, text: str, label: str = "") -> str:
-    """One record as lines of its own. Lines are what any reader may take for one, so every separator counts."""
+    """Return one record as an item. Every line separator counts that any reader may take for one."""
     said = f"{label}: {text}" if label else f"Episode: {text}" if kind == "episode" else text
     if "\n" not in said and said.isprintable():
         return f"- {said}\n"

@@ -1,8 +1,7 @@
-"""The moment for which a search asks what is in force now.
+"""The moment at which a search asks for what is in force now.
 
-What is in force changes with every write, and by time alone only at the times that facts state for their beginning or
-end. Between two of these a search need not ask for a new moment each time: the same one gives the same answer, and what
-is cached by its filter stays of use.
+What is in force changes with every write, and by time alone only when a fact begins or ends at a stated time. Between
+two such times all searches can use the same moment, with the same answer, so that filters cached by it are reused.
 """
 
 from __future__ import annotations
@@ -14,28 +13,28 @@ from scrubjay._native import Scope
 from scrubjay.memory.ledger.context import MemoryContext
 
 _MAX_TENANTS = 10_000
-_LASTS_US = 60_000_000  # what a clock that was set back has hidden is seen by then
+_LASTS_US = 60_000_000  # bounds the effect of a clock that was set back
 _EDGES = (
     "SELECT valid_from FROM memory_fact WHERE tenant = ? AND valid_from > ? "
     "UNION SELECT valid_until FROM memory_fact WHERE tenant = ? AND valid_until > ?"
 )
-_EDGES_OF_USER = (  # in a database, in which the users of a tenant may be in many homes
+_EDGES_OF_USER = (  # for a database, where the users of a tenant may be in many homes
     "SELECT valid_from FROM memory_fact WHERE tenant = ? AND user IN ('', ?) AND valid_from > ? "
     "UNION SELECT valid_until FROM memory_fact WHERE tenant = ? AND user IN ('', ?) AND valid_until > ?"
 )
 
 
 class _Known(NamedTuple):
-    version: object  # of the rows: while it is the same none was written
+    version: object  # of the rows; unchanged while none is written
     since: int
-    edges: list[int]  # times after `since` at which facts begin or end by themselves
+    edges: list[int]  # later times at which facts begin or end by themselves
 
 
 class Present:
     """The present of each tenant in one file, or of each user in a database, in microseconds since 1970. Thread-safe.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -43,8 +42,8 @@ class Present:
         self._known: dict[tuple[str, str], _Known] = {}
 
     def moment(self, scope: Scope) -> int:
-        """Return a time at which the same is in force as now, of what a scope sees."""
-        is_one = self._context.store.path is not None  # all users in one file
+        """Return a time at which the same records visible to a scope are in force as now."""
+        is_one = self._context.store.path is not None  # one file contains all users
         key = (scope.tenant, "" if is_one else scope.user or "")
         now, version = self._context.clock(), self._context.version()
         known = self._known.get(key)

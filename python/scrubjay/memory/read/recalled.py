@@ -1,4 +1,4 @@
-"""What a recall returns: hits whose records are read when they are asked for."""
+"""The result of a recall: hits whose records are read on access."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NAME = b'"record":"'
 
 
 def record_in(hit: RetrievedHit) -> str | None:
-    """Return the id of a hit's record as its metadata say it, without decoding them; None where that has to be done.
+    """Return the record id of a hit from its undecoded metadata; None if they must be decoded.
 
-    A name that a text holds has its quotes escaped. What the caller gave may hold such names within: then there are
-    several.
+    In a text the quotes of such a name are escaped. The caller's nested metadata may contain the name: there are then
+    several occurrences.
     """
     found = named_in(hit, _NAME)
     if found is None or not found.startswith((b"fact_", b"episode_")) or not found.isascii():
@@ -33,7 +33,7 @@ def record_in(hit: RetrievedHit) -> str | None:
 
 
 class RecalledHit:
-    """One fact, episode or note that was found."""
+    """One recalled fact, episode or note."""
 
     __slots__ = ("_find", "_record", "_score", "_text", "_tier", "hit", "is_note")
 
@@ -46,15 +46,13 @@ class RecalledHit:
     ) -> None:
         self._find = find
         self.hit = hit
-        """The hit as the retrieval has it, with its ranks and similarity."""
+        """The hit of the retrieval, with its ranks and similarity."""
         self.is_note = is_note
         """Whether it is a note."""
         self._score = score
-        self._text: str | None = None  # what stands for that of the hit
-        self._tier: str | None = None  # once it was weighed
-        self._record: str | None = (
-            None  # its id, once that was asked for; '' where metadata have to be decoded
-        )
+        self._text: str | None = None  # replaces the text of the hit
+        self._tier: str | None = None  # computed on first access
+        self._record: str | None = None  # its id, read on first access; '' if the metadata must be decoded
 
     @property
     def id(self) -> str:
@@ -87,14 +85,14 @@ class RecalledHit:
         return self.hit.text if self._text is None else self._text
 
     def showing(self, text: str) -> RecalledHit:
-        """Return the same hit with a text in place of its own, such as a part of it."""
+        """Return the same hit with another text, such as an excerpt of its own."""
         other = copy(self)
         other._text = text
         return other
 
     @property
     def passage(self) -> tuple[int, int] | None:
-        """Where the passage that is nearest to the question by meaning is in the text (see
+        """The span of the passage in the text that is nearest to the question by meaning (see
         :attr:`scrubjay.Hit.passage`); None if the text was embedded whole, or the search had no vector."""
         return self.hit.passage
 
@@ -104,13 +102,13 @@ class RecalledHit:
         return self.hit.snippet(width)
 
     def highlights(self) -> list[tuple[int, int]]:
-        """Return the words of the text that the question asks for (see :meth:`scrubjay.Hit.highlights`)."""
+        """Return the spans of the text that match the question (see :meth:`scrubjay.Hit.highlights`)."""
         return self.hit.highlights()
 
     @property
     def score(self) -> float:
-        """The score that ordered it, comparable within one answer. Among facts and notes it is what both have in
-        common (see :func:`scrubjay.memory.read.index_notes.merged`), otherwise that of the retrieval."""
+        """The score by which it was ordered, comparable within one answer. In a ranking of facts and notes it is the
+        merged score (see :func:`scrubjay.memory.read.index_notes.merged`), otherwise that of the retrieval."""
         return self.hit.score if self._score is None else self._score
 
     @property
@@ -120,19 +118,19 @@ class RecalledHit:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The caller's metadata, and what the index knows of the record (kind, record, subject, confidence ...); of a
-        note the caller's alone."""
+        """The caller's metadata, and the index's fields of the record (kind, record, subject, confidence ...); for a
+        note only the caller's."""
         return self.hit.metadata
 
     @property
     def identifier(self) -> bool:
-        """Whether it holds a rare identifier of the query, and so stands above the fused order."""
+        """Whether it contains a rare identifier of the query, and is therefore placed above the fused order."""
         return self.hit.identifier
 
     @property
     def relevance(self) -> str:
-        """How much speaks for it in absolute terms: "high", "standard", "low" or "none" (see
-        :mod:`scrubjay.index.relevance`; ``hit.hit.relevance_parts`` says why)."""
+        """The absolute strength of its evidence: "high", "standard", "low" or "none" (see
+        :mod:`scrubjay.index.relevance`; ``hit.hit.relevance_parts`` has the parts)."""
         if self._tier is None:
             self._tier = self.hit.relevance
         return self._tier
@@ -144,7 +142,7 @@ class RecalledHit:
 
     @property
     def record(self) -> Fact | Episode | Note | None:
-        """The record as it is now; None if it is not in force any more, or, a note, not there."""
+        """The current record; None if it is no longer in force or, for a note, no longer exists."""
         return self._find(self)
 
     def __repr__(self) -> str:
@@ -152,7 +150,7 @@ class RecalledHit:
 
 
 class Recalled(Sequence[RecalledHit]):
-    """What was recalled, best first."""
+    """Recalled hits, best first."""
 
     def __init__(self, retrieved: Retrieved, hits: Sequence[RecalledHit]) -> None:
         self._hits = hits
@@ -161,27 +159,27 @@ class Recalled(Sequence[RecalledHit]):
 
     @property
     def mode(self) -> str:
-        """What really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+        """The mode in which retrieval ran: "hybrid", "vector", "lexical", "substring" or "none"."""
         return self.retrieved.mode
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """Why less ran than was asked for."""
+        """Reasons why less ran than was requested."""
         return self.retrieved.degraded
 
     @property
     def relevance(self) -> str:
-        """Whether anything fits: the highest :attr:`RecalledHit.relevance`, "none" without hits."""
+        """The highest :attr:`RecalledHit.relevance`; "none" without hits."""
         return best_of(hit.relevance for hit in self._hits)
 
     @property
     def trace(self) -> Trace:
-        """What ran, for how long."""
+        """The stages that ran, with their times."""
         return self.retrieved.trace
 
     @property
     def ids(self) -> list[str]:
-        """The records' ids in order."""
+        """The records' ids, in order."""
         return [hit.id for hit in self._hits]
 
     @property
@@ -207,12 +205,12 @@ class Recalled(Sequence[RecalledHit]):
 
 
 class FoundRows:
-    """The rows and records of an answer as they are now: all are read when the first is asked for.
+    """The rows and records of an answer in their current state; the first access reads all.
 
     Args:
-        kept: the records of the memory.
-        hits: those of the answer that are records.
-        scope: who asked.
+        kept: the record cache of the memory.
+        hits: the hits of the answer that are records.
+        scope: the scope of the caller.
     """
 
     __slots__ = ("_hits", "_kept", "_scope", "_seen")
@@ -221,10 +219,10 @@ class FoundRows:
         self._kept = kept
         self._hits = hits
         self._scope = scope
-        self._seen: frozenset[tuple[str, str, str]] | None = None  # what it may see, once that is asked
+        self._seen: frozenset[tuple[str, str, str]] | None = None  # the visible scopes, computed on first use
 
     def row(self, id: str) -> Row | None:
-        """Return the row of one record, whatever its status; None if there is none that the scope may see.
+        """Return the row of one record, whatever its status; None if none is visible to the scope.
 
         Raises:
             CorruptIndexError, EncryptionError: this row cannot be read.
@@ -237,7 +235,7 @@ class FoundRows:
         return row if is_among(row, self._seen) else None
 
     def record(self, id: str) -> Fact | Episode | None:
-        """Return one record; None if it is not in force now, or there is none that the scope may see.
+        """Return one record; None if it is not in force now, or none is visible to the scope.
 
         Raises:
             CorruptIndexError, EncryptionError: it cannot be read.

@@ -1,7 +1,7 @@
-"""What the database answered to a poll, as bytes that other processes of the machine read.
+"""The answer of the database to a poll, serialised for other processes of the machine.
 
-The bytes are held to a checksum: what is cut short, damaged, or of another version of Scrubjay is no answer, and its
-reader asks the database itself.
+A checksum covers the bytes: a reader rejects what is truncated, damaged, or of another version of Scrubjay, and
+asks the database itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 FORMAT = 2
-"""Of these bytes and of what leaders and followers say to each other; others never meet."""
+"""The version of these bytes and of the messages between leaders and followers. Processes of different versions
+never share a feed."""
 _MAGIC = b"scrubjay-feed-%d\n" % FORMAT
 _DIGEST_BYTES = 16
 
@@ -22,13 +23,13 @@ class Answer(NamedTuple):
     """The answer to one poll.
 
     Attributes:
-        leader: the random name of the process that asked, as long as it leads.
+        leader: the random name of the polling process, constant while it leads.
         lineage: the history of the database that its connection showed.
-        started: when it asked, on the monotonic clock, which all processes of a machine share.
-        since: stamps that are younger than this time of the server are in it.
-        rows: (time of the server, collection, tenant, user, agent, version) of each scope, at least one; without a
-            scope the others are None.
-        generations: by the number of the collection.
+        started: when the poll began, on the monotonic clock, which all processes of a machine share.
+        since: the answer has all stamps later than this time of the server.
+        rows: (time of the server, collection, tenant, user, agent, version) of each changed scope; at least one
+            row, in which all but the time are None if no scope has changed.
+        generations: number of the collection -> its generation.
     """
 
     leader: str
@@ -40,7 +41,7 @@ class Answer(NamedTuple):
 
 
 def bytes_of(answer: Answer) -> bytes:
-    """Return an answer as bytes."""
+    """Serialise an answer."""
     at = answer.rows[0][0]
     body = json.dumps(
         [
@@ -58,7 +59,7 @@ def bytes_of(answer: Answer) -> bytes:
 
 
 def answer_of(data: bytes) -> Answer | None:
-    """Return the answer that these bytes are; None if they are none.
+    """Parse an answer; None if the bytes are invalid.
 
     >>> from datetime import timezone
     >>> at = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -1,9 +1,10 @@
-"""What a layer above reads and writes its rows by: the surface of a connection to a file, over the database.
+"""The connection object through which a layer above reads and writes its rows: the interface of a SQLite
+connection over the database.
 
-A statement runs on this thread's transaction or snapshot, or on a connection of its own, in each home that it is about
-(:mod:`scrubjay.store.postgres.placing`). The transaction numbers rows,
-notes which scopes changed, and counts the changes of what is looked up whole (the layer's stamps): what triggers do in
-a file. A layer that writes has to have the turns of the homes that it writes to (`Transaction.lock`).
+A statement runs on this thread's transaction or snapshot, or on a connection from the pool, in each home that it
+is about (:mod:`scrubjay.store.postgres.placing`). What triggers do in a file is done here: rows get numbers,
+changed scopes are recorded, and changes of rows that the layer caches as a whole are counted (the layer's
+stamps). Before it writes, the layer must lock the homes (`Transaction.lock`).
 """
 
 from __future__ import annotations
@@ -32,25 +33,25 @@ _HOLDS = "SELECT usr, agent FROM sj_memory_hold WHERE home = %s"
 _SAVEPOINTS = ("SAVEPOINT ", "RELEASE ", "ROLLBACK TO ")
 
 _ESCAPE = "\U0010ffff"
-"""No character: a text of PostgreSQL cannot hold NUL, so that is written as this and "0"."""
+"""A noncharacter. PostgreSQL's texts cannot hold NUL, which is stored as this character and "0"."""
 
 
 class Rows:
-    """The answer to a statement: as much of a cursor as layers use."""
+    """The result of a statement, with the methods of a cursor that layers use."""
 
     __slots__ = ("_at", "_rows", "rowcount")
 
     def __init__(self, rows: list[tuple[Any, ...]], rowcount: int) -> None:
         self._rows, self._at = rows, 0
         self.rowcount = rowcount
-        """How many rows were written, or answered."""
+        """The number of rows that were written or returned."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
         return next(self, None)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return the rows that are left."""
+        """Return the remaining rows."""
         rows, self._at = self._rows[self._at :], len(self._rows)
         return rows
 
@@ -64,7 +65,7 @@ class Rows:
         return self._rows[self._at - 1]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are held."""
 
 
 class Beside:
@@ -72,12 +73,12 @@ class Beside:
 
     Args:
         collection: that the layer writes to.
-        layer: what is known of its tables.
-        statements: that made them.
+        layer: the description of its tables.
+        statements: that created them.
     """
 
     is_file = False
-    """What triggers do in a file, the layer does."""
+    """False: there are no triggers; the layer does their work."""
 
     def __init__(self, collection: Collection, layer: Layer, statements: Sequence[str]) -> None:
         self._collection = collection
@@ -91,18 +92,18 @@ class Beside:
         return self._collection.cipher
 
     def next_number(self) -> int:
-        """Return a number for a row that is written next, within a transaction."""
+        """Return the number for the next row to write, within a transaction."""
         transaction = self._collection.sessions.transaction
         if transaction is None:
             raise StoreError(f"writing: expected it inside of a transaction: {self._collection.place}")
         return transaction.number()
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Rows:
-        """Run a statement of the layer: in each home that it is about, one after the other.
+        """Run a statement of the layer in each home that it is about.
 
         Raises:
-            RowRefusedError: a constraint of the tables forbids the row.
-            StoreError: a statement that writes, outside of a transaction or without the turn of any home.
+            RowRefusedError: a constraint of the tables rejects the row.
+            StoreError: the statement writes, outside of a transaction or without the lock of a home.
         """
         made = translated(statement, self._layer)
         values: dict[str, Any] = {f"p{i}": _stored(value) for i, value in enumerate(parameters)}
@@ -138,17 +139,18 @@ class Beside:
         values: dict[str, Any],
         homes: Sequence[str] | None,
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a question, which is asked of each of its homes in one round trip."""
+        """Return the rows of a query, which is sent to all its homes in one round trip."""
         if homes is None and transaction is not None and made.is_spread and made.id is not None:
-            # A record is looked up by its id alone: mostly one that the transaction has the turn of.
+            # A record looked up by id alone is usually in a locked home.
             rows = self._asked_each(transaction, made, values, transaction.homes_of_record(values[made.id]))
             if rows:
                 return rows
         if homes is None and transaction is not None and made.is_held:
-            homes = transaction.homes  # whose holds are another tenant's in each
+            homes = transaction.homes  # the parameters of holds differ between tenants
         if homes is None:
             return self._collection.ask(made.query, values, home=EVERY_HOME)
-        if transaction is not None and len(homes) > 1:  # in a home that was never written to nothing is
+        # a locked tenant's home without a row was never written to, so it has no rows
+        if transaction is not None and len(homes) > 1:
             locked = set(transaction.homes)
             homes = [one for one in homes if one in locked or not transaction.has_turn_of(one)]
         if len(homes) == 1:
@@ -162,7 +164,7 @@ class Beside:
         values: dict[str, Any],
         homes: Sequence[str],
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of all homes, in their order."""
+        """Return the rows of all homes, in the order of homes."""
         if not homes:
             return []
 
@@ -177,7 +179,7 @@ class Beside:
         return [row for rows in answers for row in rows]
 
     def _values_in(self, made: Statement, values: dict[str, Any], home: str) -> dict[str, Any]:
-        """Return the parameters of a statement as one home is asked."""
+        """Return the parameters of a statement for one home."""
         tenant = self._collection.homes.tenant(home)
         of_tenant: dict[str, Any] = {f"h{name[1:]}": home for name in made.tenants if values[name] == tenant}
         if made.is_held:
@@ -196,8 +198,7 @@ class Beside:
         values: dict[str, Any],
         homes: Sequence[str] | None,
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement that writes in its home; one that names several or none, in each of those that has its
-        turn."""
+        """Run a statement that writes; one that names several homes or none runs in each of them that is locked."""
         rows: list[tuple[Any, ...]] = []
         n = 0
         counted = counting(made.query)
@@ -211,7 +212,7 @@ class Beside:
             else:
                 more, n_more = self._run_counted(transaction, counted, here, one)
             rows, n = rows + more, n + n_more
-            if n and made.id is not None:  # there is no other one
+            if n and made.id is not None:  # an id is unique
                 transaction.home_of_record[values[made.id]] = one
                 break
         if not n and made.changes is not None and made.id is not None:
@@ -219,10 +220,10 @@ class Beside:
         return rows, n
 
     def _hold_to_turns(self, made: Statement, values: dict[str, Any]) -> None:
-        """Refuse a change of a record that is in a home whose turn the transaction does not have.
+        """Raise an error if a record to be changed is in a home that is not locked.
 
         Raises:
-            StoreError: there is such a record.
+            StoreError: such a record exists.
         """
         question = f"SELECT 1 FROM sj_{made.changes} WHERE id = %(id)s LIMIT 1"
         if self._collection.ask(question, {"id": values[made.id or ""]}, home=EVERY_HOME):
@@ -237,15 +238,15 @@ class Beside:
         values: dict[str, Any],
         homes: Sequence[str] | None,
     ) -> Sequence[str]:
-        """Return in which homes a statement writes.
+        """Return the homes in which a statement writes.
 
         Raises:
-            StoreError: the transaction has the turn of none of them.
+            StoreError: none of them is locked.
         """
         locked, homes_of_all = transaction.homes, self._collection.homes
         if homes is not None and len(homes) == 1:
             (home,) = homes
-            if home not in locked and transaction.has_turn_of(home):  # nobody had written there before
+            if home not in locked and transaction.has_turn_of(home):  # the home was never written to
                 transaction.lock_homes([home])
                 locked = transaction.homes
             found = [home] if home in locked else []
@@ -268,7 +269,7 @@ class Beside:
     def _run_counted(
         self, transaction: PostgresTransaction, counted: Counted, values: dict[str, Any], home: str
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement that writes rows of an encrypted tenant that are in a digest; note which come and go."""
+        """Run a statement that writes rows covered by a digest; record the rows it adds and removes."""
         if counted.old is not None:
             old, _ = transaction.batch.run(counted.old, values, home=home)
             transaction.note_rows(-1, counted.table, old, home)
@@ -278,7 +279,7 @@ class Beside:
         return [row[: counted.n_returned] for row in rows], n
 
     def documents_within(self, scope: Scope) -> list[tuple[str, int]]:
-        """Return of each collection the suffix of its name in reports and how many documents it has within a scope."""
+        """Return, for each collection, its suffix in reports and the number of its documents within a scope."""
 
         def question(home: str) -> Asking:
             condition, names = agreeing(scope, home)
@@ -293,7 +294,7 @@ class Beside:
         return [(f"_{number}", n) for number, n in sorted(counts.items())]
 
     def missing(self) -> list[str]:
-        """Return the names of the layer's tables and indexes that are not in the database."""
+        """Return the names of missing tables and indexes of the layer."""
         return [
             name
             for name in self._names
@@ -301,7 +302,7 @@ class Beside:
         ]
 
     def misplaced(self) -> list[str]:
-        """Return what is wrong with the homes of the layer's rows; in a snapshot."""
+        """Return the problems with the homes of the layer's rows; call in a snapshot."""
         return misplaced(self._collection, self._layer)
 
     def _note(self, transaction: PostgresTransaction, made: Statement, rows: Sequence[Any]) -> None:
@@ -323,17 +324,17 @@ class Beside:
 
 
 class Counted(NamedTuple):
-    """A statement that writes rows of a table that has digests."""
+    """A statement that writes rows of a table with digests."""
 
     table: str
     query: str
-    """It returns what it did, and the rows as they are then."""
+    """It returns the original results, followed by the rows as they are afterwards."""
     n_returned: int
-    """How many values it returned itself."""
+    """The number of values that it returned originally."""
     old: str | None
-    """The question for the rows that it will change; None: it only adds."""
+    """The query for the rows that it will change; None: it only inserts."""
     comes: bool
-    """Whether rows are there afterwards."""
+    """Whether the rows exist afterwards."""
 
 
 _WRITES = re.compile(
@@ -344,10 +345,11 @@ _WRITES = re.compile(
 
 @lru_cache(maxsize=512)
 def counting(query: str) -> Counted | None:
-    """Return a statement that writes, so that it says which rows come and go; None: its table has no digest.
+    """Return a writing statement extended to return the rows that it adds and removes; None: its table has no
+    digest.
 
     Raises:
-        StoreError: what it writes cannot be told: it has an alias, or changes rows that it was to add.
+        StoreError: it has an alias or DO UPDATE, so its effect cannot be determined.
 
     >>> counting("UPDATE sj_memory_fact SET a = (SELECT 1 WHERE true) WHERE id = %(p0)s RETURNING tenant").old
     'SELECT * FROM sj_memory_fact WHERE id = %(p0)s'
@@ -371,7 +373,7 @@ def counting(query: str) -> Counted | None:
 
 
 def _outer_where(query: str) -> int | None:
-    """Return where the condition of a statement begins, outside of parentheses; None: it has none."""
+    """Return where the WHERE outside of parentheses begins; None: no condition."""
     depth = 0
     for found in re.finditer(r"[()]| WHERE ", query):
         if found[0] == "(":
@@ -384,7 +386,7 @@ def _outer_where(query: str) -> int | None:
 
 
 def as_kept(text: str) -> str:
-    """Return a text of a layer as its tables have it.
+    """Return a text of a layer in stored form.
 
     >>> as_kept("a\\0b") == "a\U0010ffff0b"
     True

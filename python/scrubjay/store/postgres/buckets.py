@@ -1,4 +1,4 @@
-"""Hints, and the buckets that tenants are put into, so that nobody hears of tenants that they do not have in memory."""
+"""Hints, and the buckets of tenants, which limit hints to processes that may have the tenant in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 _N_BUCKETS = 4096
 ALL = _N_BUCKETS
-"""The bucket of those who want all hints."""
+"""The bucket of listeners that want all hints."""
 MOST_BUCKETS = 48
-"""Of one listener, before it wants all: locks are in the server's memory."""
+"""The most buckets of one listener, before it listens to all: each is a lock in the server's memory."""
 QUIET_SECONDS = 0.5
-"""For which it is believed, at most, that nobody wants hints of a bucket, once that was found."""
+"""The longest time for which a bucket is assumed to have no listener, after a check found none."""
 
 
 class Hint(NamedTuple):

@@ -1,4 +1,4 @@
-"""The care of what a database keeps beside the documents of a transaction: tombstones, collections, dead rows."""
+"""Maintenance of tombstones, collections and dead row versions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scrubjay.store.rows.holds import check_held
 
 
 def forget_deleted(turns: Turns) -> None:
-    """Drop the ids of deleted documents of all collections, and every image that needs them; and those images of other
-    collections that a write is missing in, since they may have texts that were replaced."""
+    """Delete the ids of deleted documents of all collections, and every image that needs them; also outdated
+    images of other collections, which may contain texts that were replaced."""
     batch = turns.batch
     homes = [
         home
@@ -47,15 +47,15 @@ def forget_deleted(turns: Turns) -> None:
 
 
 def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, int], None]) -> int:
-    """Delete a collection; return how many documents that were.
+    """Delete a collection; return the number of its documents.
 
     Args:
-        turns: of the collection without a name, which gets an event for each scope that had documents.
+        turns: of the unnamed collection, which gets an event for each scope that had documents.
         name: of the collection.
-        add_event: with the scope, the reason and the number of its documents.
+        add_event: called with the scope, the reason and the number of its documents.
 
     Raises:
-        HeldError: one of them is under a legal hold.
+        HeldError: a document is under a legal hold.
     """
     batch = turns.batch
     batch.flush()
@@ -83,9 +83,9 @@ def drop_collection(turns: Turns, name: str, add_event: Callable[[Scope, str, in
 
 
 def vacuum(connection: Any) -> list[str]:
-    """Remove dead versions of rows from the tables that this role owns; return their names. Outside of transactions.
+    """Vacuum the tables that this role owns; return their names. Call outside of transactions.
 
-    A table that somebody locks is left out, and so are rows that an older transaction may still see.
+    Locked tables are skipped, and so are row versions that an older transaction may still see.
     """
     found = connection.execute(
         "SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace "

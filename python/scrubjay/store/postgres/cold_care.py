@@ -1,4 +1,4 @@
-"""Which scopes are used, so that they are not frozen, and which frozen ones come back."""
+"""Records which scopes are used, so that they are not frozen, and thaws frozen scopes that are read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.used import Uses, today
 
-_MOST_READ = 10_000  # frozen scopes that are remembered as read once
+_MOST_READ = 10_000  # frozen scopes remembered as read once
 
 
 class ColdCare:
-    """Notes which scopes of a collection are used, and brings those back whose rows are read again. Thread-safe.
+    """Records the use of scopes of a collection, and thaws those whose rows are read repeatedly. Thread-safe.
 
     Args:
-        collection: whose scopes they are.
+        collection: of the scopes.
         writing: begins a transaction.
     """
 
@@ -31,23 +31,23 @@ class ColdCare:
         self._writing = writing
         self._read_only = collection.sessions.server.read_only
         self._uses = Uses()
-        self._read: dict[Scope, None] = {}  # whose rows were read from an object
-        self._to_thaw: dict[Scope, None] = {}  # since that was so again
+        self._read: dict[Scope, None] = {}  # frozen scopes that were read once
+        self._to_thaw: dict[Scope, None] = {}  # frozen scopes that were read again
         self._is_caring = False
 
     def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
-        """Ask this method now and then which scopes were searched since it was asked last."""
+        """Register a method that returns the scopes searched since its last call; it is called from time to time."""
         self._uses.watch(weakref.WeakMethod(used))
 
     def used(self, scope: Scope) -> None:
-        """A scope was read, by whatever question."""
+        """Record that a scope was read, by any query."""
         self._uses.note(scope)
 
     def wanted(self, scope: Scope) -> None:
-        """Rows of a frozen scope were asked for, by id or in a list."""
+        """Record that rows of a frozen scope were requested, by id or in a listing."""
         if self._read_only:
             return
-        if scope in self._read:  # the second time: who looks at everything once does not bring it back
+        if scope in self._read:  # only at the second read, so that a full scan thaws nothing
             self._to_thaw[scope] = None
             return
         if len(self._read) >= _MOST_READ:
@@ -55,7 +55,7 @@ class ColdCare:
         self._read[scope] = None
 
     def note_uses(self) -> None:
-        """Let the rows of scopes that this process used say so: a day each, once a day."""
+        """Write the last day of use to the rows of scopes that this process used, at most once a day each."""
         if self._read_only:
             return
         by_home: dict[str, list[int]] = {}
@@ -72,24 +72,25 @@ class ColdCare:
                 )
 
     def thaw(self, scopes: Iterable[Scope]) -> None:
-        """Bring the rows of scopes back that are frozen."""
+        """Restore the rows of frozen scopes."""
         for scope in scopes:
             with self._writing("bringing back", scopes=[scope]) as transaction:
                 transaction.in_collection(self._collection.number).thawed(scope)
 
     def begin(self) -> None:
-        """Begin what is due, in a thread of its own."""
+        """Start maintenance that is due, in a thread of its own."""
         if not self._is_caring and (self._to_thaw or self._uses.is_due()):
             self._is_caring = True
             threading.Thread(target=self.care, name="scrubjay-cold", daemon=True).start()
 
     def care(self) -> None:
-        """Bring back what is wanted, and note what was used; what fails is tried again."""
+        """Thaw requested scopes, and record uses; failures are retried later."""
         try:
             while self._to_thaw:
                 scope, _ = self._to_thaw.popitem()
                 self._read.pop(scope, None)
-                with suppress(Error):  # it stays readable where it is, and is asked for again
+                # it stays readable from its object, and the next read requests it again
+                with suppress(Error):
                     self.thaw([scope])
             with suppress(Error):
                 self.note_uses()

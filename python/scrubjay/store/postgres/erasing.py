@@ -1,4 +1,4 @@
-"""The erasure of everything that scopes have, within a transaction."""
+"""The erasure of all data of scopes, within a transaction."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from scrubjay.store.rows.stored import Written
 def erase_scopes(
     turns: Turns, documents: DocumentWriter, scope: Scope, reason: str, *, exact: bool, now: int
 ) -> list[Written]:
-    """Delete every document whose scope agrees with `scope`; images and tombstones go with them.
+    """Delete every document whose scope agrees with `scope`, with images and tombstones.
 
     Raises:
-        HeldError: some of it is under a legal hold.
+        HeldError: a document is under a legal hold.
     """
     if not can_hold(scope):
         return []
@@ -33,7 +33,7 @@ def erase_scopes(
 
 
 def _lock_asked(turns: Turns, scope: Scope, *, exact: bool) -> list[str]:
-    """Lock the homes in which scopes are that agree with a scope, or notes of who asked from them; return them."""
+    """Lock the homes that may have scopes that agree with a scope, or notes written from them; return the homes."""
     if scope.user is None and not exact:
         return turns.lock_tenant(scope.tenant)
     homes = turns.homes.asked_within(scope) if scope.user is not None else [turns.homes.of(scope)]
@@ -44,8 +44,8 @@ def _lock_asked(turns: Turns, scope: Scope, *, exact: bool) -> list[str]:
 def _erase_in(
     turns: Turns, documents: DocumentWriter, home: str, scope: Scope, *, exact: bool
 ) -> list[Scope]:
-    """Delete the images of a locked home's scopes that agree with `scope`, and notes of who asked from them; return
-    these scopes."""
+    """Delete the images of a locked home's scopes that agree with `scope`, and the notes written from them;
+    return these scopes."""
     condition, names = agreeing(scope, home, exact=exact, table="s")
     rows = "home = s.home AND {table}.collection = s.collection AND {table}.scope = s.key"
     found = turns.batch.ask(
@@ -54,7 +54,8 @@ def _erase_in(
             f"OR EXISTS(SELECT 1 FROM {table} WHERE {table}.{rows.format(table=table)}) "
             for table in ("sj_image", "sj_tombstone", "sj_cold")
         )
-        + ") FOR NO KEY UPDATE",  # an image that is just being written is to be seen, and deleted
+        # the lock waits for an image that is being written, so that it is deleted as well
+        + ") FOR NO KEY UPDATE",
         (*names, turns.collection),
         home=home,
     )

@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean here: a typed error with what was being done, and what helps."""
+"""Translation of PostgreSQL's errors to typed errors that say what was being done, and how to fix it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrubjay.errors import (
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.rows.stored import RowRefusedError
 
-# SQLSTATE or its first two characters -> the type, and what helps.
+# SQLSTATE or its first two characters -> error type, remedy.
 _MEANING: dict[str, tuple[type[StoreError], str]] = {
     "08": (StoreUnavailableError, "the server does not answer; try again when it does"),
     "57": (StoreUnavailableError, "the server is stopping, starting or ended the call; try again"),
@@ -45,7 +45,7 @@ _MEANING: dict[str, tuple[type[StoreError], str]] = {
     "42703": (StoreFormatError, "a column of the index is missing: the tables are of another version"),
 }
 
-# What libpq says of a connection that it could not make, where there is no SQLSTATE.
+# libpq's messages about failed connections, which have no SQLSTATE.
 _SAID: tuple[tuple[str, str], ...] = (
     ("the database system is ", "57"),  # starting up, shutting down, in recovery mode
     ("password authentication failed", "28"),
@@ -60,7 +60,7 @@ _SAID: tuple[tuple[str, str], ...] = (
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether a psycopg error says that the connection is gone."""
+    """Whether a psycopg error means that the connection is gone."""
     psycopg = psycopg_module()
     if not isinstance(error, psycopg.OperationalError):
         return False
@@ -70,7 +70,7 @@ def is_away(error: BaseException) -> bool:
 
 @contextmanager
 def translated(place: str, doing: str) -> Iterator[None]:
-    """Turn what psycopg raises into our types, saying what was being done."""
+    """Translate exceptions of psycopg into ours, naming what was being done."""
     psycopg = psycopg_module()
     try:
         yield
@@ -83,7 +83,7 @@ def translated(place: str, doing: str) -> Iterator[None]:
 
 
 def meaning(error: Any, place: str, doing: str) -> StoreError:
-    """Return the error of ours for one of psycopg."""
+    """Translate an exception of psycopg."""
     state = error.sqlstate
     said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if state is None:

@@ -1,11 +1,11 @@
-"""The bytes of a frozen scope: all rows of its documents as one object, for the cold tier.
+"""The format of a frozen scope: all rows of its documents as one object, for the cold tier.
 
     magic (8) | random (16) | length of the head (4) | head | rows
 
-The head names the scope, the collection, the version and the number of rows, so that no object is taken for another
-one. The random bytes make every object another one, though it has the same rows: what is removed by its hash is never
-what was kept since. Rows stand as the table has them, so those of encrypted tenants are sealed one by one; around all
-of it, ids included, goes one more seal.
+The head contains the scope, the collection, the version and the number of rows, so that no object is mistaken for
+another one. The random bytes make every object unique even with equal rows, so removing an object by its hash
+never removes one that was written since. Rows are in the form of the table, so those of encrypted tenants are
+sealed one by one; the whole object, including ids, is sealed once more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CREATED, _EXPIRES, _PENDING, _PAYLOAD, _VECTOR = 1, 2, 4, 8, 16
 def frozen_rows(
     scope: Scope, collection: int, version: int, rows: Sequence[Loaded], box: Box | None
 ) -> bytes:
-    """Return the rows of a scope at a version as one object, sealed with `box` (None: in the clear)."""
+    """Serialise the rows of a scope at a version as one object, sealed with `box` (None: not encrypted)."""
     head = _head(scope, collection, version, len(rows))
     parts = [_MAGIC, secrets.token_bytes(_RANDOM_BYTES), _LENGTH.pack(len(head)), head]
     for row in rows:
@@ -56,11 +56,11 @@ def frozen_rows(
 def thawed_rows(
     data: bytes, scope: Scope, collection: int, version: int, n_rows: int, opening: Opening
 ) -> list[Loaded]:
-    """Return the rows that :func:`frozen_rows` was given.
+    """Return the argument `rows` of :func:`frozen_rows`.
 
     Raises:
-        EncryptionError: the key is not available (KeyErasedError: ever again).
-        CorruptIndexError: it is the object of another scope or version, or none.
+        EncryptionError: the key is not available (KeyErasedError: it was destroyed).
+        CorruptIndexError: the object belongs to another scope or version, or is invalid.
     """
     if is_sealed(data):
         box = opening.opening(scope.tenant, sealed_by(data))

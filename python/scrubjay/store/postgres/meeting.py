@@ -1,4 +1,5 @@
-"""Where processes of one machine that use one database in one way meet: files of a private folder in shared memory."""
+"""The rendezvous of processes of one machine that use a database with the same options: files in a private folder
+in shared memory."""
 
 from __future__ import annotations
 
@@ -15,23 +16,23 @@ from typing import Any
 from scrubjay.store.postgres.answers import FORMAT
 
 fcntl: Any = None
-with suppress(ImportError):  # a platform without it shares nothing
+with suppress(ImportError):  # without it nothing is shared
     import fcntl
 
-_MOST_BYTES = 100  # of the path of a socket: 104 on macOS, 108 on Linux
+_MOST_BYTES = 100  # of a socket's path: 104 on macOS, 108 on Linux
 _ABANDONED_SECONDS = 3600
 _PARTS = (".lock", ".sock", ".feed", ".new")
 
 
 class Meeting:
-    """The files by which those meet who were given the same words: a lock, a socket and the last answer.
+    """The files shared by processes with equal words: a lock, a socket and the last answer.
 
     Args:
-        words: that say what is shared: two processes that differ in one never meet. Only a hash of them is written.
-        folders: to be tried in turn; the first one that can be made private is used.
+        words: describe what is shared: processes that differ in one never meet. Only a hash of them is stored.
+        folders: candidates in order; the first one that can be made private is used.
 
     Raises:
-        OSError: there is none, or the platform has no such locks.
+        OSError: no folder is suitable, or the platform has no such locks.
     """
 
     def __init__(self, words: Iterable[str], folders: Iterable[Path] | None = None) -> None:
@@ -52,25 +53,25 @@ class Meeting:
         return str(self._socket)
 
     def lock(self) -> int | None:
-        """Return the descriptor of the lock, which makes its holder the leader; None if another one has it. It goes
-        with the process, or by :meth:`unlock`."""
+        """Return the descriptor of the lock, whose holder is the leader; None if another process holds it. It is
+        released by :meth:`unlock` or the end of the process."""
         return _locked(self._lock)
 
     def unlock(self, lock: int) -> None:
-        """Remove the files and the lock."""
+        """Remove the files and release the lock."""
         self.clear()
         with suppress(OSError):
-            self._lock.unlink()  # whoever waits for this one looks at the name again
+            self._lock.unlink()  # a process waiting for this lock opens the name again
         os.close(lock)
 
     def clear(self) -> None:
-        """Remove what another leader, who was killed, left."""
+        """Remove the files of an earlier leader that was killed."""
         for path in (self._socket, self._answer, self._fresh):
             with suppress(OSError):
                 path.unlink()
 
     def write(self, data: bytes) -> None:
-        """Put an answer in the place of the one before, in one step.
+        """Replace the last answer atomically.
 
         Raises:
             OSError: it cannot be written.
@@ -83,19 +84,19 @@ class Meeting:
         self._fresh.replace(self._answer)
 
     def read(self) -> bytes:
-        """Return what was written last; nothing if it cannot be read."""
+        """Return the last answer; empty if it cannot be read."""
         try:
             return self._answer.read_bytes()
         except OSError:
             return b""
 
     def erase_answer(self) -> None:
-        """Remove the last answer: nobody follows."""
+        """Remove the last answer, when the leader has no followers."""
         with suppress(OSError):
             self._answer.unlink()
 
     def sweep(self) -> None:
-        """Remove what processes left that were killed an hour ago and more, and that nobody uses."""
+        """Remove unused files of processes that were killed at least an hour ago."""
         last = time.time() - _ABANDONED_SECONDS
         with suppress(OSError):
             for path in list(self._folder.glob("*.lock")):
@@ -115,7 +116,7 @@ def _locked(path: Path) -> int | None:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Its last holder removes the file: a lock on a file without a name keeps nobody out.
+        # The last holder removes the file; a lock on an unlinked file excludes nothing.
         if os.fstat(lock).st_ino == path.stat().st_ino:
             os.utime(lock)
             return lock
@@ -149,7 +150,7 @@ def _private_folder(folders: Iterable[Path]) -> Path:
 
 
 def _of_this_boot() -> list[str]:
-    """Return what differs where the monotonic clock is another one: after a boot, in another namespace of times."""
+    """Return words that differ where the monotonic clock differs: after a reboot, in another time namespace."""
     words = []
     with suppress(OSError):
         words.append(Path("/proc/sys/kernel/random/boot_id").read_text())

@@ -1,7 +1,7 @@
-"""Answers of one question about several homes, put together as if they were one home.
+"""Merging the results of one query over several homes, as if they were one home.
 
-Each home is asked by itself, because a statement names one. Rows are sorted by what the question sorts by, cut off
-where it does, and counts, sums and extremes are those of all.
+Each home is queried separately, because a statement names one. Rows are sorted by the query's ORDER BY and cut at
+its LIMIT; counts, sums and extremes are aggregated.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _OF_ALL = re.compile(r"home (?:= ''|IN \(''|IN \(%\(h\d+\)s, '')")
 
 class _Merge(NamedTuple):
     keys: tuple[tuple[int, bool], ...]
-    """What rows are sorted by: which of their values, and whether the greatest comes first."""
+    """Sort keys: the index of a column, and whether it sorts descending."""
     limit: str | int | None
-    """How many are wanted, or the parameter that says it."""
+    """The LIMIT, or the name of its parameter."""
     is_distinct: bool
-    """Whether equal rows are one."""
+    """Whether duplicate rows are removed."""
     totals: tuple[Callable[[Iterable[Any]], Any], ...] | None
-    """How the values of the one row of each home become those of one row."""
+    """For each column of an aggregate query, the function that aggregates the values of all homes."""
 
 
 def merged(query: str, values: Mapping[str, Any], rows: Rows) -> Rows:
-    """Return the answer to a question about several homes.
+    """Merge the results of a query over several homes.
 
     Args:
-        query: as each of them was asked.
+        query: as it was sent to each of them.
         values: its parameters.
-        rows: of all answers.
+        rows: of all results.
 
     >>> merged("SELECT a, b FROM t WHERE home = %(h0)s ORDER BY b DESC LIMIT 2", {}, [(1, 5), (2, None), (3, 9)])
     [(2, None), (3, 9)]
@@ -49,7 +49,7 @@ def merged(query: str, values: Mapping[str, Any], rows: Rows) -> Rows:
         return [tuple(total(column) for total, column in zip(merge.totals, columns, strict=True))]
     if merge.is_distinct:
         rows = list(dict.fromkeys(rows))
-    for at, descends in reversed(merge.keys):  # as PostgreSQL sorts: NULL is greater than everything
+    for at, descends in reversed(merge.keys):  # PostgreSQL sorts NULL as greater than everything
         rows = sorted(rows, key=lambda row: (row[at] is None, row[at]), reverse=descends)
     limit = values[merge.limit] if isinstance(merge.limit, str) else merge.limit
     return rows if limit is None else rows[:limit]
@@ -57,10 +57,10 @@ def merged(query: str, values: Mapping[str, Any], rows: Rows) -> Rows:
 
 @lru_cache(maxsize=512)
 def _merge_of(query: str) -> _Merge:
-    """Return how the answers to a question become one.
+    """Return how the results of a query are merged.
 
     Raises:
-        AssertionError: that cannot be told.
+        AssertionError: the query is not supported.
     """
     body, limit = query, None
     if found := _LIMIT.search(body):
@@ -107,7 +107,7 @@ _TOTALS: Mapping[str, Callable[[Iterable[Any]], Any]] = {
 
 
 def _cut(text: str, at: str) -> tuple[str, str, str]:
-    """Split at the first place outside of parentheses."""
+    """Split at the first occurrence outside of parentheses."""
     depth = 0
     for i, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -1,4 +1,4 @@
-"""Reads of the feedback on hits; :mod:`scrubjay.store.postgres.notes` writes it."""
+"""Reads feedback on hits, which :mod:`scrubjay.store.postgres.notes` writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrubjay.store.rows.sealed import is_sealed
 
 
 def read_notes(collection: Collection, cold: ColdRows, scope: Scope | None, *, now: int) -> list[Feedback]:
-    """Return the notes on documents that are still there, oldest first; with `scope` those asked from within it."""
+    """Return the notes on existing documents, oldest first; with `scope` only those written from within it."""
     if scope is not None and not can_hold(scope):
         return []
 
@@ -42,7 +42,8 @@ def read_notes(collection: Collection, cold: ColdRows, scope: Scope | None, *, n
         found = collection.ask(*question(None), home=EVERY_HOME)
     else:
         homes = collection.homes.asked_within(scope)
-        found = sorted(collection.ask_each(homes, question), key=itemgetter(0))  # of each home in order
+        # merged; each home's are in order
+        found = sorted(collection.ask_each(homes, question), key=itemgetter(0))
     kind = collection.identity().id_kind
     notes: list[Feedback] = []
     damaged: list[str] = []
@@ -56,7 +57,7 @@ def read_notes(collection: Collection, cold: ColdRows, scope: Scope | None, *, n
             who = tenant, row[9]
             if who not in readable:
                 readable[who] = collection.cipher.readable(*who)
-            if not readable[who]:  # its key was destroyed: as if erased
+            if not readable[who]:  # its key was destroyed, so it counts as erased
                 continue
             if isinstance(id, Unreadable):
                 raise CorruptIndexError("its document cannot be read")
@@ -74,7 +75,7 @@ def read_notes(collection: Collection, cold: ColdRows, scope: Scope | None, *, n
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
             continue
-        if is_refused:  # no damage: something else wrote it, or it is to be encrypted first
+        if is_refused:  # not damaged: other software wrote it, or it must be encrypted first
             raise collection.cipher.plain(place, tenant)
         text = None if query is None else query.decode("utf-8", "replace")
         notes.append(Feedback(id, used, text, lexical, vector, score, at / 1e6, asker, own))

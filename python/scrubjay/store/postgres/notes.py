@@ -1,6 +1,6 @@
-"""Feedback on hits in a database: :mod:`scrubjay.store.sqlite.feedback` says what is promised of a note.
+"""Feedback on hits in a database; :mod:`scrubjay.store.sqlite.feedback` specifies the guarantees of a note.
 
-A note changes no version. It goes with its document and with the scope that asked, in the same transaction.
+A note changes no version. It is deleted with its document and with the asking scope, in the same transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PRUNED_EVERY = 256  # notes
 
 
 def write_note(turns: Turns, note: Feedback, *, now: int) -> bool:
-    """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
+    """Write a feedback note; False if its document does not exist. A home keeps MAX_NOTES, and a few more."""
     key, batch = turns.homes.key(note.document_scope), turns.batch
     turns.thawed(note.document_scope)
     place = (key.home, turns.collection)

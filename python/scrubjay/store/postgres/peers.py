@@ -1,10 +1,10 @@
-"""What a leader and its followers say to each other, over a socket of one machine.
+"""The protocol between a leader and its followers, over a socket of one machine.
 
-Both speak in lines. The leader says `scrubjay-feed FORMAT NAME` once, and then that it has written an answer (`n`),
-that nobody else wants hints of some buckets before a moment of the machine's clock (`q 12.5 12 99`), and that this is
-over (`l`). A follower says which buckets it wants hints of (`w 12 99`) and what it wrote (`h 1.9f.12`: collection, key,
-bucket). The socket ends with either process, which the other one sees at once. Nothing that is said here is relied on:
-what is lost or senseless costs time.
+Both send lines. The leader sends `scrubjay-feed FORMAT NAME` once, then `n` for a new answer, `q 12.5 12 99` for
+buckets that have no other listener until a time of the monotonic clock, and `l` when one of these has a listener after
+all. A follower sends the buckets of which it wants hints (`w 12 99`) and its writes (`h 1.9f.12`: collection, key,
+bucket). The socket ends with either process, which the other one notices at once. Correctness does not depend on these
+messages: a lost or invalid one costs time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrubjay.store.postgres.answers import FORMAT
 from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint
 
 _MOST_PEERS = 500
-_MOST_BYTES = 1 << 20  # of what waits to be said or understood
+_MOST_BYTES = 1 << 20  # of unsent or unparsed data
 _HINTS_A_LINE = 200
 _CHUNK_BYTES = 1 << 16
 _MOST_QUIET = 10_000  # buckets
@@ -30,22 +30,22 @@ _NEWS, _LOUD = b"n\n", b"l\n"
 
 
 class Peer:
-    """A follower, as the leader sees it."""
+    """A follower, as seen by the leader."""
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
         self.wishes: frozenset[int] = frozenset()
         self.said: set[int] = set()
-        """The buckets of its hints, since it was last told which of them nobody wants."""
+        """The buckets of its hints since the last :meth:`Leader.hush`."""
         self.quiet: set[int] = set()
-        """The buckets of which it was told so."""
+        """The buckets that it was told have no listener."""
         self._waiting = b""
 
     def hear(self) -> list[Hint]:
-        """Return the hints that it gave.
+        """Return the hints that the follower sent.
 
         Raises:
-            OSError: it has ended, or says what no follower says.
+            OSError: it has ended, or violates the protocol.
         """
         hints: list[Hint] = []
         data = self._waiting + _received(self.end)
@@ -63,20 +63,20 @@ class Peer:
 
 
 class Leader:
-    """The end of the leader. Not for several threads at once.
+    """The leader's end. Not thread-safe.
 
     Args:
         address: the path of its socket.
 
     Raises:
-        OSError: there can be none.
+        OSError: the socket cannot be created.
     """
 
     def __init__(self, address: str) -> None:
         self.name = secrets.token_hex(8)
         self.peers: list[Peer] = []
-        self._by_bucket: dict[int, set[Peer]] = {}  # who wants its hints
-        self._asking: set[Peer] = set()  # who wants the next answer at once
+        self._by_bucket: dict[int, set[Peer]] = {}  # the followers that want its hints
+        self._asking: set[Peer] = set()  # the followers that the next answer must wake
         self._hello = f"scrubjay-feed {FORMAT} {self.name}\n".encode()
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -89,12 +89,12 @@ class Leader:
             raise
 
     def sockets(self) -> list[socket.socket]:
-        """Return what is to be watched."""
+        """Return the sockets to poll."""
         return [self._door, *(peer.end for peer in self.peers)]
 
     def hear(self, ready: Collection[Any]) -> tuple[list[Hint], bool]:
-        """Return the hints of those followers whose sockets are ready to be read, and whether another follower wants to
-        know of one."""
+        """Return the hints of followers whose sockets are readable, and whether another follower wants one of
+        them."""
         hints: list[Hint] = []
         is_asked = False
         if self._door in ready:
@@ -114,7 +114,7 @@ class Leader:
         return hints, is_asked
 
     def _enter(self, peer: Peer) -> None:
-        """Note what a follower wants now."""
+        """Update the table of wishes after those of a follower changed."""
         for bucket in [bucket for bucket, peers in self._by_bucket.items() if peer in peers]:
             self._by_bucket[bucket].discard(peer)
             if not self._by_bucket[bucket]:
@@ -134,8 +134,8 @@ class Leader:
                 self._say(peer, self._hello)
 
     def wants(self, hints: Iterable[Hint], but: Peer | None = None) -> bool:
-        """Whether a follower wants to know of one of these hints, other than the one that gave them; it is woken by the
-        answer to the next question."""
+        """Whether a follower other than the sender wants one of these hints. The answer to the next question wakes the
+        followers that do."""
         asking = set[Peer]()
         for bucket in {hint.bucket for hint in hints}:
             asking |= self._wanting(bucket)
@@ -144,7 +144,7 @@ class Leader:
         return bool(asking)
 
     def _wanting(self, bucket: int) -> set[Peer]:
-        """Return who wants the hints of a bucket."""
+        """Return the followers that want the hints of a bucket."""
         if bucket == ALL:
             return set().union(*self._by_bucket.values())
         return self._by_bucket.get(bucket, _NOBODY) | self._by_bucket.get(ALL, _NOBODY)
@@ -154,21 +154,21 @@ class Leader:
         return set(self._by_bucket)
 
     def take_asking(self) -> set[Peer]:
-        """Return who is to be woken by the answer to a question that is asked now."""
+        """Return the followers that the answer to a question asked now must wake, and forget them."""
         asking, self._asking = self._asking, set()
         return asking
 
     def wake(self, peers: Iterable[Peer] | None = None) -> None:
-        """Say to some followers, or to all, that an answer was written."""
+        """Notify followers, by default all, of a new answer."""
         for peer in list(self.peers if peers is None else peers):
             self._say(peer, _NEWS)
 
     def hush(self, quiet: Mapping[int, float], own: Set[int]) -> None:
-        """Tell followers of which buckets that they gave hints of nobody else wants any.
+        """Tell followers which buckets of their last hints have no other listener.
 
         Args:
-            quiet: buckets that nobody wants who has a feed of his own, and until when that is believed.
-            own: those that the leader itself wants.
+            quiet: bucket -> until when it is assumed to have no listener on another connection to the database.
+            own: the buckets that the leader itself wants.
         """
         if ALL in own:
             return
@@ -186,7 +186,7 @@ class Leader:
                 self._say(peer, f"q {until:.3f} {' '.join(map(str, unwanted))}\n".encode())
 
     def wake_up(self, wanted: Set[int], but: Peer | None = None) -> None:
-        """Have followers that were told that nobody wants hints of these buckets give them again."""
+        """Tell followers that buckets which they were told have no listener have one now."""
         for peer in list(self.peers):
             if peer is not but and (peer.quiet & wanted or (peer.quiet and ALL in wanted)):
                 peer.quiet.clear()
@@ -196,7 +196,7 @@ class Leader:
         try:
             peer.end.send(words)
         except BlockingIOError:
-            pass  # it has not read for long, and has reason enough to wake up
+            pass  # it has not read for long, and has enough to wake up
         except OSError:
             self._drop(peer)
 
@@ -209,7 +209,7 @@ class Leader:
             peer.end.close()
 
     def close(self) -> None:
-        """Close it; followers see that there is no leader."""
+        """Close the sockets; followers see that the leader is gone."""
         for end in self.sockets():
             end.close()
         self.peers.clear()
@@ -219,13 +219,13 @@ _NOBODY: set[Peer] = set()
 
 
 class Follower:
-    """The end of a follower. Not for several threads at once.
+    """A follower's end. Not thread-safe.
 
     Args:
         address: the path of the leader's socket.
 
     Raises:
-        OSError: nobody is there.
+        OSError: no leader listens there.
     """
 
     def __init__(self, address: str) -> None:
@@ -235,7 +235,7 @@ class Follower:
         self._heard = b""
         self._unsent = b""
         self._told: frozenset[int] = frozenset()
-        self._quiet: dict[int, float] = {}  # bucket -> until when nobody wants its hints
+        self._quiet: dict[int, float] = {}  # bucket -> until when it is assumed to have no other listener
         try:
             self.end.setblocking(False)
             self.end.connect(address)
@@ -247,7 +247,7 @@ class Follower:
         """Whether the leader has written an answer.
 
         Raises:
-            OSError: it has ended, or is no leader of ours.
+            OSError: it has ended, or speaks another protocol.
         """
         self._heard += _received(self.end)
         *lines, self._heard = self._heard.split(b"\n")
@@ -271,13 +271,14 @@ class Follower:
     def _hush(self, line: bytes) -> None:
         with suppress(ValueError):
             until, *buckets = line.split()[1:]
-            last = min(float(until), time.monotonic() + QUIET_SECONDS)
+            now = time.monotonic()
+            last = now + min(max(0.0, float(until) - now), QUIET_SECONDS)
             if len(self._quiet) > _MOST_QUIET:
                 self._quiet.clear()
             self._quiet.update(dict.fromkeys(map(int, buckets), last))
 
     def wanted(self, hints: Sequence[Hint]) -> list[Hint]:
-        """Return those of one's hints that somebody may want."""
+        """Return the hints that may have a listener."""
         quiet = self._quiet
         if not quiet:
             return list(hints)
@@ -285,7 +286,7 @@ class Follower:
         return [hint for hint in hints if quiet.get(hint.bucket, 0) <= now]
 
     def say(self, wishes: frozenset[int] | None, hints: Sequence[Hint]) -> None:
-        """Tell the leader what is wanted (None: the same as before), and what was written.
+        """Send the wanted buckets (None: unchanged) and the hints to the leader.
 
         Raises:
             OSError: it has ended.
@@ -300,21 +301,21 @@ class Follower:
                 words = " ".join(f"{hint.collection}.{hint.key:x}.{hint.bucket}" for hint in part)
                 self._unsent += f"h {words}\n".encode()
         if self._unsent:
-            with suppress(BlockingIOError):  # later
+            with suppress(BlockingIOError):  # sent later
                 self._unsent = self._unsent[self.end.send(self._unsent) :]
 
     @property
     def has_more(self) -> bool:
-        """Whether something waits to be said."""
+        """Whether data is waiting to be sent."""
         return bool(self._unsent)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self.end.close()
 
 
 def _received(end: socket.socket) -> bytes:
-    """Return what there is to be read, at most so much at once."""
+    """Return the available data, up to a limit."""
     try:
         data = end.recv(_CHUNK_BYTES)
     except BlockingIOError:
@@ -324,7 +325,7 @@ def _received(end: socket.socket) -> bytes:
     return data
 
 
-@lru_cache(maxsize=4096)  # who writes to a scope writes to it again
+@lru_cache(maxsize=4096)  # a process writes to few scopes again and again
 def _hint(word: bytes) -> Hint:
     collection, key, bucket = word.split(b".")
     return Hint(int(collection), int(key, 16), int(bucket))

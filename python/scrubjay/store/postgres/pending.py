@@ -1,4 +1,4 @@
-"""Documents that wait for their vectors."""
+"""Reads documents whose vectors are pending."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from scrubjay.store.rows.stored import StoredRow
 
 
 class PendingReader:
-    """Reads the documents of one collection that wait; see :mod:`scrubjay.store.seam`. Thread-safe.
+    """Reads the pending documents of one collection; the methods are specified in
+    :class:`scrubjay.store.seam.Store`. Thread-safe.
 
     Args:
-        collection: whose documents they are.
+        collection: of the documents.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -45,8 +46,7 @@ class PendingReader:
         return total
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
-        """Yield documents that wait for their vectors in order of writing, `size` at a time; damaged ones are passed
-        over."""
+        """Yield pending documents in order of writing, `size` at a time; damaged ones are skipped."""
         after: tuple[int, str, int] = (-1, "", 0)
         while True:
             found = self._collection.ask(

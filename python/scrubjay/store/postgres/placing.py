@@ -1,7 +1,7 @@
-"""In which homes the rows of a layer above are, and how those of older databases get there.
+"""Home assignment of layer rows, and the migration of older databases.
 
-A row that belongs to a user is in the home of that user, as the user's documents are: a layer says of which tables
-(`Layer.spread`). Rows of no user, and those that are about a tenant as a whole whosever they are (who observed what,
+A row that belongs to a user is in the home of that user, like the user's documents; the layer lists these tables
+(`Layer.spread`). Rows without a user, and rows about a tenant as a whole even if they name users (observations,
 legal holds, deletion events), are in the tenant's own home.
 """
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from scrubjay.store.postgres.transaction import PostgresTransaction
 
 MOVED = 4
-"""The format of a memory's tables from which on the rows of users are in their homes."""
+"""The format of a memory's tables since which the rows of users are in their homes."""
 _USERS_AT_ONCE = 100
 
 
 def homes_of(made: Statement, given: Mapping[str, Any], homes: Homes) -> Sequence[str] | None:
-    """Return the homes that a statement is about; None: it does not say.
+    """Return the homes that a statement is about; None: it does not specify them.
 
     Args:
         made: the statement.
-        given: its parameters as the layer gave them.
-        homes: where rows are.
+        given: its original parameters.
+        homes: the assignment of scopes to homes.
     """
     if made.home is None:
         return None
@@ -47,13 +47,14 @@ def homes_of(made: Statement, given: Mapping[str, Any], homes: Homes) -> Sequenc
 
 
 def _tables(layer: Layer) -> list[str]:
-    """Return the tables with a column of users, and then those whose rows are where another table's are."""
+    """Return the tables with a column of users, followed by those whose rows are in the home of another table's
+    row."""
     named = sorted(layer.spread - layer.runs.keys())
     return [f"sj_{table}" for table in (*named, *sorted(layer.runs))]
 
 
 def misplaced(collection: Collection, layer: Layer) -> list[str]:
-    """Return what is wrong with the homes of a layer's rows; in a snapshot."""
+    """Return the problems with the homes of a layer's rows; call in a snapshot."""
     problems = []
     for table in _tables(layer):
         if table.removeprefix("sj_") in layer.runs:
@@ -76,18 +77,18 @@ def misplaced(collection: Collection, layer: Layer) -> list[str]:
 
 
 def move_rows(store: Any, layer: Layer) -> int:
-    """Move the rows of users that are in their tenants' own homes, where versions before format 4 had them; return how
-    many users were moved.
+    """Move the rows of users from their tenants' own homes, where versions before format 4 stored them; return
+    the number of users moved.
 
-    Some users are moved in one transaction, all of their rows or none, so a process that dies leaves a database that
-    the next one goes on with. A statement names one home.
+    Each transaction moves some users with all their rows, so after a crash the next process resumes. Each
+    statement names one home.
 
     Args:
         store: the collection of the layer (:class:`scrubjay.store.postgres.store.PostgresStore`).
-        layer: what is known of its tables.
+        layer: the description of its tables.
 
     Raises:
-        StoreFormatError: the key of an encrypted tenant that this needs is not available.
+        StoreFormatError: the required key of an encrypted tenant is not available.
     """
     n_moved = 0
     while users := _users_to_move(store, layer):
@@ -109,7 +110,7 @@ def move_rows(store: Any, layer: Layer) -> int:
 
 
 def _users_to_move(store: Any, layer: Layer) -> list[tuple[str, str]]:
-    """Return tenants and users of whom rows are in a tenant's own home."""
+    """Return the tenants and users with rows in a tenant's own home."""
     homes = store.homes
     if not homes.user_homes:
         return []
@@ -127,7 +128,7 @@ def _move(transaction: PostgresTransaction, homes: Homes, layer: Layer, tenant: 
     batch, own, right = transaction.batch, homes.own(tenant), homes.of_user(tenant, user)
     names = {"own": own, "tenant": tenant, "user": user}
     of_user = "home = %(own)s AND tenant = %(tenant)s AND usr = %(user)s"
-    for table in reversed(_tables(layer)):  # what belongs to a run before the run
+    for table in reversed(_tables(layer)):  # rows that refer to a run are moved before the run
         condition = of_user
         if (reference := layer.runs.get(table.removeprefix("sj_"))) is not None:
             column, of, key = reference

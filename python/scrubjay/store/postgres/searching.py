@@ -1,7 +1,7 @@
-"""A search of every row for what was erased: all columns of all tables of the index that can hold a text or bytes.
+"""Searching every row for erased data: all columns of all tables of the index that can hold a text or bytes.
 
-The server compares, so nothing but counts crosses the wire. Its log, the dead versions of rows until they are vacuumed,
-its copies and its backups are not rows: the report names them as not covered.
+The server compares, so only counts cross the network. Its logs, dead row versions until they are vacuumed,
+replicas and backups are not rows: the report lists them as not covered.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ NOT_COVERED = (
     "replicas, snapshots and backups",
     "what the server's own logs may quote",
 )
-"""Where copies may be that no row shows."""
+"""Places of possible copies that no row shows."""
 NOT_COVERED_OF_OBJECTS = (
     "earlier versions and replicas of objects, where their place keeps them",
     "copies of objects on the disks of other machines, which forget them within minutes while they run",
 )
-"""Where more may be with an object store."""
+"""Further places if there is an object store."""
 
-# Numbers, arrays of them, booleans and times cannot hold a text. A role behind the walls needs the policy that shows
-# all tenants' rows.
+# Numbers, arrays of them, booleans and times cannot hold a text. A role bound by row-level security needs the
+# policy that shows all tenants' rows.
 _TABLES = f"""
 SELECT c.relname, array_agg(a.attname ORDER BY a.attnum), array_agg(t.typname = 'bytea' ORDER BY a.attnum),
   NOT row_security_active(c.oid) OR EXISTS (
@@ -45,14 +45,15 @@ GROUP BY c.oid, c.relname ORDER BY c.relname
 
 
 def search_rows(collection: Collection, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
-    """Search all tables of the index, of every collection and every layer above, for byte sequences and for names.
+    """Search all tables of the index, of every collection and every layer above, for byte sequences and for
+    names.
 
-    As in files, of a sequence longer than 32 bytes every 32 bytes are looked for. With an object store every object of
-    the index is read, and every copy on this machine.
+    As in files, sequences longer than 32 bytes are searched for in pieces of 32 bytes. With an object store every
+    object of the index is read, and every copy on this machine.
 
     Raises:
-        StoreError: a table has rows that this role may not see, or images are in an object store that the index was
-            opened without, so nothing would be proved.
+        StoreError: a table has rows that this role may not see, or images are in an object store that the index
+            was opened without, so nothing would be proved.
         StoreUnavailableError: the object store does not answer.
     """
     sought = sought_for(needles, names)
@@ -93,7 +94,7 @@ def search_rows(collection: Collection, needles: Sequence[bytes], names: Sequenc
 
 
 def _search_objects(objects: ObjectStore, sought: Sought) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
-    """Yield name, size and what is there (which, where) of each object."""
+    """Yield name, size and matches (sequence, position) of each object."""
     for name, data in objects.everything():
         hits: dict[int, int] = {}
         first_hits(data, 0, sought, hits)
@@ -103,13 +104,14 @@ def _search_objects(objects: ObjectStore, sought: Sought) -> Iterator[tuple[str,
 def _search(
     collection: Collection, table: str, columns: Sequence[tuple[str, bool]], sought: Sought
 ) -> tuple[int, list[tuple[str, int, int]]]:
-    """Return how many bytes the columns of a table have, and (column, number of rows, which) of what is there."""
+    """Return the total size of a table's columns in bytes, and the matches as (column, number of rows, sequence)."""
     values = ", ".join(f"('{column}', {_bytes_of(column, is_bytes)})" for column, is_bytes in columns)
     pieces = [(piece, number, False) for one, number in sought.exact for piece in _as_kept(one)]
     pieces += [(piece, number, True) for one, number in sought.folded for piece in _as_kept(one)]
     parameters: list[Any] = [[one[place] for one in pieces] for place in range(3)]
     lower = "decode(lower(encode(v.data, 'escape') COLLATE \"C\"), 'escape')" if sought.folded else "v.data"
-    # OFFSET 0: computed once for a row, so that what is kept out of line is not fetched for every needle.
+    # OFFSET 0 makes the server compute this once per row, so that TOASTed values are not fetched for every
+    # needle.
     rows = collection.ask(
         f"SELECT v.name, count(*), h.number FROM {table} t CROSS JOIN LATERAL (VALUES {values}) AS v(name, data) "
         f"CROSS JOIN LATERAL (SELECT {lower} AS data OFFSET 0) l CROSS JOIN LATERAL (SELECT DISTINCT n.number "
@@ -126,7 +128,7 @@ def _search(
 
 
 def _as_kept(piece: bytes) -> list[bytes]:
-    """Return a piece as it is, and as a text of a layer above has it, where that differs."""
+    """Return a piece as it is, and in the stored form of a layer's text, if that differs."""
     kept = as_kept(piece.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     return list(dict.fromkeys((piece, kept)))
 

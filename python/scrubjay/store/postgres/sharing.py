@@ -1,10 +1,11 @@
-"""One feed for all processes of a machine: a leader asks the database, its followers take what it was answered.
+"""One feed for all processes of a machine: a leader polls the database, and its followers use its answers.
 
-The leader is the process that holds the lock of a file in a private folder (:mod:`scrubjay.store.postgres.meeting`),
-which the system takes from a process that ends. It writes the answer to each poll into shared memory and wakes its
-followers. A follower knows an answer by the name that this leader gave itself, so nothing is taken that an earlier one
-left behind. Whether an answer is new enough, of the same history, and joins on to what is known is for the feed to
-decide; where it is not, or comes late, a follower asks the database itself, as if it were alone.
+The leader is the process that holds the lock of a file in a private folder
+(:mod:`scrubjay.store.postgres.meeting`); the system releases it when the process ends. The leader writes the
+answer to each poll into shared memory and wakes its followers. Answers carry the random name of their leader, so
+that followers ignore those of an earlier one. The feed decides whether an answer is new enough, of the same
+history, and contiguous with what is known; if not, or if it is late, a follower polls the database itself, as if
+it were alone.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ Role = Literal["leader", "follower", "alone"]
 
 _RETRY_SECONDS = 0.05
 _SLOW_RETRY_SECONDS = 0.5  # after some time alone
-_REST_SECONDS = 1.0  # after a leader was left
-_LONG_REST_SECONDS = 10.0  # after no answer could be written
-_SETTLE_SECONDS = 0.5  # alone, before the database is asked for hints
+_REST_SECONDS = 1.0  # after leaving a leader
+_LONG_REST_SECONDS = 10.0  # after failing to write an answer
+_SETTLE_SECONDS = 0.5  # alone, before a connection for hints is opened
 
 _live: weakref.WeakSet[Sharing] = weakref.WeakSet()
 
 
 class Sharing:
-    """The part of one feed in this. `tend`, `hear` and `say` are for the feed's thread, the rest for any thread.
+    """The role of one feed. `tend`, `hear` and `say` are for the feed's thread, the rest for any thread.
 
     Args:
         wanted: whether to share at all.
@@ -47,9 +48,9 @@ class Sharing:
         self.has_news = False
         """Whether the leader has written since this was last set to False."""
         self.is_asked = False
-        """Whether a follower wants the database asked; to be set to False by who does it."""
+        """Whether a follower wants a poll; the poller sets it to False."""
         self.heard_at = 0.0
-        """When the leader was last heard of (:func:`time.monotonic`)."""
+        """When the leader was last heard (:func:`time.monotonic`)."""
         self._wanted = wanted
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
@@ -62,7 +63,7 @@ class Sharing:
         _live.add(self)
 
     def use(self, words: Iterable[str], folders: Iterable[Path] | None = None) -> None:
-        """Share with processes that give the same words, from now on; where that is not possible stay alone."""
+        """Share with processes that use the same words, from now on; if that is not possible stay alone."""
         if self._wanted and self._meeting is None:
             with suppress(OSError):
                 self._meeting = Meeting(words, folders)
@@ -70,20 +71,21 @@ class Sharing:
 
     @property
     def role(self) -> Role:
-        """What this process is."""
+        """The role of this process."""
         if self._leader is not None:
             return "leader"
         return "follower" if self.is_following else "alone"
 
     @property
     def is_following(self) -> bool:
-        """Whether another process asks the database for this one, too."""
+        """Whether another process polls the database on behalf of this one."""
         follower = self._follower
         return follower is not None and follower.leader is not None
 
     @property
     def is_settling(self) -> bool:
-        """Whether this process is likely to lead or follow soon: hints of its own are not worth a connection yet."""
+        """Whether this process will probably lead or follow soon, so that a connection for hints is not
+        worthwhile yet."""
         return (
             self._meeting is not None
             and self._leader is None
@@ -92,22 +94,22 @@ class Sharing:
 
     @property
     def has_more(self) -> bool:
-        """Whether something waits to be said to the leader."""
+        """Whether data is waiting to be sent to the leader."""
         follower = self._follower
         return follower is not None and follower.has_more
 
     @property
     def has_followers(self) -> bool:
-        """Whether somebody takes what this process is answered."""
+        """Whether this process leads and has followers."""
         leader = self._leader
         return leader is not None and bool(leader.peers)
 
     # ------------------------------------------------------------------ in the feed's thread
 
     def tend(self, *, can_lead: bool) -> bool:
-        """Become the leader or a follower if that is due; whether this process has become the leader.
+        """Become the leader or a follower if that is due; return whether this process has become the leader.
 
-        A leader to whom the database does not answer gives it up.
+        A leader that cannot reach the database resigns.
         """
         with self._lock:
             if self._leader is not None:
@@ -139,20 +141,20 @@ class Sharing:
         return True
 
     def patience(self) -> float:
-        """Return after how many seconds `tend` has something to do."""
+        """Return the number of seconds until `tend` has something to do."""
         if self._meeting is None or self._leader is not None or self.is_following:
             return float("inf")
         return max(self._next_try - time.monotonic(), 0.001)
 
     def sockets(self) -> list[socket.socket]:
-        """Return what is to be watched beside everything else."""
+        """Return the sockets to poll."""
         leader, follower = self._leader, self._follower
         if leader is not None:
             return leader.sockets()
         return [] if follower is None else [follower.end]
 
     def hear(self, ready: Collection[Any]) -> list[Hint]:
-        """Take what was said on those of the sockets that are ready to be read; return the hints of followers."""
+        """Read the ready sockets; return the hints of followers."""
         if not ready:
             return []
         with self._lock:
@@ -175,7 +177,7 @@ class Sharing:
             return []
 
     def say(self, wishes: frozenset[int], hints: Sequence[Hint]) -> None:
-        """Tell the leader which buckets are wanted here, and what was written here."""
+        """Send the wanted buckets and the hints of this process to the leader."""
         with self._lock:
             if self._follower is not None and self.is_following:
                 try:
@@ -189,19 +191,19 @@ class Sharing:
             return set() if self._leader is None else self._leader.wishes()
 
     def hush(self, quiet: Mapping[int, float], own: Set[int]) -> None:
-        """Tell followers which of their hints nobody wants; see :meth:`Leader.hush`."""
+        """Stop followers from sending hints without listeners; see :meth:`Leader.hush`."""
         with self._lock:
             if self._leader is not None:
                 self._leader.hush(quiet, own)
 
     def wake_up(self, wanted: Set[int]) -> None:
-        """Have followers give the hints of these buckets again, which this process wants from now on."""
+        """Let followers send hints of these buckets again: this process wants them from now on."""
         with self._lock:
             if self._leader is not None:
                 self._leader.wake_up(wanted)
 
     def leave(self) -> None:
-        """Be alone for a while: the leader is of no use."""
+        """Stop following for a while, because the leader is not useful."""
         with self._lock:
             if self._follower is not None:
                 self._drop_follower()
@@ -219,7 +221,7 @@ class Sharing:
     # ------------------------------------------------------------------ for any thread
 
     def ask(self, hints: Iterable[Hint]) -> bool:
-        """Have the database asked if followers want to know what these hints are about; whether they do."""
+        """Request a poll if followers want one of these hints; return whether they do."""
         if self._leader is None:
             return False
         with self._lock:
@@ -228,27 +230,26 @@ class Sharing:
         return is_asked
 
     def tell(self, hints: Sequence[Hint]) -> bool:
-        """Tell the leader what was written here; False if there is none."""
+        """Send hints of this process to the leader; False if it has no leader."""
         if not self.is_following:
             return False
         with self._lock:
             if self._follower is None or not self.is_following:
                 return False
             if wanted := self._follower.wanted(hints):
-                with suppress(
-                    OSError
-                ):  # the feed's thread sees the end, and closes what it may be waiting for
+                # the feed's thread notices the end, and closes the socket it may be polling
+                with suppress(OSError):
                     self._follower.say(None, wanted)
         return True
 
     def take_asking(self) -> set[Peer]:
-        """Return the followers that wait for the answer to a question that is asked now."""
+        """Return the followers that the answer to a question asked now must wake, and forget them."""
         with self._lock:
             return set() if self._leader is None else self._leader.take_asking()
 
     def publish(self, answer: Answer, asking: Set[Peer] | None = None) -> None:
-        """Hand on an answer, if anybody follows; wake all followers, or those that wait for it. An answer has no
-        leader's name yet."""
+        """Publish an answer, and wake the followers `asking`, by default all; nothing is published if there are none.
+        The answer's leader is not set yet."""
         with self._lock:
             leader, meeting = self._leader, self._meeting
             if leader is None or meeting is None or not leader.peers:
@@ -264,7 +265,7 @@ class Sharing:
             leader.wake(asking)
 
     def answer(self) -> Answer | None:
-        """Return the leader's last answer; None if there is none that can be read."""
+        """Return the leader's last answer; None if there is no valid one."""
         self.has_news = False
         follower, meeting = self._follower, self._meeting
         if follower is None or follower.leader is None or meeting is None:
@@ -273,7 +274,7 @@ class Sharing:
         return None if answer is None or answer.leader != follower.leader else answer
 
     def _end(self, rest_seconds: float) -> None:
-        """Lead no longer."""
+        """Stop leading."""
         leader, held, meeting = self._leader, self._held, self._meeting
         self._leader = self._held = None
         now = time.monotonic()
@@ -281,18 +282,18 @@ class Sharing:
         if meeting is not None and held is not None:
             meeting.unlock(held)
         if leader is not None:
-            leader.close()  # followers look for the next leader as soon as they see this
+            leader.close()  # followers look for the next leader as soon as they notice this
 
     def close(self) -> None:
-        """Neither lead nor follow any more."""
+        """Stop leading and following."""
         with self._lock:
             self._drop_follower()
             self._end(0)
             self._meeting = None
 
     def forsake(self) -> None:
-        """After a fork, in the child: all of this is the parent's. The child keeps neither its lock nor its sockets,
-        or the parent would lead, for others, beyond its end."""
+        """In the child after a fork: give up the parent's role. The child must keep neither lock nor sockets, or
+        the parent would appear to lead after its end."""
         leader, follower, held = self._leader, self._follower, self._held
         self._meeting = self._leader = self._follower = self._held = None
         if leader is not None:

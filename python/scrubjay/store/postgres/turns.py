@@ -1,7 +1,8 @@
-"""The writer's turn at a home, the numbers of its writes, and the states of the scopes that it touches.
+"""The locks of homes that a transaction holds, the numbers of its writes, and the states of the scopes that it
+touches.
 
-A write locks the row of its home first, then reads what it needs to know. Numbers of writes come from the home: the
-server's time in microseconds, or the number after the last one.
+A write locks the row of its home first, then reads what it needs. The home assigns the numbers of writes: the
+server's time in microseconds, or the last number plus one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PLACE = "home = %s AND collection = %s AND scope = %s"
 
 @dataclass
 class Touched:
-    """A scope as the transaction leaves it."""
+    """The state of a scope as the transaction will leave it."""
 
     scope: Scope
     version: int
@@ -51,24 +52,28 @@ class Touched:
     is_new: bool
     is_changed: bool = False
     embedding: int = 0
-    """Which is in place; see :mod:`scrubjay.store.postgres.staging`."""
+    """The embedding that is in place; see :mod:`scrubjay.store.postgres.staging`."""
     counted: Counted = field(default_factory=Counted)
-    """What digests know of it."""
+    """The changes for its digest."""
     cold: bytes | None = None
     """The hash of the object that has its rows; None: they are in the table."""
 
 
 class Turns:
-    """The locked homes of a transaction, as it writes to one collection. Not for several threads.
+    """The locked homes of a transaction, and its writes to one collection. Not thread-safe.
+
+    Lock order: with more than one home, first the own homes of all tenants in alphabetical order, then buckets in
+    any order (:meth:`_to_lock`).
 
     Args:
         batch: of the transaction.
         collection: the number of the collection.
         lineage: the history that the server shows now.
         opening: the keys of the store.
-        table: of legal holds, as far as it is known.
-        homes: where rows are.
-        is_held: whether these hold the documents of the collection, not the layer whose records they mirror.
+        table: the cached existence of the table of legal holds.
+        homes: the assignment of scopes to homes.
+        is_held: whether legal holds apply to the documents of the collection; False if they mirror records of a
+            layer, which holds those.
         place: of the database, for messages.
     """
 
@@ -91,7 +96,8 @@ class Turns:
         self._table = table
         self.collection = collection
         self.generation = 0
-        """Of the collection, once the state of any scope was read: nobody changes it before the transaction ends."""
+        """The generation of the collection, known once the state of any scope was read; constant until the
+        transaction ends."""
         self.made_of: Sequence[Any] | None = None
         """The collection's identity as it was read along with that (:func:`identity_of`)."""
         self.touched: dict[Key, Touched] = {}
@@ -99,22 +105,22 @@ class Turns:
         self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
         self._taken: dict[str, int] = {}  # home -> the last number that its row has already
         self._dropped: set[str] = set()
-        self._whole: set[str] = set()  # tenants of whom all homes are locked
+        self._whole: set[str] = set()  # tenants with all homes locked
         self._keys: dict[
             str, DataKey | None
         ] = {}  # home -> its copy of the tenant's data key; its row is locked
         self.sealer = Sealer(opening, batch, homes, self._keys, self.lock, self.lock_tenant, self._begin)
-        self._all = [self]  # of all collections that the transaction writes to
+        self._all = [self]  # the instances of all collections that the transaction writes to
         self.dropped: list[bytes] = []
-        """The hashes of objects that no image is any more once the transaction is committed."""
+        """The hashes of objects that no image refers to once the transaction is committed."""
         self.notes = Notes(batch, self.sealer, homes)
         self.objects: ObjectStore | None = None
-        """Where objects are; None: the index was opened without."""
+        """The object store; None: the index was opened without one."""
         self.ahead: dict[bytes, bytes] = {}
-        """Objects that were read before anything was locked, by their hashes."""
+        """Objects that were fetched before anything was locked, by their hashes."""
 
     def beside(self, collection: int) -> Turns:
-        """Return the same turns, as the transaction writes to another collection."""
+        """Return the same locks for the transaction's writes to another collection."""
         other = Turns(
             self.batch,
             collection,
@@ -138,7 +144,7 @@ class Turns:
     # ------------------------------------------------------------------ locks and states
 
     def begin(self, scopes: Iterable[Scope]) -> None:
-        """Lock the homes of scopes, in one order for everybody, and read the states of the scopes."""
+        """Lock the homes of scopes in the global lock order, and read the states of the scopes."""
         by_home: dict[str, list[Scope]] = {}
         for scope in dict.fromkeys(scopes):
             if self.homes.key(scope) not in self.touched:
@@ -149,14 +155,15 @@ class Turns:
             self._read(home, of_home)
 
     def begin_with(self, scope: Scope, n_numbers: int, question: Statement) -> list[tuple[Any, ...]]:
-        """Lock the home of a scope, take numbers for so many writes, read the scope's state and ask one more question
-        about its home, all in one round trip; return the answer.
+        """In one round trip, lock the home of a scope, reserve numbers for `n_numbers` writes, read the scope's
+        state and run one more query about its home; return the rows of that query.
 
-        The first step of a transaction.
+        This must be the first step of a transaction.
         """
         home = self.homes.of(_holdable(scope))
         take: Statement = (
-            # No time of a server that shards may be newer than the statement; numbers ascend in any case.
+            # statement_timestamp(), because a sharding server rejects times later than the statement; numbers
+            # ascend anyway.
             "UPDATE sj_home SET last = greatest(last, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint) "
             f"+ %s WHERE home = %s RETURNING last, {KEY}",
             (n_numbers, home),
@@ -175,16 +182,17 @@ class Turns:
         return found
 
     def lock(self, homes: Iterable[str]) -> None:
-        """Lock homes, in one order for everybody."""
+        """Lock homes in the global lock order."""
         for home in self._to_lock(homes):
             self._read(home, [])
 
     def _to_lock(self, homes: Iterable[str]) -> list[str]:
-        """Return which homes are to be locked before these are, in their order.
+        """Return the homes to lock, these and those that must be locked before them, in lock order.
 
-        Who takes more than one home takes the own homes of all their tenants first, in alphabetical order, and then
-        buckets, in any order: whoever has one of those now has nothing else and waits for nothing. So no two wait for
-        each other, also where a transaction learns of further buckets later, as long as it begins with an own home.
+        A transaction that locks more than one home locks the own homes of all their tenants first, in
+        alphabetical order, and then buckets, in any order. Any other transaction that holds one of those buckets
+        holds nothing else, and waits for nothing. So no two transactions deadlock, even if one learns of further
+        buckets later, as long as it begins with an own home.
         """
         new = set(homes) - self._last.keys()
         if new and len(new) + len(self._last) > 1:
@@ -194,9 +202,9 @@ class Turns:
         return sorted(new, key=lambda home: (not self.homes.is_own(home), home))
 
     def lock_tenant(self, tenant: str) -> list[str]:
-        """Lock every home of a tenant; return those that there are, its own first.
+        """Lock every home of a tenant; return the existing ones, its own first.
 
-        No bucket comes meanwhile: the row of one is made in the turn of the tenant's own home.
+        No bucket is created meanwhile: that requires the lock of the tenant's own home.
         """
         own = self.homes.own(tenant)
         self.lock([own])
@@ -215,26 +223,28 @@ class Turns:
     def _asked(
         self, home: str, statements: Sequence[Statement]
     ) -> tuple[list[list[tuple[Any, ...]]], list[tuple[Any, ...]] | None]:
-        """Return the answers to statements about a home that the first one locks, and, if it is a bucket, which of its
-        tenant is held (None: that is known)."""
+        """Return the answers to statements about a home that the first one locks, and, if it is a bucket, the
+        holds of its tenant (None: they are known)."""
         about: list[tuple[Home, Statement]] = [(home, statement) for statement in statements]
         held = self.holds.question(home) if self.is_held else None
         answers = self.batch.ask_each(about if held is None else [*about, held])
         return (answers, None) if held is None else (answers[:-1], answers[-1])
 
     def _read(self, home: str, scopes: Sequence[Scope]) -> None:
-        """Read the states of scopes of a home, which is locked before if it is not yet."""
+        """Read the states of scopes of a home, which is locked first if necessary."""
         if home in self._last:
             questions = [self._question(scope) for scope in scopes]
             states, held = self._asked(home, questions) if questions else ([], None)
         else:
-            # Each statement sees what was committed before it began, so the states are those after the wait.
+            # Each statement sees what was committed before it began, so the states are read after the lock was
+            # acquired.
             lock = _lock(home)
             if not self._last:
                 self.batch.add_seeing(home, *holding_model(self.collection))
             questions = [self._question(scope) for scope in scopes]
             (found, *states), held = self._asked(home, [lock, *questions])
-            while not found:  # it is new; or another process erases its name just now, and perhaps again
+            # the home is new, or another process has just erased its name, perhaps repeatedly
+            while not found:
                 self._make_home(home)
                 questions = [self._question(scope) for scope in scopes]
                 (found, *states), held = self._asked(home, [lock, *questions])
@@ -246,9 +256,9 @@ class Turns:
             self._enter(home, scope, state)
 
     def _read_each(self, homes: Sequence[str]) -> None:
-        """Lock buckets whose rows are there, in one round trip; who has their tenant's own home, which this one has,
-        may take them in any order, and nobody deletes them."""
-        if self.is_held:  # it has more to ask of each
+        """Lock existing buckets in one round trip. They may be locked in any order, because this transaction
+        holds the lock of their tenant's own home; buckets are never deleted without it."""
+        if self.is_held:  # holds have to be read for each home
             self.lock(homes)
             return
         answers = self.batch.ask_each([(home, _lock(home)) for home in homes])
@@ -257,8 +267,8 @@ class Turns:
             self._keys[home] = data_key_of(self.homes.tenant(home), found[0][2:])
 
     def _make_home(self, home: str) -> None:
-        """Collect the row of a home. That of a bucket is made in the turn of the tenant's own home, with a copy of the
-        tenant's data key."""
+        """Add the row of a home to the batch. The row of a bucket is created under the lock of the tenant's own
+        home, with a copy of the tenant's data key."""
         key: Sequence[Any] = (None,) * 4
         own = self.homes.own(self.homes.tenant(home))
         if home != own:
@@ -282,7 +292,7 @@ class Turns:
         )
 
     def _enter(self, home: str, scope: Scope, state: Sequence[tuple[Any, ...]]) -> None:
-        """Note the state of a scope, whose staged vectors are put in place first."""
+        """Record the state of a scope, after moving its staged vectors into place."""
         if not state:
             raise StoreFormatError("collection: it was dropped by another process")
         version, documents, vectors, horizon, in_place, embedding, self.generation, digest, cold, holds = (
@@ -315,11 +325,12 @@ class Turns:
             touched.is_changed = True
 
     def thawed(self, scope: Scope) -> Touched:
-        """Return the state of a scope, whose home is locked now, with its rows in the table.
+        """Return the state of a scope, with its home locked and its rows in the table.
 
         Raises:
-            StoreError: they are in an object store that the index was opened without, or that does not answer.
-            CorruptIndexError: what was put there is missing, or something else.
+            StoreError: its rows are in an object store that the index was opened without, or that does not
+                answer.
+            CorruptIndexError: its object is missing or damaged.
         """
         state, key = self.state(scope), self.homes.key(scope)
         if state.cold is not None:
@@ -328,7 +339,7 @@ class Turns:
         return state
 
     def state(self, scope: Scope) -> Touched:
-        """Return the state of a scope, whose home is locked now."""
+        """Return the state of a scope, with its home locked."""
         key = self.homes.key(scope)
         if key not in self.touched:
             self.begin([scope])
@@ -342,7 +353,7 @@ class Turns:
         return self._last[home]
 
     def is_locked(self, tenant: str, home: str) -> bool:
-        """Whether nobody else writes to a home of a tenant until the transaction ends."""
+        """Whether no other transaction can write to a home of a tenant until this one ends."""
         return home in self._last or tenant in self._whole
 
     @property
@@ -351,10 +362,11 @@ class Turns:
         return sorted(self._last)
 
     def next_of_all(self) -> int:
-        """Return the number of one more write, above all before it in every locked home.
+        """Return the number of one more write, greater than all before it in every locked home.
 
-        No other transaction gives it to a row of the same tenant: with buckets each home of a tenant has numbers of its
-        own, by their remainders. (Who has several homes has the own ones of their tenants, and numbers of those.)
+        No other transaction assigns it to a row of the same tenant: with buckets each home of a tenant has the
+        numbers of one remainder. (A transaction with several homes has locked the own homes of their tenants, and
+        uses numbers of those.)
         """
         number = max(self._last.values()) + 1
         if self.homes.user_homes:
@@ -368,12 +380,12 @@ class Turns:
         return max((self._last[home] for home in homes), default=0)
 
     def number(self, key: Key, number: int) -> None:
-        """A scope's home has this number now, which is above all before, and so has the scope."""
+        """Assign to a scope and its home a number that is greater than all before."""
         state = self.touched[key]
         self._last[key.home] = state.version = number
         state.is_changed = True
 
-    # ------------------------------------------------------------------ what is left
+    # ------------------------------------------------------------------ changes to write
 
     def changed(self) -> list[tuple[Key, Touched]]:
         """Return the scopes that were written to, home by home."""
@@ -381,7 +393,7 @@ class Turns:
         return sorted(found, key=lambda one: one[0].home)
 
     def leave_scopes(self) -> None:
-        """Collect what the scopes of this collection are left as."""
+        """Add the new states of this collection's scopes to the batch."""
         for key, state in self.changed():
             self.batch.add(*self._statement_of(key, state), home=key.home)
             state.is_new = False
@@ -389,26 +401,28 @@ class Turns:
     def drop_images(
         self, condition: str, parameters: Sequence[Any], *, home: str, but: Sequence[bytes] = ()
     ) -> None:
-        """Delete the images of a home that a condition admits; those of their objects that are not among `but` are left
-        to be removed."""
+        """Delete the images of a home that meet a condition; their objects, except those in `but`, are removed
+        after the commit."""
         found = self.batch.ask(
             f"DELETE FROM sj_image WHERE {condition} RETURNING object", parameters, home=home
         )
         self.dropped += [bytes(digest) for (digest,) in found if digest is not None and digest not in but]
 
     def drop_cold(self, condition: str, parameters: Sequence[Any], *, home: str) -> None:
-        """Forget the objects of a home that have rows of scopes, or had; they are left to be removed."""
+        """Delete the references of a home to objects with rows of scopes, current or former; the objects are
+        removed after the commit."""
         found = self.batch.ask(
             f"DELETE FROM sj_cold WHERE {condition} RETURNING object", parameters, home=home
         )
         self.dropped += [bytes(digest) for (digest,) in found]
 
     def drop_home(self, home: str) -> None:
-        """Leave no row of a locked home, whose tenant's name is erased. A writer that waits for it makes one anew."""
+        """Delete the row of a locked home at the end, because its tenant's name is erased. A writer that waits
+        for it creates a new one."""
         self._dropped.add(home)
 
     def leave_homes(self) -> None:
-        """Collect the last numbers of the homes."""
+        """Add the last numbers of the homes to the batch."""
         for home, last in sorted(self._last.items()):
             if home in self._dropped:
                 self.batch.add("DELETE FROM sj_home WHERE home = %s", (home,), home=home)
@@ -418,13 +432,13 @@ class Turns:
             self.batch.add("UPDATE sj_home SET last = %s WHERE home = %s", (last, home), home=home)
 
     def picture(self, box: Box, key: Key, version: int) -> None:
-        """Collect the digest of a scope that gets an image of a version, and is else as it was read."""
+        """Add to the batch the digest of a scope that gets an image of a version, and is otherwise unchanged."""
         total = self.touched[key].counted.opened(box, key, self.collection).total
         recent = recent_of(self.batch.ask, box, key, self.collection, version)
         self.leave_digest(box, key, ScopeDigest(total, version, recent))
 
     def leave_digest(self, box: Box, key: Key, digest: ScopeDigest) -> None:
-        """Collect the digest of a scope whose version and counts are as they were read."""
+        """Add to the batch the digest of a scope whose version and counts are as they were read."""
         was = self.touched[key].counted
         state = (was.version, was.documents, was.vectors)
         sealed = seal_digest(box, key, self.collection, *state, digest)
@@ -436,13 +450,13 @@ class Turns:
         )
 
     def _begin(self, tenant: str, box: Box) -> None:
-        """A tenant that has rows in the clear got its data key: everything has a digest from now on."""
+        """Compute digests for everything of a tenant with plain rows that got its data key."""
         for home in self.lock_tenant(tenant):
             seal_notes(self.batch, self.sealer.sealing, home, tenant)
         self.count_anew(tenant, box)
 
     def count_anew(self, tenant: str, box: Box) -> None:
-        """Let all digests of a locked tenant be those of what is there now, in every collection."""
+        """Recompute all digests of a locked tenant from its rows, in every collection."""
         for home in self.lock_tenant(tenant):
             sealed = count_scopes_anew(self.batch, box, home)
             for turns in self._all:
@@ -452,18 +466,18 @@ class Turns:
             count_tables_anew(self.batch, box, home)
 
     def _digest(self, key: Key, state: Touched) -> bytes | None:
-        """Return the digest of a scope as it is left; None: it needs none.
+        """Return the new digest of a scope; None: it needs none.
 
         Raises:
             EncryptionError: the tenant's key is not available.
-            CorruptIndexError: something else changed the scope before.
+            CorruptIndexError: other software changed the scope before.
         """
         if not state.documents or not self.sealer.is_encrypted(key.scope.tenant):
             return None
         try:
             box = self.sealer.current(key.scope.tenant, make=False)
         except KeyErasedError:
-            return state.counted.digest  # never read again
+            return state.counted.digest  # it is never read again
         if box is None:
             return None
         after = state.counted.after(box, key, self.collection)
@@ -498,15 +512,15 @@ class Turns:
         )
 
     def stamp_others(self) -> None:
-        """Collect the stamps of the other collections' scopes, which were left before the end of the transaction: by
-        now they may be older than what feeds look back for."""
+        """Renew the stamps of the other collections' scopes, which were written before the end of the transaction
+        and may by now be older than the feeds' window."""
         for turns in self._all:
             if turns is not self:
                 for home, statement in turns._stamps():
                     self.batch.add(*statement, home=home)
 
     def stamp_again(self) -> None:
-        """After a COMMIT that took so long that feeds may have missed its stamps, those of all collections."""
+        """Renew the stamps of all collections after a slow COMMIT, whose stamps feeds may have missed."""
         for turns in self._all:
             for home, statement in turns._stamps():
                 self.batch.ask(*statement, home=home)

@@ -1,4 +1,4 @@
-"""The day on which a scope was last used: written along with its rows, or later and together, never by a search."""
+"""The day on which a scope was last used: written along with its rows, or later in batches, never by a search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.locks import renew_in_children
 
 _DAY_SECONDS = 86_400
 _ROUND_SECONDS = 3600.0
-_MOST = 100_000  # scopes that are remembered until the next round
+_MOST = 100_000  # scopes remembered until the next round
 
 
 def today() -> int:
@@ -21,29 +21,29 @@ def today() -> int:
 
 
 class Uses:
-    """The scopes that this process used and whose rows do not say so yet. Thread-safe."""
+    """The scopes that this process used and whose rows do not record it yet. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
         self._noted: dict[Scope, None] = {}
-        self._stamped: dict[Scope, None] = {}  # today
+        self._stamped: dict[Scope, None] = {}  # recorded today
         self._day = today()
         self._due = time.monotonic() + _ROUND_SECONDS
         self._resident: Callable[[], Callable[[], Iterable[Scope]] | None] = lambda: None
 
     def watch(self, resident: Any) -> None:
-        """Ask this in each round, too: a weak reference to what returns the scopes in memory that were searched."""
+        """Set a weak reference to a method, called in each round, that returns the searched scopes in memory."""
         self._resident = resident
 
     def note(self, scope: Scope) -> None:
-        """A scope was read."""
+        """Record that a scope was read."""
         with self._lock:
             if scope not in self._stamped and len(self._noted) < _MOST:
                 self._noted[scope] = None
 
     def is_due(self) -> bool:
-        """Whether it is time for the next round; then nobody else is told so for a while."""
+        """Whether the next round is due; if so, it is not due again for a while."""
         now = time.monotonic()
         with self._lock:
             if now < self._due:
@@ -52,7 +52,7 @@ class Uses:
             return True
 
     def take(self) -> list[Scope]:
-        """Return the scopes whose rows are to say that they were used today."""
+        """Return the scopes whose use today is to be recorded in their rows."""
         resident = self._resident()
         searched = () if resident is None else resident()
         with self._lock:

@@ -1,4 +1,4 @@
-"""All documents of a collection in the order of writing, those of frozen scopes at their places among the others."""
+"""Walks all documents of a collection in order of writing, including those of frozen scopes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.stored import Entry, StoredRow
 
-_PAGE = 5_000  # rows in one answer
+_PAGE = 5_000  # rows per result
 
 
 class Walk:
-    """Goes through the documents of all tenants. Thread-safe.
+    """Walks the documents of all tenants. Thread-safe.
 
     Args:
-        collection: whose documents they are.
-        cold: reads those of frozen scopes.
+        collection: of the documents.
+        cold: reads the documents of frozen scopes.
     """
 
     def __init__(self, collection: Collection, cold: ColdRows) -> None:
@@ -44,13 +44,13 @@ class Walk:
             yield [self._entry(row, kind, openers) for row in page]
 
     def _pages_with_frozen(self, now: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of the table and those of frozen scopes in one order; an object is read when its first row is
-        due, and left with its last one. In the place of rows that cannot be had stands the error."""
+        """Yield the rows of the table and those of frozen scopes in one order. An object is read when its first
+        row is due, and released after its last one. An error takes the place of unavailable rows."""
         waiting = deque(sorted(self._cold.everything(), key=itemgetter(0)))
         heads: list[tuple[tuple[int, str, int], tuple[Any, ...], Iterator[tuple[Any, ...]]]] = []
 
         def before(place: tuple[int, str, int] | None) -> Iterator[tuple[Any, ...]]:
-            """Yield what of frozen scopes comes before a place (None: all that is left)."""
+            """Yield the rows of frozen scopes before a place (None: all remaining rows)."""
             while True:
                 if _is_next(waiting, place) and not _is_next(heads, waiting[0][0]):
                     rows = self._walked(*waiting.popleft(), now)
@@ -73,7 +73,7 @@ class Walk:
     def _walked(
         self, first: tuple[int, str, int], scope: Scope, cold: Cold, now: int
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the unexpired rows of a frozen scope as those of the table come in a walk."""
+        """Yield the unexpired rows of a frozen scope in the form of a walk's rows."""
         names = names_of(scope)
         if not self._collection.cipher.readable(scope.tenant, scope.user):
             return
@@ -87,7 +87,7 @@ class Walk:
                 yield (row.seq, *first[1:], *row.stored[1:], *names)
 
     def _pages(self, now: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of the table in order of writing, some at a time."""
+        """Yield the rows of the table in order of writing, page by page."""
         after: tuple[int, str, int] = (-1, "", 0)
         while True:
             page = self._collection.ask(
@@ -127,12 +127,12 @@ class Walk:
 
 
 def _is_next(queue: Sequence[tuple[Any, ...]], place: tuple[int, str, int] | None) -> bool:
-    """Whether the first of a queue comes before a place (None: behind everything)."""
+    """Whether the first element of a queue comes before a place (None: the end)."""
     return bool(queue) and (place is None or queue[0][0] < place)
 
 
 def _broken(error: CorruptIndexError) -> Entry:
-    """Return an entry for all documents of a frozen scope whose object cannot be used."""
+    """Return an entry that stands for all documents of a frozen scope whose object is unusable."""
 
     def load() -> tuple[StoredRow, Scope] | None:
         raise error

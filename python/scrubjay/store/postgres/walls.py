@@ -1,9 +1,10 @@
-"""The second wall between tenants: row-level security on every table that has a home.
+"""Row-level security on every table with a home: the second wall between tenants.
 
-The first wall are the conditions of our statements. The second one is the server's: each transaction says whose rows it
-is about (`scrubjay.home`), and no other row exists for it, so a statement that forgets its condition finds, changes and
-deletes nothing of others. What is about all tenants (the feed, counts, exports) says so, too (`scrubjay.across`), and
-may only read. The tables' owner is held to it as well; a superuser and a role with BYPASSRLS are not.
+The first wall are the conditions of our statements. The second one is enforced by the server: each transaction
+sets the home that it is about (`scrubjay.home`) and sees no other rows, so a statement without its condition
+cannot read, change or delete rows of other tenants. Reads across tenants (the feed, counts, exports) are declared
+as well (`scrubjay.across`), and may only read. The tables' owner is bound too; superusers and roles with
+BYPASSRLS are not.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ class _Every(Enum):
 
 
 EVERY_HOME: Final = _Every.HOME
-"""What a statement says that reads the rows of all tenants."""
+"""The home of statements that read the rows of all tenants."""
 NO_HOME: Final = ""
-"""What one says that needs no tenant's rows; no tenant has an empty name."""
+"""The home of statements that need no tenant's rows; no tenant has an empty name."""
 Home = str | _Every
 
 ACROSS = "sj_across"
-"""The policy that shows the rows of all tenants to what says that it reads them."""
+"""The policy that shows the rows of all tenants to transactions that declare reading them."""
 
 _SEEING = "SELECT set_config('scrubjay.home', %s, true), set_config('scrubjay.across', %s, true)"
 
-# Functions instead of subqueries, which Citus refuses in policies.
+# Functions, because Citus rejects subqueries in policies.
 _POLICIES = """
 ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
@@ -40,7 +41,7 @@ CREATE POLICY {across} ON {table} FOR SELECT USING (current_setting('scrubjay.ac
 
 
 def seeing(home: Home) -> tuple[str, Sequence[Any]]:
-    """Return the statement after which a transaction sees the rows of this home only.
+    """Return the statement that makes only the rows of this home visible to a transaction.
 
     >>> seeing("acme")[1], seeing(EVERY_HOME)[1]
     (('acme', 'off'), ('', 'on'))
@@ -49,13 +50,13 @@ def seeing(home: Home) -> tuple[str, Sequence[Any]]:
 
 
 def seeing_and(home: Home, call: str, parameters: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-    """Return the statement that does the same, and calls a function afterwards."""
+    """Return the statement that does the same, and then calls a function."""
     query, values = seeing(home)
     return f"{query}, {call}", (*values, *parameters)
 
 
 def unprotected(connection: Any) -> list[str]:
-    """Return the tables of the index that have a home and no wall yet, in alphabetical order."""
+    """Return the tables of the index that have a home and no row-level security yet, in alphabetical order."""
     found = connection.execute(
         "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'home' "
         "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') "
@@ -65,10 +66,10 @@ def unprotected(connection: Any) -> list[str]:
 
 
 def protect(connection: Any) -> list[str]:
-    """Raise the wall on every table that needs one; in the transaction that made the tables.
+    """Enable row-level security on every table that needs it, in the transaction that created the tables; return
+    these tables.
 
-    Only their owner may. Tables are found in the catalog, so that a new one has it without being named here. Returns
-    the tables that needed one.
+    Only their owner may do so. Tables are found in the catalog, so that new ones need not be named here.
     """
     tables = unprotected(connection)
     for table in tables:
@@ -77,5 +78,5 @@ def protect(connection: Any) -> list[str]:
 
 
 def show_to_everybody(connection: Any, table: str) -> None:
-    """Let every home read the rows of the home "": what belongs to all tenants, and to none."""
+    """Make the rows of home "", which belong to all tenants, readable from every home."""
     connection.execute(f"CREATE POLICY sj_everybody ON {table} FOR SELECT USING (home = '')")

@@ -1,7 +1,8 @@
-"""A connection that sends several statements in one piece, and reads all of their answers.
+"""A connection that sends several statements in one piece, and reads all of their results.
 
-psycopg's own pipeline hands each statement to the system by itself: the server wakes up for each of them, so a write of
-nine statements costs as many turns of two processes. Here libpq has all of them before the first byte is sent.
+psycopg's own pipeline passes each statement to the system separately: the server wakes up for each, so a write of
+nine statements costs as many context switches of two processes. Here libpq has all statements before the first
+byte is sent.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.waiting import Ready, Wait
 
 Sent = tuple[str, Sequence[Any] | Mapping[str, Any], bool]
-"""A statement, its parameters, and whether its rows are wanted."""
+"""A statement, its parameters, and whether its rows are returned."""
 
-_Kind = tuple[bytes, tuple[int, ...]]  # a statement as the server takes it, and the types of its parameters
+_Kind = tuple[bytes, tuple[int, ...]]  # a statement in the server's form, and the types of its parameters
 
-_UNPREPARED = 5  # times that a statement is sent with its text, as psycopg does
+_UNPREPARED = 5  # executions of a statement before it is prepared, as in psycopg
 _MOST_PREPARED = 200
 _MOST_COUNTED = 2_000
 _PLACEHOLDER = re.compile(r"%(?:\((\w+)\))?(.)", re.DOTALL)
@@ -29,7 +30,7 @@ _FORMATS = {"s": PyFormat.AUTO, "b": PyFormat.BINARY, "t": PyFormat.TEXT}
 
 
 class _Message(NamedTuple):
-    """A statement as the server takes it."""
+    """A statement in the server's form."""
 
     kind: _Kind
     values: Sequence[Any]
@@ -42,25 +43,26 @@ class Connection(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # psycopg has private names of its own, among them `_prepared`.
+        # A prefix avoids collisions with psycopg's private names, such as `_prepared`.
         self._sj_n_sent: dict[_Kind, int] = {}
-        self._sj_names: dict[_Kind, bytes] = {}  # of those that the server has said it has prepared
+        self._sj_names: dict[_Kind, bytes] = {}  # statements that the server has confirmed as prepared
         self._sj_n_names = 0
 
     def _deallocate(self, name: bytes | None) -> Any:
-        """After a ROLLBACK or DROP psycopg gives up what it has prepared, which takes what was prepared here along."""
+        """Forget our prepared statements when psycopg drops its own after a ROLLBACK or DROP, which drops ours,
+        too."""
         if name is None:
             self._sj_names.clear()
             self._sj_n_names = 0
         return super()._deallocate(name)
 
     def exchange(self, statements: Sequence[Sent]) -> list[list[tuple[Any, ...]]]:
-        """Send statements in one piece; return the rows of those whose rows are wanted.
+        """Send statements in one piece; return the rows of those that are marked to return them.
 
-        Outside of a transaction they are one together. None of those behind one that fails is executed.
+        Outside of a transaction they form one. Statements after a failed one are not executed.
 
         Raises:
-            psycopg.Error: the first one that failed did so. The connection goes on.
+            psycopg.Error: the error of the first failed statement. The connection stays usable.
             psycopg.OperationalError: the connection is lost.
         """
         transformer = Transformer(self)
@@ -73,7 +75,7 @@ class Connection(psycopg.Connection[Any]):
                 results = iter(self.wait(_answers(self.pgconn)))
                 self.pgconn.exit_pipeline_mode()
             except BaseException:
-                self.close()  # unread answers would be taken for those of later statements
+                self.close()  # later statements would read the unread results
                 raise
         found: list[list[tuple[Any, ...]]] = []
         failed: Any = None  # the first result that is an error
@@ -82,7 +84,7 @@ class Connection(psycopg.Connection[Any]):
                 prepared = next(results)
                 if prepared.status == ExecStatus.COMMAND_OK:
                     self._sj_names[message.kind] = name
-                else:  # so do all behind it: the last names are free again
+                else:  # all later ones failed as well, so the last names are free again
                     self._sj_n_names -= 1
                 failed = failed or _failure(prepared)
             result = next(results)
@@ -96,7 +98,7 @@ class Connection(psycopg.Connection[Any]):
         return found
 
     def _send(self, message: _Message) -> bytes:
-        """Hand a statement to libpq; return the name under which it is prepared along with that, if it is."""
+        """Pass a statement to libpq; return the name under which it is being prepared, if it is."""
         kind, values, formats, is_wanted = message
         name, new = self._sj_names.get(kind), b""
         if name is None:
@@ -127,8 +129,8 @@ def _message(
 
 @lru_cache(maxsize=1_000)
 def _as_sent(query: str) -> tuple[bytes, list[str], list[PyFormat]]:
-    """Return a statement with the placeholders of the server in place of psycopg's, and what each parameter is
-    called and how it is sent.
+    """Return a statement with the server's placeholders in place of psycopg's, and the names and formats of its
+    parameters.
 
     >>> _as_sent("SELECT %s, %b, 7 %% 2")[0]
     b'SELECT $1, $2, 7 % 2'
@@ -152,18 +154,19 @@ def _as_sent(query: str) -> tuple[bytes, list[str], list[PyFormat]]:
 
 
 def _failure(result: Any) -> Any:
-    """Return a result that is an error itself, not what was not executed behind one; else None."""
+    """Return the result if it is an error itself (not a statement skipped after one), else None."""
     return result if result.status == ExecStatus.FATAL_ERROR else None
 
 
 def _answers(pgconn: Any) -> Generator[Wait, Ready | int | None, list[Any]]:
-    """Send what libpq has, and return the results up to the end of the pipeline; waits as psycopg's generators do."""
+    """Send libpq's buffer, and return the results up to the end of the pipeline; waits as psycopg's generators
+    do."""
     results: list[Any] = []
     while True:
         ready = yield Wait.RW if pgconn.flush() else Wait.R
         if (
             not ready or not ready & Ready.R
-        ):  # None: psycopg goes on after an interrupt, which ended the statement
+        ):  # None: psycopg continues after an interrupt, which ended the statement
             continue
         pgconn.consume_input()
         while not pgconn.is_busy():

@@ -1,9 +1,9 @@
-"""Building a sound file of what can be read in a damaged one.
+"""Building a sound file from what can be read in a damaged one.
 
-Each row that can be read (:mod:`scrubjay.store.repair.wreck`) is held to what it must be
-(:mod:`scrubjay.store.rows.decoding`; for other tables the types of their columns and the constraints of the table); one
-that fails is *set aside* (:mod:`scrubjay.store.repair.rebuilt_file`). Images and tombstones are left out, since images
-are made again from the rows. What is sealed is copied as it stands: no key is needed.
+Each row that can be read (:mod:`scrubjay.store.repair.wreck`) is validated (:mod:`scrubjay.store.rows.decoding`;
+for other tables the types of their columns and the constraints of the table); an invalid one is *set aside*
+(:mod:`scrubjay.store.repair.rebuilt_file`). Images and tombstones are omitted, since images are rebuilt from the
+rows. Sealed values are copied as they are, without a key.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from scrubjay.store.sqlite.feedback import NOTE, check_note, feedback_tables
 from scrubjay.store.sqlite.schema import Tables
 
 KNOWN_TABLES: dict[str, Sequence[str]] = {}
-"""Beginning of a table's name -> the statements that make all tables, indexes and triggers of a layer above this one,
-which registers itself when it is imported. For unknown tables the file's own statements are used."""
+"""Prefix of a table's name -> the statements that create all tables, indexes and triggers of a layer above, which
+registers itself when it is imported. Unknown tables are created with the file's own statements."""
 
 _DERIVED = ("image", "tombstone")
 
 
 def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
-    """Write what can be read in `source` (with its log beside it, both to be changed freely) into a new file.
+    """Write what can be read in `source` (with its log beside it, both of which may be changed) to a new file.
 
     Args:
-        aside: gets a JSON line for each row that is left out, with its values.
+        aside: receives a JSON line for each omitted row, with its values.
 
     Raises:
         CorruptIndexError: SQLite finds no table of an index in it.
@@ -66,7 +66,7 @@ def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
 
 
 class _Rebuilding:
-    """One rebuilding: from a damaged file to a new one."""
+    """The rebuilding of a damaged file to a new one."""
 
     def __init__(self, wreck: Wreck, fresh: RebuiltFile) -> None:
         self._wreck = wreck
@@ -74,7 +74,7 @@ class _Rebuilding:
         self.report = fresh.report
 
     def run(self) -> None:
-        """Take over everything."""
+        """Copy everything."""
         collections = self._collections()
         identities = {
             tables.suffix: identity_of(self._wreck, tables, self.report.mended)
@@ -96,12 +96,12 @@ class _Rebuilding:
         made = self.fresh.execute(
             "SELECT name FROM sqlite_master WHERE type <> 'table' AND sql NOT NULL"
         ).fetchall()
-        # Before format 5 there was an index of versions in the place of that of horizons.
+        # Before format 5 an index of versions took the place of the index of horizons.
         there = {name.replace("scope_version", "scope_horizon") for _, name, _ in self._wreck.schema}
         if missing := sorted({name for (name,) in made} - there):
             self.report.mended.append(f"indexes and rules that were missing: {', '.join(missing)}")
 
-    # ------------------------------------------------------------------ what an index is made of
+    # ------------------------------------------------------------------ collections
 
     def _collections(self) -> dict[int, str]:
         named: dict[int, str] = {}
@@ -141,14 +141,14 @@ class _Rebuilding:
             f"vectors = (SELECT count(*) FROM {t.vector} v JOIN {t.document} d ON d.seq = v.seq WHERE d.scope = key), "
             f"version = max(version, ifnull((SELECT max(seq) FROM {t.document} d WHERE d.scope = key), 0))"
         )
-        # Without tombstones and images nothing can be caught up, and the last write is found by this.
+        # Without tombstones and images older versions cannot be caught up, and the horizon gives the last write.
         execute(f"UPDATE {t.scope} SET horizon = version")
 
     def _meta(self, t: Tables) -> None:
         made = {name for (name,) in self.fresh.execute(f"SELECT name FROM {t.meta}").fetchall()}
         for row in self._wreck.rows(t.meta):
             name = row.get("name")
-            if name in made or name == "documents":  # a count that files had before format 5
+            if name in made or name == "documents":  # a count in files before format 5
                 continue
             if not isinstance(name, str) or isinstance(row.get("value"), bytes) or "\0" in name:
                 self.fresh.set_aside(t.meta, row, "no value of an index")
@@ -185,7 +185,7 @@ class _Rebuilding:
         return scopes
 
     def _documents(self, t: Tables, scopes: dict[int, Scope], identity: Identity) -> dict[int, bool]:
-        """Take over documents; return their numbers, and whether each is sealed."""
+        """Copy documents; return number -> whether it is sealed."""
         checksums = {key: Checksum(scope) for key, scope in scopes.items()}
         kept: dict[int, bool] = {}
         ids: set[tuple[int, Any]] = set()
@@ -209,7 +209,7 @@ class _Rebuilding:
     def _checked_document(
         self, row: dict[str, Any], checksums: dict[int, Checksum], identity: Identity
     ) -> int:
-        """Return the key of a document's scope; a checksum tells it even if the row does not."""
+        """Return the key of a document's scope, which its checksum reveals even if the row is damaged."""
         id, text, payload, stored = row["id"], row["text"], row["payload"], row["hash"]
         if not is_id(id, identity.id_kind):
             raise CorruptIndexError("its id is not what was written")
@@ -312,7 +312,7 @@ class _Rebuilding:
         for table in (
             "sealed_table",
             "table_digest",
-        ):  # what is sealed of other tables, and the digests of that
+        ):  # rules of sealed tables, and digests of their rows
             for row in self._wreck.rows(table):
                 self.fresh.take(table, row)
         if "data_key" not in self._wreck.tables:
@@ -365,7 +365,7 @@ class _Rebuilding:
                 self.report.mended.append(f"left out: {statement[:60]}: {error}")
 
     def _sequence(self) -> None:
-        """Numbers that were given are not given again."""
+        """Restore the counters of numbers that must not be reused."""
         for row in self._wreck.rows("sqlite_sequence"):
             name, seq = row.get("name"), row.get("seq")
             if isinstance(name, str) and seq.__class__ is int and 0 <= int(str(seq)) < 1 << 61:
@@ -373,7 +373,7 @@ class _Rebuilding:
 
 
 def _is_vector(data: bytes, identity: Identity, sealed: bool) -> bool:
-    """Whether the engine can take what a row of vectors holds, as far as that can be seen without a key."""
+    """Whether the bytes of a vector are valid for the engine, as far as that can be checked without a key."""
     if identity.dim is None:
         return False
     if sealed:
@@ -382,4 +382,4 @@ def _is_vector(data: bytes, identity: Identity, sealed: bool) -> bool:
         vector = vector_of(data, identity.dim, identity.dtype)
     except CorruptIndexError:
         return False
-    return identity.metric != "cosine" or bool(vector.any())  # of passages: every one
+    return identity.metric != "cosine" or bool(vector.any())  # for passages: every one

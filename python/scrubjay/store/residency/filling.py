@@ -1,4 +1,4 @@
-"""Loads a partition into the native engine: whole, from its images or rows, or only what changed."""
+"""Loads a partition into the native engine: as a whole, from its images or rows, or only the changes since."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from scrubjay.store.seam import Store
 
 Digest = tuple[Box, ScopeDigest] | None  # of a scope of an encrypted tenant, just read
 
-_SLICE = 2000  # rows given to the engine at a time
-FEW = 32  # changes: a number that is caught up quickly
+_SLICE = 2000  # rows passed to the engine at a time
+FEW = 32  # changes that are replayed quickly
 _ASK_AGAIN_US = 200_000
-UNFINISHED = ("coming", "growing")  # graphs at which the engine is at work
+UNFINISHED = ("coming", "growing")  # states of graphs that are being built or extended
 
 
 class _Arriving(Protocol):
-    """What the engine needs of a row."""
+    """The fields of a row that the engine needs."""
 
     @property
     def id(self) -> RowId: ...
@@ -46,7 +46,7 @@ class _Arriving(Protocol):
 
 
 class Filling:
-    """The half of a residency that fills the engine. The caller of everything here holds the partition's lock."""
+    """The loading half of a residency. Every method requires the partition's lock."""
 
     engine: Engine
     budget: Budget
@@ -59,7 +59,7 @@ class Filling:
     _clock: Callable[[], int]
     _lock: threading.Lock
     _changed: dict[Partition, None]
-    n_damaged = 0  # rows that could not be read whole, in all: 0 saves a look at each partition
+    n_damaged = 0  # total of damaged rows; 0 saves examining each partition
 
     def _read(self, partition: Partition) -> None:
         now, begun = self._clock(), time.monotonic()
@@ -71,7 +71,7 @@ class Filling:
                 state = ScopeState(0, 0, 0, 0)
             digest = None
             is_erased = self._is_erased(partition.scope)
-            if partition.erased and not is_erased:  # the user came back, with another key
+            if partition.erased and not is_erased:  # the user has a new key
                 self.drop(partition)
             if is_erased:
                 self._put_nothing(partition, state)
@@ -84,7 +84,8 @@ class Filling:
                 except CorruptIndexError:
                     if digest is None:
                         raise
-                    self._read_rows(partition, state, now)  # which may agree with their digest after all
+                    # the rows may agree with their digest even though the image and its changes do not
+                    self._read_rows(partition, state, now)
                     source = "rows"
             self._forget(partition, expired)
             partition.next_expiry = next_expiry or NEVER
@@ -94,7 +95,8 @@ class Filling:
             if not is_known and partition.version == version:
                 partition.version = partition.applied  # the name of the scope was erased
             if state.version < version == partition.version and partition.in_flight < version:
-                # Known before the snapshot began, so that it is in every sound file: reading again would not end.
+                # The version was known before the snapshot began, so every sound file has it; retrying would not
+                # end.
                 raise CorruptIndexError(
                     f"the scope's version went back from {version} to {state.version}", scope=partition.scope
                 )
@@ -102,7 +104,7 @@ class Filling:
             partition.ready = partition.is_current()
 
     def _is_erased(self, scope: Scope) -> bool:
-        """Whether the key of the user whose scope it is was destroyed."""
+        """Whether the key of the scope's user was destroyed."""
         cipher = self._store.cipher
         return (
             cipher.ring is not None and scope.user is not None and cipher.is_erased(scope.tenant, scope.user)
@@ -114,7 +116,7 @@ class Filling:
         partition.resident, partition.erased, partition.applied = True, True, state.version
 
     def _read_whole(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> str:
-        """Return what it was read from: its "image", or its "rows"."""
+        """Load a whole partition; return its source, "image" or "rows"."""
         self.drop(partition)
         if state.documents and self._read_image(partition, state, digest):
             return "image"
@@ -131,7 +133,7 @@ class Filling:
     def _read_image(self, partition: Partition, state: ScopeState, digest: Digest) -> bool:
         try:
             with self._store.image_views(partition.scope, state.key) as image:
-                partition.unreadable = image is None  # if there is one, it is damaged
+                partition.unreadable = image is None  # an image that exists and cannot be read is damaged
                 if image is None or not state.horizon <= image[0] <= state.version:
                     return False
                 if digest is not None and image[0] != digest[1].image:
@@ -139,13 +141,13 @@ class Filling:
                 self.engine.load_partition(partition.scope, list(image[1]))
                 partition.resident, partition.applied, partition.n_changed = True, image[0], 0
                 self._await_graph(partition)
-        except (CorruptIndexError, TypeError, ValueError):  # the rows are the truth
+        except (CorruptIndexError, TypeError, ValueError):  # fall back to the rows
             partition.unreadable = True
             return False
         return True
 
     def _usable(self, partition: Partition, rows: Iterable[StoredRow]) -> list[StoredRow]:
-        """Note which rows are damaged, and leave out those that are not usable."""
+        """Count damaged rows, and return the usable ones."""
         usable = []
         for row in rows:
             if row.damage is not None:
@@ -157,7 +159,8 @@ class Filling:
         return usable
 
     def _await_graph(self, partition: Partition) -> None:
-        """Note whether the image brought a graph; one that is built or grows now is to be saved when it is there."""
+        """Record whether the image brought a graph; one that is being built or extended is saved once it is
+        complete."""
         state = self.engine.graph_state(partition.scope)
         partition.graph_saved = state == "built"
         if state in UNFINISHED:
@@ -167,7 +170,7 @@ class Filling:
 
     def _catch_up(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> None:
         changes = self._store.changes(state.key, partition.applied, now=now, digest=digest)
-        partition.resident = False  # until it is whole again
+        partition.resident = False  # while it is incomplete
         if changes.deleted and changes.rows:
             self.disturb(partition)
         self._forget(partition, changes.deleted)
@@ -183,14 +186,14 @@ class Filling:
             self.housekeeper.note()
 
     def measure(self, partition: Partition) -> None:
-        """Find out how much memory a partition occupies."""
+        """Update the memory charged to a partition."""
         self.budget.charge(partition, self.engine.partition_bytes(partition.scope))
 
     def prepare(self, rows: Sequence[NewRow]) -> dict[Scope, PreparedDocuments]:
-        """Analyse rows that are about to be written, for the partitions that are in memory now; see :meth:`apply`.
+        """Analyse rows before they are written, for the resident partitions; see :meth:`Residency.apply`.
 
         Raises:
-            TypeError, ValueError: a row that the engine would not take.
+            TypeError, ValueError: a row is invalid for the engine.
         """
         by_scope: dict[Scope, list[NewRow]] = {}
         for row in rows:
@@ -213,8 +216,8 @@ class Filling:
     def _put(
         self, partition: Partition, rows: Sequence[_Arriving], prepared: Sequence[PreparedDocuments] = ()
     ) -> int | None:
-        """Give rows to the engine, as they were prepared, if all were and it is still the same engine; return the bytes
-        that the partition has then, None: nobody looked.
+        """Add rows to the engine, as `prepared` if all are and it is still the same engine; return the
+        partition's size in bytes, None if it was not measured.
 
         Unreadable vectors (of a damaged file) are skipped; the document stays searchable by text.
         """
@@ -235,19 +238,20 @@ class Filling:
                 try:
                     self._give(partition, part, vectors)
                 except (TypeError, ValueError):
-                    if isinstance(part[0], NewRow):  # which the engine has taken before they were committed
+                    if isinstance(part[0], NewRow):  # validated by the engine before the commit
                         raise
                     self._give_one_by_one(partition, part, vectors)
         return None
 
     def _give(self, partition: Partition, rows: Sequence[_Arriving], vectors: Any) -> None:
-        """Give rows to the engine."""
+        """Add rows to the engine."""
         self.engine.apply(self._prepared(partition.scope, rows, vectors))
 
     def _give_one_by_one(
         self, partition: Partition, rows: Sequence[_Arriving], vectors: Sequence[Any]
     ) -> None:
-        """Give rows one by one after the engine refused one; a refused row is damaged (an id of the other kind)."""
+        """Add rows one by one after the engine rejected a batch; a rejected row is damaged (an id of the other
+        kind)."""
         for row, vector in zip(rows, vectors, strict=True):
             try:
                 self._give(partition, [row], None if vector is None else [vector])
@@ -257,13 +261,13 @@ class Filling:
                 self.n_damaged += 1
 
     def _forget(self, partition: Partition, ids: Sequence[RowId]) -> None:
-        """Take ids out of this partition, if it has them."""
+        """Delete ids from this partition; unknown ids are ignored."""
         if not ids:
             return
         try:
             self.engine.delete_many(ids, scope=partition.scope)
         except (TypeError, ValueError):
-            for id in ids:  # one is of the other kind, which the engine cannot have: the file was damaged
+            for id in ids:  # an id of the other kind, which the engine cannot have: the file was damaged
                 with suppress(TypeError, ValueError):
                     self.engine.delete(id, scope=partition.scope)
 
@@ -281,7 +285,7 @@ class Filling:
                 partition.next_expiry = next_expiry or NEVER
 
     def _expire_alone(self, partition: Partition, now: int) -> None:
-        """Take out what has expired by what the engine knows of it: the rows cannot be asked now."""
+        """Remove expired documents by the engine's own records, because the rows cannot be read now."""
         until = datetime.fromtimestamp(now / 1e6, timezone.utc)
         expired = self.engine.scroll(
             partition.scope, filter=Filter({"expires_at": {"$lte": until}}), exact=True
@@ -293,19 +297,19 @@ class Filling:
 
 
 def graph_lost(engine: Engine, scope: Scope, chunks: Sequence[bytes]) -> bool:
-    """Whether images that the engine just took had a graph that it could not use."""
+    """Whether images that the engine just loaded had a graph that it could not use."""
     return any(map(engine.is_graph_image, chunks)) and engine.graph_state(scope) in ("none", "coming")
 
 
 def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], list[int]]:
-    """Decode the vectors of rows one by one, and report those that the engine cannot take."""
+    """Decode vectors one by one; return them, None where invalid, and the positions of the invalid ones."""
     rows: list[Any] = []
     damaged: list[int] = []
     for place, one in enumerate(data):
         try:
             with np.errstate(over="ignore"):
                 row = None if one is None else decode(one, engine.dtype)
-        except (TypeError, ValueError):  # no bytes, or of an odd length
+        except (TypeError, ValueError):  # not bytes, or an odd length
             row = None
         numbers = row.rows if isinstance(row, PassageVectors) else row
         if numbers is not None and not (
@@ -321,13 +325,13 @@ def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], l
 
 
 def decoded(data: Sequence[bytes | None], dtype: str) -> Any:
-    """Decode the vectors of several rows as the engine takes them."""
+    """Decode the vectors of several rows into the form that the engine takes."""
     present = [one for one in data if one is not None]
     if not present:
         return None
     if any(map(has_passages, present)):
         return [None if one is None else decode(one, dtype) for one in data]
-    if any(len(one) != len(present[0]) for one in present):  # joined, they would be read across each other
+    if any(len(one) != len(present[0]) for one in present):  # joined, they would be misaligned
         raise ValueError(f"vectors: expected {len(present[0])} bytes each, got others")
     matrix = decode_many(present, dtype)
     if len(present) == len(data):

@@ -1,4 +1,4 @@
-"""What is left of what was erased: the sequences of bytes that are looked for, and a search of files for them."""
+"""Searching for remains of erased data: the byte sequences to search for, and the search of files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from scrubjay.records import as_text
 from scrubjay.store.rows.vectors import encode_many
 
 _PIECE_BYTES = 32
-_MIN_BASE64 = 4  # digits; fewer are found in any image
+_MIN_BASE64 = 4  # digits; shorter sequences occur in any image
 _WINDOW_BYTES = 8 << 20
 
 
 class KeyProof(NamedTuple):
-    """What became of one key of a user.
+    """The state of one key of a user.
 
     Attributes:
         id: of the key, as the key store knows it.
-        made_at: when the key was made.
-        whole: whether the user had nothing before that: everything was sealed with this key. False: what was there
-            before was sealed with the tenant's key, or not at all, and copies from before `made_at` open with that.
+        made_at: when the key was created.
+        whole: True: the user had no data before the key, so all of it was sealed with this key. False: earlier
+            data was sealed with the tenant's key or not at all, and copies from before `made_at` can be read
+            without this key.
         destroyed_at: when the key store destroyed it; None: it has not.
     """
 
@@ -38,7 +39,7 @@ class KeyProof(NamedTuple):
     destroyed_at: datetime | None
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
+        """Describe the state of the key in a phrase."""
         if self.destroyed_at is None:
             return f"key {self.id} was not destroyed"
         before = (
@@ -51,23 +52,23 @@ class KeyProof(NamedTuple):
 
 @dataclass(frozen=True)
 class ErasureReport:
-    """What a search for erased bytes found, and what it proves.
+    """The result of a search for erased bytes, and what it proves.
 
     Attributes:
-        files: the files that were searched; none of a database.
+        files: the files that were searched; empty for a database.
         n_bytes: how many bytes were searched: of the files, or of the values in a database.
-        n_sequences: how many byte sequences were looked for.
-        found: for each that is there: the file, the position, and which sequence (its index among those given). In a
-            database: the table and column ("sj_document.text"), in how many rows, and which sequence; of an object or
-            its copy its address, the position, and which sequence.
-        proof: what is proved where nothing was found: "bytes", that no byte of the files has it; "rows", that no row of
-            the database does; "rows and objects", that no object of its object store does, either; "keys", nothing of
-            that, as only a scope was given.
-        not_covered: where copies may be that this does not show, in words.
+        n_sequences: how many byte sequences were searched for.
+        found: one entry for each match. In files: the file, the position, and the sequence (its index in the
+            arguments). In a database: the table and column ("sj_document.text"), the number of rows, and the
+            sequence. For an object or its copy: its address, the position, and the sequence.
+        proof: what is proved if nothing was found: "bytes", that no byte of the files has it; "rows", that no row
+            of the database does; "rows and objects", that no object of its object store does, either; "keys",
+            nothing of that, as only a scope was given.
+        not_covered: descriptions of places that may hold copies and were not searched.
         tables: of a database, the tables that were searched.
         n_objects: how many objects, and copies of them on this machine, were searched.
-        keys: of a user: what became of each key that the user had (:mod:`scrubjay.keystores`); a destroyed one proves
-            that no copy, of whatever age, opens what it sealed.
+        keys: of a user: the state of each key that the user has had (:mod:`scrubjay.keystores`). A destroyed key
+            proves that no copy, of whatever age, can be decrypted as far as it was sealed with it.
     """
 
     files: tuple[Path, ...]
@@ -82,12 +83,12 @@ class ErasureReport:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found, and no key is left."""
+        """Whether nothing was found and no key exists."""
         return not self.found and all(key.destroyed_at is not None for key in self.keys)
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """What is proved, in words: of each key, and of what was searched and not found.
+        """What is proved, in words: for each key, and for the searched places if nothing was found.
 
         >>> ErasureReport((), 100, 1, ()).proofs
         ('bytes absent',)
@@ -102,35 +103,35 @@ class ErasureReport:
 
 
 class Sought(NamedTuple):
-    """What is looked for: (bytes, the index of the sequence that they are part of)."""
+    """The search patterns: (bytes, the index of the sequence that they are part of)."""
 
     exact: list[tuple[bytes, int]]
     folded: list[tuple[bytes, int]]
-    """In lower case, as what is searched."""
+    """In lower case; matched against lower-cased data."""
 
 
 class Looking(Protocol):
-    """What reads files beside SQLite."""
+    """Opens files without interfering with SQLite."""
 
     def descriptor(self, path: Path) -> int:
-        """Return a descriptor to read a file by, which must not be closed."""
+        """Return a descriptor for reading a file, which must not be closed."""
         ...
 
 
 def text_needles(texts: Iterable[str]) -> list[bytes]:
-    """Return texts as the bytes that are looked for.
+    """Return texts as the byte sequences to search for.
 
     Raises:
-        TypeError: one is not a str.
+        TypeError: a text is not a str.
     """
     return [as_text(text).encode() for text in _each(texts, "texts", str)]
 
 
 def byte_needles(sequences: Iterable[bytes]) -> list[bytes]:
-    """Return byte sequences.
+    """Return the byte sequences as a list.
 
     Raises:
-        TypeError: one is not bytes.
+        TypeError: a sequence is not bytes.
     """
     return [bytes(sequence) for sequence in _each(sequences, "sequences", bytes)]
 
@@ -147,7 +148,7 @@ def _each(given: Any, name: str, kind: type) -> Iterator[Any]:
 
 
 def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
-    """Return the bytes that a vector may have in rows and images: its single and half precision elements."""
+    """Return the encodings of vectors in rows and images: their single and half precision elements."""
     needles = []
     for vector in vectors:
         row = np.asarray(vector, dtype=np.float32).reshape(1, -1)
@@ -157,9 +158,9 @@ def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
 
 
 def name_needles(name: str) -> tuple[list[bytes], list[bytes]]:
-    """Return the bytes that a name may have: those that are looked for in any case, and those that are not.
+    """Return the encodings of a name: those to match in any case, and those to match exactly.
 
-    UTF-8 and UTF-16 (upper and lower case alike), hexadecimal digits, and base64 from each of its three places.
+    UTF-8 and UTF-16 (upper and lower case alike), hexadecimal digits, and base64 at each of the three alignments.
 
     >>> name_needles("jane")[1]
     [b'amFuZ', b'phbm', b'qYW5l']
@@ -172,13 +173,13 @@ def name_needles(name: str) -> tuple[list[bytes], list[bytes]]:
     folded.append(raw.hex().encode())
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + raw)
-        whole = (before + len(raw)) * 8 // 6  # digits that depend on nothing that follows
+        whole = (before + len(raw)) * 8 // 6  # digits that do not depend on the bytes that follow
         exact.append(encoded[(before * 8 + 5) // 6 : whole])
     return list(dict.fromkeys(folded)), [needle for needle in exact if len(needle) >= _MIN_BASE64]
 
 
 def sought_for(needles: Sequence[bytes], names: Sequence[str]) -> Sought:
-    """Return what is looked for to find byte sequences, and names in every form of :func:`name_needles`."""
+    """Return the search patterns of byte sequences, and of names in every encoding of :func:`name_needles`."""
     exact = [(piece, number) for number, needle in enumerate(needles) for piece in _pieces(needle)]
     folded: list[tuple[bytes, int]] = []
     for number, name in enumerate(names, len(needles)):
@@ -191,11 +192,10 @@ def sought_for(needles: Sequence[bytes], names: Sequence[str]) -> Sought:
 def search_files(
     paths: Iterable[Path], looking: Looking, needles: Sequence[bytes], names: Sequence[str] = ()
 ) -> ErasureReport:
-    """Search the files of an index for byte sequences, and for names in every form of :func:`name_needles`.
+    """Search the files of an index for byte sequences, and for names in every encoding of :func:`name_needles`.
 
-    SQLite may cut a long value where a page ends, so of a sequence longer than 32 bytes every 32 bytes are
-    looked for, too:
-    whatever 63 bytes of it are left in one place are found. Words that other documents share are found as well.
+    SQLite may split a long value at a page boundary, so sequences longer than 32 bytes are searched for in pieces
+    of 32 bytes: any 63 consecutive bytes of one are found. Words shared with other documents are found as well.
     """
     found: list[tuple[Path, int, int]] = []
     n_bytes = 0
@@ -216,7 +216,8 @@ def search_files(
 
 
 def first_hits(data: bytes, start: int, sought: Sought, first: dict[int, int]) -> None:
-    """Note in `first` (which -> where) what is in data that begins at `start` and was not found before."""
+    """Record in `first` (sequence -> position) the first match of each sequence in `data`, which begins at
+    `start`."""
     lower = data.lower() if sought.folded else b""
     for where, some in ((data, sought.exact), (lower, sought.folded)):
         for piece, number in some:
@@ -232,7 +233,8 @@ def _pieces(needle: bytes) -> list[bytes]:
 
 
 def _windows(descriptor: int, longest: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (position, bytes) of a file in pieces that overlap, so that what is `longest` lies whole in one of them."""
+    """Yield (position, bytes) of a file in windows that overlap, so that any `longest` bytes lie within one
+    window."""
     start = 0
     while data := os.pread(descriptor, _WINDOW_BYTES, start):
         yield start, data

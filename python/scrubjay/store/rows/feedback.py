@@ -1,4 +1,4 @@
-"""Feedback on hits, and the log of it that an index in memory keeps."""
+"""Feedback on hits, and its log in an index in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 
 MAX_NOTES = 100_000
-"""How many notes of one tenant are kept, the newest (a file may hold a few more)."""
+"""The number of notes kept per tenant, the newest first (a file may hold a few more)."""
 
 
 class Feedback(NamedTuple):
-    """One hit that was of use, or was not."""
+    """Feedback on one hit: whether it was used."""
 
     id: str | int
     used: bool
@@ -26,9 +26,9 @@ class Feedback(NamedTuple):
     at: float
     """Seconds since 1970."""
     scope: Scope
-    """Who asked."""
+    """The scope that asked."""
     document_scope: Scope
-    """Of the memory: with its id its key."""
+    """The scope of the memory, which with its id is its key."""
 
 
 class FeedbackLog:
@@ -41,7 +41,7 @@ class FeedbackLog:
         self._n_noted = 0
 
     def add(self, note: Feedback, is_there: Callable[[], bool]) -> bool:
-        """Keep a note if its memory is there; in one step with that, so that no erasure comes between."""
+        """Add a note if its memory exists, checked under the same lock so that no erasure comes between."""
         with self._lock:
             if not is_there():
                 return False
@@ -51,7 +51,7 @@ class FeedbackLog:
             return True
 
     def forget(self, is_gone: Callable[[Feedback], bool]) -> None:
-        """Drop the notes that match."""
+        """Delete the notes that match."""
         if not self._notes:
             return
         with self._lock:

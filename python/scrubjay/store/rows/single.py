@@ -1,4 +1,4 @@
-"""Writes of one document each on their way through a store that commits several of them together."""
+"""Single-document writes on their way through a store that commits several of them together."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any, NamedTuple
 from scrubjay.store.rows.stored import NewRow, Written
 
 Glances = tuple[object, object, object]
-"""What a store's `glance` was before a commit, what it was after it, with no other commit in between, and the store's
-`mark` then."""
+"""A store's `glance` before and after a commit, with no other commit in between, and its `mark` after it."""
 
 
 class ScopeChange(NamedTuple):
-    """What a transaction does to one scope, and what the native engine is to do then."""
+    """The change that a transaction makes to one scope, and that the native engine then applies."""
 
     written: Written
     rows: Sequence[NewRow] = ()
     prepared: Sequence[Any] = ()
-    """The same rows in the same order from the native engine, so that they are not analysed in the writer's turn."""
+    """The same rows in the same order, analysed by the native engine before the write lock was taken."""
 
 
 class OwnCommit:
-    """A commit of this process that is under way, by which searches tell it from those of others: what it writes will
-    be brought into the engine before it is acknowledged, so they need not read it from the rows.
+    """A commit of this process in progress, which lets searches distinguish it from commits of other processes:
+    its writes are applied to the engine before they are acknowledged, so searches need not read them from the
+    rows.
 
     Args:
-        before: what a glance is while nobody else can commit.
+        before: the glance before the commit, while the write lock excludes other commits.
         follows: whether exactly one transaction was committed between two glances.
     """
 
@@ -36,20 +36,20 @@ class OwnCommit:
         self._before = before
         self._follows = follows
         self.is_done: bool | None = None
-        """True: it was committed; False: it failed; None: not decided."""
+        """True: committed; False: failed; None: undecided."""
 
     def explains(self, known: object, seen: object) -> bool:
-        """Whether this alone, if it does not fail, lies between what is known and what a glance saw."""
+        """Whether this commit, unless it failed, is the only one between the known glance and the current one."""
         return self.is_done is not False and known == self._before and self._follows(known, seen)
 
 
 class SingleWrite:
-    """One document to be written, and what became of it. Its fields change in the writer's turn.
+    """One document to write, and the result. Its fields change under the write lock.
 
     Args:
         row: the document.
         now: the time of the write, in microseconds since 1970.
-        model: whose vector it has; None: the caller's.
+        model: the embedder of its vector; None: the caller supplied the vector.
         generation: of the model whose vectors this process has in memory.
         prepared: the document as the native engine takes it.
     """
@@ -63,10 +63,10 @@ class SingleWrite:
         self.generation = generation
         self.prepared = prepared
         self.version = 0
-        """Of the document, once it is written."""
+        """The version of the document, once it is written."""
         self.error: Exception | None = None
-        """Why it was refused."""
+        """The error if it was rejected."""
         self.is_unusual = False
-        """It needs a transaction of its own."""
+        """Whether it needs its own transaction."""
         self.is_done = False
-        """Committed, refused or unusual: whoever waits for it need not wait any more."""
+        """Committed, rejected or unusual: waiting threads may proceed."""

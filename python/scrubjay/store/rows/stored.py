@@ -1,7 +1,7 @@
-"""What passes between the index and a store: rows, states of scopes, what a write did. The protocol itself is in
-:mod:`scrubjay.store.seam`.
+"""The values exchanged between the index and a store: rows, states of scopes, results of writes. The protocol is
+in :mod:`scrubjay.store.seam`.
 
-Rows are the truth, everything native is rebuilt from them.
+Rows are the truth; everything native is rebuilt from them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ RowId = str | int
 
 
 class RowRefusedError(StoreError):
-    """A row of a layer above that a constraint of its table forbids. The rest of the transaction goes on."""
+    """A row of a layer above violates a constraint of its table. The transaction remains usable."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What an index is made of: settled when it is created, or by its first write (None until then).
+    """The identity of an index: settled when it is created, or by its first write (None until then).
 
-    `model` is the embedder whose vectors are stored; `generation` counts changes of the model.
+    `model` is the embedder of the stored vectors; `generation` counts changes of the model.
     """
 
     dim: int | None
@@ -38,9 +38,7 @@ class Identity:
 
 
 class NewRow(NamedTuple):
-    """A document to be written; `vector` is in the bytes of :mod:`scrubjay.store.rows.vectors`, times are
-    microseconds.
-    """
+    """A document to write; `vector` is encoded by :mod:`scrubjay.store.rows.vectors`, times are in microseconds."""
 
     id: RowId
     scope: Scope
@@ -50,14 +48,14 @@ class NewRow(NamedTuple):
     created_at: int | None
     expires_at: int | None
     expected: int | None = None
-    """The version that the document must have to be replaced, 0 if there must be none; None: whichever."""
+    """The version that the stored document must have; 0: it must not exist; None: no condition."""
 
 
 class StoredRow(NamedTuple):
     """A document as it is stored.
 
-    `damage` says what is wrong with a row that is not what was written; it is not `usable` if that may be its text, its
-    id or its scope. Of a usable one the payload is replaced by a marker that no reader takes for metadata.
+    `damage` describes what is wrong with a damaged row. The row is not `usable` if its text, id or scope may be
+    affected; a usable one has its payload replaced by a marker that does not decode to metadata.
     """
 
     seq: int
@@ -70,7 +68,7 @@ class StoredRow(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """A document as an index gives it back; `vector` None: it has none, or it was not asked for. `version` is the
+    """A document as an index returns it. `vector` is None if it has none or none was requested; `version` is the
     number of its last write."""
 
     id: RowId
@@ -82,20 +80,22 @@ class StoredDocument(NamedTuple):
 
 
 class ScopeState(NamedTuple):
-    """What a store knows of one exact scope. Images and memory older than `horizon` cannot be caught up."""
+    """The store's state of one exact scope. Images and partitions older than `horizon` must be read again as a
+    whole."""
 
     key: Any
-    """What the store finds its rows by, for the store alone to read; 0: the scope is not known."""
+    """The store's internal key of the scope, opaque to callers; 0: the scope is unknown."""
     version: int
     horizon: int
     documents: int
     vectors: int = 0
     digest: bytes | None = None
-    """Sealed, see :mod:`scrubjay.store.sqlite.digests`."""
+    """Sealed; see :mod:`scrubjay.store.sqlite.digests`."""
 
 
 class Written(NamedTuple):
-    """What a write did to one scope: it stood at version `before` with `documents_before`, and is at `after` now."""
+    """The effect of a write on one scope: from version `before` with `documents_before` documents to version
+    `after`."""
 
     scope: Scope
     before: int
@@ -106,14 +106,14 @@ class Written(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What happened to a scope after a version: ids that went, rows that came, in order of writing."""
+    """The changes of a scope after a version: deleted ids, and new rows in order of writing."""
 
     deleted: Sequence[RowId]
     rows: Sequence[StoredRow]
 
 
 class Event(NamedTuple):
-    """That something was deleted, without what it was: when (microseconds), why, from which scope, how many."""
+    """A deletion event, without what was deleted: time (microseconds), reason, scope, number of documents."""
 
     at: int
     reason: str
@@ -122,7 +122,7 @@ class Event(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What is to be known of a scope before it is read: its state, and which documents have expired or will."""
+    """What is read of a scope before its documents: its state, the expired ids, and the next expiry."""
 
     state: ScopeState | None
     expired: Sequence[RowId]
@@ -130,19 +130,20 @@ class Look(NamedTuple):
 
 
 class Noticed(NamedTuple):
-    """What a store noticed since a mark: the scopes that were written to, with their versions, and the next mark.
+    """The scopes written to since a mark, with their versions, and the next mark.
 
-    `changed` None: the history is another one (a server that is behind took over), nothing that was read still counts.
+    `changed` is None if the history is another one (a replica that is behind took over), which invalidates
+    everything read.
     """
 
     mark: Any
     changed: Sequence[tuple[Scope, int]] | None
     is_renewed: bool = False
-    """Whether the collection may have another generation, whatever was written."""
+    """Whether the generation of the collection may have changed, independent of any writes."""
 
 
 class Entry(NamedTuple):
-    """One document of a walk over all of them; `load` reads it (None: its tenant's key was destroyed)."""
+    """One document of a walk over all documents; `load` reads it (None: its tenant's key was destroyed)."""
 
     id: Any
     load: Callable[[], tuple[StoredRow, Scope] | None]

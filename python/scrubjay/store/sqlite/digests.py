@@ -1,16 +1,16 @@
-"""Digests of the rows that a scope of an encrypted tenant has.
+"""Digests of the rows of scopes of encrypted tenants.
 
-The digest of a scope (:mod:`scrubjay.store.keys.digest`) is stored sealed in the row of the scope, with the scope, its
-version and its counts of documents and vectors authenticated around it. Two further numbers are sealed with it, so that
-a partition that is read from its image need not read all rows: the version of the newest image, and the sum of what was
-written after it (rows and tombstones).
+The digest of a scope (:mod:`scrubjay.store.keys.digest`) is stored sealed in the row of the scope; the names of
+the scope, its version and its counts of documents and vectors are the associated data. Two further numbers are
+sealed with it, so that a partition loaded from its image need not read all rows: the version of the newest image,
+and the sum over the rows and tombstones written after it.
 
-The rows of feedback and of the tables in :mod:`scrubjay.store.sqlite.registry` have a digest for each table and tenant.
-They are written from many places, so triggers of the writing connection (temporary ones, which are not in the file) say
-what changed.
+The rows of feedback and of the tables in :mod:`scrubjay.store.sqlite.registry` have a digest for each table and
+tenant. They are written from many places, so triggers of the writing connection (temporary ones, which are not in
+the file) report the changes.
 
-A transaction that changes rows of an encrypted tenant therefore needs the tenant's key, deleting single rows as well.
-An erasure of whole scopes does not: a scope without documents has no digest.
+A transaction that changes rows of an encrypted tenant therefore needs the tenant's key, even to delete single
+rows. An erasure of whole scopes does not: a scope without documents has no digest.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from scrubjay.store.sqlite.schema import Tables, all_tables
 
 _TAG = -BLOCK_BYTES
 _FUNCTION = "scrubjay_row_changed"
-_MAX_KEPT = 1000  # digests that need not be opened to be changed
+_MAX_KEPT = 1000  # digests cached in decrypted form
 
 
 class Keys(Protocol):
-    """What digests need of a store's cipher."""
+    """What the digests need of a store's cipher."""
 
     def counting(self, tenant: str) -> Box | None:
         """Return the key of the tenant's digests in this transaction, or None if the tenant has no digests."""
         ...
 
     def is_encrypted(self, tenant: str) -> bool:
-        """Whether the tenant has a data key, as this transaction sees it."""
+        """Whether the tenant has a data key, as visible in this transaction."""
         ...
 
 
@@ -68,16 +68,16 @@ def blocks_of(
 
 
 def tombstone_blocks(connection: sqlite3.Connection, t: Tables, box: Box, key: int, after: int) -> bytes:
-    """Return what the tombstones of a scope after a version add to its digest."""
+    """Return what the tombstones of a scope after a version contribute to its digest."""
     found = connection.execute(f"SELECT seq, id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after))
     return b"".join([box.block(("tombstone", seq, id)) for seq, id in found])
 
 
-_Values = tuple[int | None, Sequence[bytes | None]]  # when a row expires, and what is sealed of it
+_Values = tuple[int | None, Sequence[bytes | None]]  # expiry of a row, and its sealed values
 
 
 class _Scope:
-    """A scope in a transaction: as it was, and what changes."""
+    """A scope in a transaction: its old state, and the changes."""
 
     __slots__ = ("changes", "image", "is_changed", "names", "state", "tables", "tombstones")
 
@@ -85,14 +85,15 @@ class _Scope:
         self.tables = tables
         self.names = names
         self.state = state  # version, documents, vectors, digest
-        self.changes: list[tuple[int, int, bytes | _Values]] = []  # sign, seq, blocks or what makes them
+        # sign, seq, and the blocks or the values to compute them from
+        self.changes: list[tuple[int, int, bytes | _Values]] = []
         self.tombstones: list[tuple[int, Any]] = []
         self.image: int | None = None
         self.is_changed = False
 
 
 class Digests:
-    """The digests of one store's encrypted tenants, kept right by the transactions of its writer."""
+    """The digests of one store's encrypted tenants, maintained by the transactions of its writer."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -101,8 +102,8 @@ class Digests:
         self._fresh: dict[str, None] = {}
         self._kept: dict[
             tuple[str, int], tuple[tuple[Any, ...], ScopeDigest]
-        ] = {}  # what was sealed, unopened
-        self._schema: int | None = None  # for which the triggers are made
+        ] = {}  # decrypted digests of the last states
+        self._schema: int | None = None  # version of the schema for which the triggers exist
         self._grown: frozenset[str] = frozenset()
         self._connection: sqlite3.Connection | None = None
         self.active = False
@@ -110,24 +111,25 @@ class Digests:
     # ------------------------------------------------------------------ the transaction
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """A transaction begins in a file that has data keys, or may get some."""
+        """Begin a transaction in a file that has data keys, or may get some."""
         self._connection = connection
         self.active = True
         self.watch()
 
     def end(self, *, committed: bool) -> None:
-        """The transaction has ended."""
+        """End the transaction."""
         if self.active:
             self.active = False
             self._scopes.clear()
             self._rows.clear()
             self._fresh.clear()
             if not committed:
-                self._schema = None  # triggers that were made in it are gone
+                self._schema = None  # triggers created in it are gone
             self._connection = None
 
     def watch(self) -> None:
-        """Make the triggers that notice changes in all tables that have digests; again after a table is made."""
+        """Create the triggers that report changes of all tables with digests; called again after a table is
+        created."""
         connection = self._connection
         assert connection is not None
         (version,) = connection.execute("PRAGMA main.schema_version").fetchone()
@@ -154,54 +156,54 @@ class Digests:
         if self.active:
             self._rows.setdefault((tenant, table), []).append((sign, values))
 
-    # ------------------------------------------------------------------ what a transaction does
+    # ------------------------------------------------------------------ changes by a transaction
 
     def open(self, t: Tables, key: int, names: Sequence[str], state: Sequence[Any]) -> None:
-        """Note a scope as it is, before it is changed: version, documents, vectors, digest."""
+        """Record the state of a scope before it is changed: version, documents, vectors, digest."""
         if (t.suffix, key) not in self._scopes:
             self._scopes[t.suffix, key] = _Scope(t, tuple(names), tuple(state))
 
     def change(self, t: Tables, key: int) -> None:
-        """Note that the version or the counts of an opened scope change."""
+        """Record that the version or the counts of an opened scope change."""
         self._scopes[t.suffix, key].is_changed = True
 
     def add(self, t: Tables, key: int, seq: int, expires_at: int | None, *values: bytes | None) -> None:
-        """Note a row that is added to an opened scope, as it is stored."""
+        """Record a row that is added to an opened scope, in stored form."""
         one = self._scopes[t.suffix, key]
         one.is_changed = True
         one.changes.append((1, seq, (expires_at, values)))
 
     def remove(self, t: Tables, key: int, seqs: Sequence[int]) -> None:
-        """Note rows that are about to go from an opened scope."""
+        """Record rows that are about to be deleted from an opened scope."""
         one = self._scopes[t.suffix, key]
         one.is_changed = True
         try:
             box = self._keys.counting(one.names[0])
         except KeyErasedError:
-            return  # never read again
+            return  # the digest is never read again
         if box is not None and self._connection is not None:
             for seq in seqs:
                 found = blocks_of(self._connection, t, box, "d.seq = ?", (seq,))
                 one.changes += [(-1, seq, blocks) for seq, blocks in found]
 
     def exchange(self, t: Tables, key: int, sign: int, seq: int, tag: bytes) -> None:
-        """Note a vector that comes to, or goes from, a row that stays."""
+        """Record a vector that is added to, or removed from, an existing row."""
         one = self._scopes.get((t.suffix, key))
         if one is not None:
             one.is_changed = True
             one.changes.append((sign, seq, block(tag)))
 
     def bury(self, t: Tables, key: int, tombstones: Iterable[tuple[int, Any]]) -> None:
-        """Note tombstones that come."""
+        """Record new tombstones."""
         self._scopes[t.suffix, key].tombstones.extend(tombstones)
 
     def picture(self, t: Tables, key: int, version: int) -> None:
-        """Note that an opened scope gets an image."""
+        """Record a new image of an opened scope."""
         one = self._scopes[t.suffix, key]
         one.is_changed, one.image = True, version
 
     def empty(self, t: Tables, key: int) -> None:
-        """Note that an opened scope has no rows any more, and has no digest."""
+        """Record that an opened scope was emptied, and has no digest."""
         one = self._scopes[t.suffix, key]
         one.state = (*one.state[:1], 0, 0, None)
         one.changes.clear()
@@ -209,21 +211,21 @@ class Digests:
         one.image, one.is_changed = None, True
 
     def begin_anew(self, tenant: str) -> None:
-        """Let all digests of a tenant be those of what is there when the transaction ends."""
+        """Recompute all digests of a tenant from the stored rows at the end of the transaction."""
         self._fresh[tenant] = None
 
     def is_fresh(self, tenant: str) -> bool:
-        """Whether it was requested in this transaction."""
+        """Whether :meth:`begin_anew` was called for the tenant in this transaction."""
         return tenant in self._fresh
 
-    # ------------------------------------------------------------------ its end
+    # ------------------------------------------------------------------ end of the transaction
 
     def settle(self) -> None:
         """Write the digests of what changed, before the transaction is committed.
 
         Raises:
-            EncryptionError: the key of a tenant whose rows changed cannot be had.
-            CorruptIndexError: the rows of a scope were changed by something else before.
+            EncryptionError: the key of a tenant whose rows changed is not available.
+            CorruptIndexError: the rows of a scope were changed by other software before.
         """
         if not self.active or self._connection is None:
             return
@@ -253,7 +255,7 @@ class Digests:
         try:
             box = self._keys.counting(tenant)
         except KeyErasedError:
-            return  # never read again
+            return  # the digest is never read again
         if box is None:
             return
         kept = self._kept.get((t.suffix, key))
@@ -373,10 +375,10 @@ def _rows_of_table(connection: sqlite3.Connection, box: Box, tenant: str, table:
 
 
 def _row_block(box: Box, table: str, row: Sequence[Any], grown: bool) -> bytes:
-    """Return what a row of another table adds to its digest.
+    """Return what a row of another table contributes to its digest.
 
-    Not counted are, of feedback that a file of format 3 brought along, the two last columns (the document's scope and
-    that very fact), and of a table that has grown, trailing NULLs.
+    Excluded are the last two columns of feedback migrated from a file of format 3 (the document's scope and the
+    flag of the migration), and trailing NULLs of a table whose columns were extended.
     """
     counted = row[:-2] if table.partition("_")[0] == "feedback" and row[-1] == 0 else row
     if grown:
@@ -413,7 +415,7 @@ def _write_table(connection: sqlite3.Connection, box: Box, tenant: str, table: s
 
 
 def table_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> list[str]:
-    """Return what is wrong with the rows of a tenant in the tables beside the collections."""
+    """Return the problems with the rows of a tenant in the tables outside of the collections."""
     problems = []
     for table in _counted_tables(connection):
         try:
@@ -427,7 +429,7 @@ def table_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
 
 
 def scope_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> list[str]:
-    """Return what is wrong with the rows of a tenant's scopes, in every collection."""
+    """Return the problems with the rows of a tenant's scopes, in every collection."""
     problems = []
     for t in all_tables(connection):
         for key, user, agent, *state in connection.execute(

@@ -1,13 +1,12 @@
-"""Feedback on hits. A note is kept as long as the memory and the asker's scope are.
+"""Feedback on hits. A note lives as long as its memory and the asking scope.
 
-In a file: a table for each collection that ever got feedback, made by the first note. A note names its memory by scope
-and id, and the asker by another scope, which sees the first. It holds the text of a question, so it is deleted with the
-memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no version,
-so they make no cached result stale and no partition is read again for them. The SQL for erasing is called by
-:mod:`scrubjay.store.sqlite.transaction`. Questions of encrypted tenants are sealed (the rules stand in
-:mod:`scrubjay.store.sqlite.registry`).
+In a file: a table per collection, created by the first note. A note names its memory by scope and id, and the
+asker by another scope, to which the first is visible. It contains the text of a query, so it is deleted with the
+memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no
+version, so they invalidate no cached result and no partition. :mod:`scrubjay.store.sqlite.transaction` calls the
+deletions. Queries of encrypted tenants are sealed (:mod:`scrubjay.store.sqlite.registry`).
 
-In memory: the same promises by :class:`FeedbackLog`.
+In memory: :class:`FeedbackLog` behaves alike.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
 NOTE = ("number", "query", "id", "used", "lexical_rank", "vector_rank", "score", "at")
-"""The columns that :func:`check_note` looks at."""
+"""The columns that :func:`check_note` validates."""
 
 _PRUNED_EVERY = 256
 
@@ -51,13 +50,13 @@ _INDEXES = (
 
 
 class WritableStore(Protocol):
-    """What a note is written to: the store, whose transactions call what is here."""
+    """What notes need of a store, whose transactions call this module."""
 
     tables: Tables
     cipher: Cipher
 
     def writing(self, doing: str) -> AbstractContextManager[Any]:
-        """Take the writer's turn; yield the transaction."""
+        """Acquire the write lock; yield the transaction."""
         ...
 
 
@@ -70,7 +69,7 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
     t, cipher = store.tables, store.cipher
     if note.document_scope not in note.scope.visible():
         return False
-    # Before the transaction, so that no writer waits for it.
+    # Before the transaction, so that no writer waits for a key provider.
     if not cipher.readable(note.scope.tenant, note.scope.user):
         return False
     with store.writing("recording feedback") as transaction:
@@ -116,17 +115,17 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
 
 
 def feedback_tables(tables: Tables) -> list[str]:
-    """Return the statements that make a collection's table of notes."""
+    """Return the statements that create a collection's table of notes."""
     return [statement.replace("{s}", tables.suffix) for statement in (_TABLE, *_INDEXES)]
 
 
 def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Feedback]:
-    """Return the notes on memories that are still there, oldest first; with `scope` those asked from within it.
+    """Return the notes on existing memories, oldest first; with `scope` only those written from within it.
 
-    A note that is damaged is left out, with a warning.
+    A damaged note is omitted, with a warning.
 
     Raises:
-        CorruptIndexError, EncryptionError: a question is in the clear, and its asker's tenant has a key.
+        CorruptIndexError, EncryptionError: a query is plaintext, and its asker's tenant has a key.
     """
     t = store.tables
     with store.snapshot():
@@ -154,7 +153,7 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
             who = tenant, asker.user or ""
             if who not in readable:
                 readable[who] = cipher.readable(*who)
-            if not readable[who]:  # its key was destroyed: as if erased
+            if not readable[who]:  # its key was destroyed, so it counts as erased
                 continue
             refused = _refusal(cipher, tenant, _place(t, number), query)
             if refused is None:
@@ -163,7 +162,7 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
             continue
-        if refused is not None:  # no damage: something else wrote it, or it is to be encrypted first
+        if refused is not None:  # not damaged: other software wrote it, or it must be encrypted first
             raise refused
         text = None if query is None else bytes(query).decode("utf-8", "replace")
         id, used, lexical, vector, score, at = said
@@ -173,14 +172,14 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
 
 
 def _refusal(cipher: Cipher, tenant: str, place: str, query: Any) -> Exception | None:
-    """Return the error for a question that is in the clear and must not be."""
+    """Return the error for a query that is plaintext and must not be; None if it is valid."""
     if query is None or is_sealed(query) or not cipher.refuses_plain(tenant):
         return None
     return cipher.plain(place, tenant)
 
 
 def check_note(row: Sequence[Any]) -> None:
-    """Hold a note to the types that it was written with."""
+    """Check the types of a note's values."""
     _, query, id, used, lexical, vector, score, at, *_ = row
     integer(at, "its time")
     integer(used, "used")
@@ -195,7 +194,7 @@ def check_note(row: Sequence[Any]) -> None:
 
 
 def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
-    """Return what is wrong with the notes of a collection, as sentences."""
+    """Return a message for each damaged note of a collection."""
     found = connection.execute(f"SELECT {', '.join(NOTE)}, tenant, user, agent FROM feedback{tables.suffix}")
     damaged = []
     for row in found.fetchall():
@@ -219,7 +218,7 @@ def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:
 
 
 def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: Iterable[RowId]) -> None:
-    """Drop the notes on memories of a scope that are being deleted; inside the transaction that does it."""
+    """Delete the notes on documents of a scope, in the transaction that deletes these."""
     if has_notes(connection, tables):
         connection.executemany(
             f"DELETE FROM feedback{tables.suffix} WHERE id = ? AND scope = ?", [(id, key) for id in ids]
@@ -227,9 +226,9 @@ def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: It
 
 
 def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *, exact: bool) -> None:
-    """Drop the notes on memories of a scope that is about to be erased, and those that were asked from it.
+    """Delete the notes on documents of a scope, and those written from it, in the transaction that erases it.
 
-    No other tenant sees its memories, so only the tenant's own notes are searched.
+    Its documents are visible to no other tenant, so only the tenant's own notes are searched.
     """
     if not has_notes(connection, tables):
         return

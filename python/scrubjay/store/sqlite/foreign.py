@@ -1,4 +1,4 @@
-"""Telling what was never an index from a damaged one, once opening has failed."""
+"""Distinguishes files that were never an index from damaged ones, after opening has failed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _PAGE_BYTES = 8192  # of our files
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where no file can be, which SQLite reports as "unable to open database file".
+    """Reject a path where no file can be, which SQLite reports as "unable to open database file".
 
     Raises:
-        StoreFormatError: a folder is there.
-        StoreError: its folder does not exist, or the system takes no such path (a name that is too long).
+        StoreFormatError: it is a folder.
+        StoreError: its folder does not exist, or the system rejects the path (a name that is too long).
     """
     try:
         if stat.S_ISDIR(mode_of(path)):
@@ -36,7 +36,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def recognised(path: Path) -> Iterator[None]:
-    """Turn what is said of a damaged file into StoreFormatError, if the file was never an index."""
+    """Replace the error for a damaged file by StoreFormatError, if the file was never an index."""
     try:
         yield
     except CorruptIndexError as error:
@@ -48,9 +48,9 @@ def recognised(path: Path) -> Iterator[None]:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether nothing in a file that could not be opened is ours: not its beginning, the mark of an index in its
-    header, its size in pages, nor a log beside it. An index whose first page was overwritten still has the others.
-    """
+    """Whether a file that could not be opened has no trace of an index: neither its first bytes, the application
+    id in its header, its size in pages, nor a log beside it. An index whose first page was overwritten still has
+    the others."""
     if log_of(path).exists():
         return False
     looking = looking_at(path)

@@ -1,6 +1,8 @@
-"""The check of a file's rows: SQLite's own integrity check, counts, names, every row's hash and the size of its vector,
-notes of feedback, and the digests of encrypted tenants. What the engine makes of the rows is checked in
-:mod:`scrubjay.store.check`."""
+"""The check of a file's rows: SQLite's integrity check, counts, names, the hash of every row and the size of its
+vector, feedback notes, and the digests of encrypted tenants.
+
+:mod:`scrubjay.store.check` compares the rows with the engine.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def _contradictions(t: Tables) -> dict[str, str]:
 
 
 def inspect_file(store: ScopeReader, report: CheckReport) -> None:
-    """Check the rows of a collection of a file; in a snapshot."""
+    """Check the rows of a collection of a file; call in a snapshot."""
     with noting(report):
         for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
             if said != "ok":
@@ -75,7 +77,7 @@ def inspect_file(store: ScopeReader, report: CheckReport) -> None:
 
 
 def _check_tables(store: ScopeReader, report: CheckReport) -> None:
-    """Hold the rows of feedback and memory to their digests, and tenants with keys to have nothing in the clear."""
+    """Compare the rows of feedback and memory with their digests, and report plaintext of tenants with keys."""
     connection, cipher = store.reading_connection(), store.cipher
     if cipher.ring is None:
         return
@@ -95,7 +97,7 @@ def _check_tables(store: ScopeReader, report: CheckReport) -> None:
 
 
 def _tenants(connection: sqlite3.Connection) -> list[str]:
-    """Return all tenants that have anything in the file; rows that name none are in the clear."""
+    """Return all tenants that occur in the file; rows without a tenant are not encrypted."""
     tables = [t.scope for t in all_tables(connection)] + [
         one.name for one in rules(connection) if not one.owner
     ]
@@ -110,7 +112,7 @@ def _tenants(connection: sqlite3.Connection) -> list[str]:
 
 @contextmanager
 def noting(report: CheckReport) -> Iterator[None]:
-    """Go on with the next step where one cannot be carried out."""
+    """Report an error of a step, so that the check continues with the next one."""
     try:
         with translated(Path(), "checking"):
             yield
@@ -186,7 +188,7 @@ def _check_rows(store: ScopeReader, report: CheckReport) -> None:
 
 
 def _damage(checksum: Checksum | None, id: Any, text: Any, payload: Any, stored: Any) -> str | None:
-    """Return what is wrong with a row, or None if nothing is that can be seen without its key."""
+    """Return what is wrong with a row as far as that can be checked without its key, or None."""
     if not is_id(id) or not isinstance(payload, (bytes, type(None))) or checksum is None:
         return "text or payload, id or scope are not what was written"
     if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Reading documents in their order: of some scopes, or of all."""
+"""Reading documents in order: of several scopes, or of all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
 
-_MANY_IDS = 500  # in one statement; SQLite takes at least 999 parameters
+_MANY_IDS = 500  # per statement; SQLite takes at least 999 parameters
 _PAGE = 100  # rows that a listing reads at a time
 
 
@@ -24,7 +24,7 @@ class ListReader:
     """Lists the documents of a collection. Thread-safe.
 
     Args:
-        scopes, documents: read its scopes and its documents.
+        scopes, documents: read the scopes and documents of the collection.
     """
 
     def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
@@ -46,10 +46,11 @@ class ListReader:
         after: int = 0,
         first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
-        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse.
+        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or its reverse;
+        call in a snapshot.
 
-        With `ids` only those of them; without, with `after`, only what comes behind the row with this number. Read
-        it inside :meth:`snapshot`. `first` is how many the caller will read at least: each scope's share is fetched.
+        With `ids` only these; otherwise, with `after`, only documents behind the row with this number. `first` is
+        a lower bound of how many the caller will read: each scope's share is fetched.
         """
         states = [
             (scope, self._scopes.scope_state(scope))
@@ -62,15 +63,15 @@ class ListReader:
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
-        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse; read it
-        inside :meth:`snapshot`. The index of scopes alone is read, unless rows have expired."""
+        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or its reverse;
+        call in a snapshot. Only the index of scopes is read, unless rows have expired."""
         t = self.tables
         states = [
             self._scopes.scope_state(scope)
             for scope in scopes
             if self.cipher.readable(scope.tenant, scope.user)
         ]
-        # What has expired is looked up by its own index, which names few rows or none.
+        # Expired rows are found through their own index, and are few or none.
         question = (
             f"SELECT seq FROM {t.document} WHERE scope = ? AND seq NOT IN (SELECT seq FROM {t.document} "
             "WHERE scope = ? AND expires_at IS NOT NULL AND expires_at <= ?) "
@@ -103,8 +104,8 @@ class ListReader:
         opened = self._documents.row_opener(scope)
         with translated(self.path, "reading"):
             if ids is None:
-                # Page by page, none half read: until Python 3.10 the cursor of a listing that was left before its end
-                # shares the cached statement with the next one after a rollback, and starts it again when it is freed.
+                # Page by page, leaving no cursor half read: until Python 3.10 an unfinished cursor shares its
+                # cached statement with the next execution after a rollback, and resets it when it is freed.
                 edge = after or None
                 while True:
                     behind = "" if edge is None else f" AND seq {'<' if newest else '>'} ?"
@@ -118,7 +119,8 @@ class ListReader:
             rows: list[tuple[Any, ...]] = []
             wanted = iter(ids)
             while some := list(islice(wanted, _MANY_IDS)):
-                # CROSS JOIN: each id is looked up by the key, even if SQLite would prefer the index by scope.
+                # CROSS JOIN makes SQLite look up each id by the key, even where it would prefer the index of
+                # scopes.
                 by_key = (
                     f"WITH wanted(own) AS (VALUES {','.join(['(?)'] * len(some))}) "
                     "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash FROM wanted "
@@ -141,7 +143,8 @@ class ListReader:
             return found
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
-        """Yield the unexpired documents in order of writing, some at a time, each with what reads it; in a snapshot."""
+        """Yield the unexpired documents in order of writing, in batches of entries that are read on demand; call
+        in a snapshot."""
         after = -(1 << 63)
         while batch := self.ids_after(after, 1000, now=now):
             if batch[-1][0] <= after:

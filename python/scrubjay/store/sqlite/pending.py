@@ -1,9 +1,11 @@
-"""Documents whose texts are still to be embedded: written while the embedder did not answer.
+"""The queue of documents whose texts are still to be embedded: they were written while the embedder did not
+answer.
 
-The payload of such a document says so (:func:`scrubjay.payload.is_pending`), so every reader sees it, of sealed rows as
-well. A table of its own, made by the first of them, finds them: one entry for each, the number of the document's last
-write. Numbers are never given again, so the entry of a document that was written anew or deleted is stale: it is passed
-over, and dropped by :func:`forget_stale`. Without the table nothing is pending, so files need no migration.
+The payload of such a document marks it as pending (:func:`scrubjay.payload.is_pending`), so every reader sees it,
+of sealed rows as well. A separate table, created by the first of them, lists them by the number of the document's
+last write. Numbers are never reused, so the entry of a document that was rewritten or deleted is stale: it is
+skipped, and deleted by :func:`forget_stale`. If the table is missing nothing is pending, so files need no
+migration.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ _LIVE = "FROM {pending} p JOIN {document} d ON d.seq = p.seq WHERE (d.expires_at
 
 
 def table_of(t: Tables) -> str:
-    """Return the name of a collection's table; it need not exist."""
+    """Return the name of a collection's table; it may not exist."""
     return f"pending{t.suffix}"
 
 
 def note(connection: sqlite3.Connection, t: Tables, seqs: Sequence[int]) -> None:
-    """Enter documents, within a transaction."""
+    """Add documents to the queue, within a transaction."""
     connection.execute(f"CREATE TABLE IF NOT EXISTS {table_of(t)}(seq INTEGER PRIMARY KEY)")
     connection.executemany(f"INSERT INTO {table_of(t)}(seq) VALUES (?)", [(seq,) for seq in seqs])
 
 
 def exists(connection: sqlite3.Connection, t: Tables) -> bool:
-    """Whether anything was ever pending."""
+    """Whether the queue exists."""
     found = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table_of(t),)
     ).fetchone()
@@ -43,19 +45,19 @@ def exists(connection: sqlite3.Connection, t: Tables) -> bool:
 
 
 def not_pending(connection: sqlite3.Connection, t: Tables) -> str:
-    """Return the condition, after an AND, that a document `d` is not pending."""
+    """Return the SQL condition, to follow an AND, that a document `d` is not pending."""
     if not exists(connection, t):
         return "1"
     return f"NOT EXISTS(SELECT 1 FROM {table_of(t)} p WHERE p.seq = d.seq)"
 
 
 def forget_stale(connection: sqlite3.Connection, t: Tables) -> None:
-    """Drop the entries of documents that were written anew or deleted, within a transaction."""
+    """Delete the entries of documents that were rewritten or deleted, within a transaction."""
     connection.execute(f"DELETE FROM {table_of(t)} WHERE seq NOT IN (SELECT seq FROM {t.document})")
 
 
 def count(reader: ScopeReader, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-    """Return how many unexpired documents are pending, of these exact scopes or of all."""
+    """Return the number of pending unexpired documents, of these exact scopes or of all."""
     t = reader.tables
     with translated(reader.path, "reading"):
         connection = reader.reading_connection()
@@ -77,9 +79,9 @@ def count(reader: ScopeReader, *, now: int, scopes: Sequence[Scope] | None = Non
 def pages(
     reader: ScopeReader, documents: DocumentReader, size: int, *, now: int
 ) -> Iterator[list[tuple[StoredRow, Scope]]]:
-    """Yield pending documents in the order of writing, `size` entries at a time, what is entered meanwhile included.
+    """Yield pending documents in order of writing, `size` entries at a time, including those entered meanwhile.
 
-    Damaged ones, and those whose key is not available, are passed over.
+    Damaged documents, and those whose keys are not available, are skipped.
     """
     t = reader.tables
     after = 0

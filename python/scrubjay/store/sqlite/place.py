@@ -1,9 +1,9 @@
 """A process-independent identity for a file and collection, for results that processes share.
 
-A path does not identify a file: it is relative, and a file may be replaced by another. Versions do not, either: two
-files count alike. So a file gets a random name when one is first requested (a row of `meta`, which older versions
-ignore). A backup gets another name, since its history diverges; a copy made by other means is recognised by its inode,
-unless it is written over the original.
+A path does not identify a file: it is relative, and a file may be replaced by another. Versions do not either:
+those of different files may be equal. So a file gets a random name when one is first requested (a row of `meta`,
+which older versions ignore). A backup gets another name, since its history diverges; a copy made by other means
+is recognised by its inode, unless it is written over the original.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILE_ID = "file_id"
 
 
 class Nameable(Protocol):
-    """What is named: a collection of a file."""
+    """What this module needs of a collection of a file."""
 
     path: Path
     tables: Tables
@@ -32,7 +32,7 @@ class Nameable(Protocol):
         ...
 
     def writing(self, doing: str, *, wait: bool = True) -> AbstractContextManager[Any]:
-        """Take the writer's turn; yield the transaction."""
+        """Acquire the write lock; yield the transaction."""
         ...
 
 
@@ -49,7 +49,8 @@ def place_of(store: Nameable) -> str | None:
 
 
 def name_of(store: Nameable) -> str | None:
-    """Return the same for everybody who has this collection open, wherever the file was moved; not for a backup of it.
+    """Return a name that is equal wherever this collection is open, even after the file was moved; a backup has
+    another one.
 
     None: as for :func:`place_of`.
     """

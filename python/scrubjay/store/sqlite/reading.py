@@ -1,8 +1,7 @@
-"""Reading scopes, and what is known of a whole collection.
+"""Reading scopes, and the state of a whole collection.
 
-Each question runs on the calling thread's own connection, so no reader ever waits.
-
-See :mod:`scrubjay.store.rows.stored` for what the questions mean.
+Each query runs on the calling thread's own connection, so no reader waits for another thread. The methods are
+specified in :class:`scrubjay.store.seam.Store`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from scrubjay.store.sqlite.versions import last_version, scopes_since
 
 
 class ScopeReader:
-    """Reads what is known of a file's collection and of its scopes. Thread-safe.
+    """Reads the state of a file's collection and of its scopes. Thread-safe.
 
     Args:
         path: the file.
@@ -52,7 +51,7 @@ class ScopeReader:
         self._wal_index: mmap.mmap | None = None
 
     def watch_wal(self, mapped: mmap.mmap | None) -> None:
-        """Glance at the head of the wal-index, which is mapped; None: ask SQLite."""
+        """Set the mapped header of the wal-index, which `glance` reads; None: `glance` asks SQLite."""
         self._wal_index = mapped
 
     @property
@@ -60,22 +59,22 @@ class ScopeReader:
         return self._readers.get().connection
 
     def identity(self) -> Identity:
-        """Return what the index is made of, as of now."""
+        """Return the current identity of the index."""
         with translated(self.path, "reading"):
             return schema.read_identity(self._reader, self.tables)
 
     def glance(self) -> object:
-        """Return what differs whenever anything may have been committed by anybody. The cheap check before a search."""
+        """Return a token that changes whenever any process may have committed: the cheap check before a search."""
         mapped = self._wal_index
         if mapped is None:
             return self._version_seen()
         try:
             return mapped[:]
-        except ValueError:  # the last index of this process that had the file open was closed just now
+        except ValueError:  # another thread just closed the last index of this process on the file
             raise ClosedError(f"the index is closed: {self.path}") from None
 
     def head(self) -> bytes | None:
-        """Return what :meth:`glance` returns, if that is the head of the wal-index."""
+        """Return the header of the wal-index, as `glance` does; None if it cannot be read."""
         mapped = self._wal_index
         try:
             return None if mapped is None else mapped[:]
@@ -89,7 +88,7 @@ class ScopeReader:
         except sqlite3.Error:
             with translated(self.path, "looking for changes"):
                 raise
-        return (id(reader), version)  # versions of two connections do not compare
+        return (id(reader), version)  # versions of different connections are not comparable
 
     def scopes_since(self, version: int) -> list[tuple[Scope, int]]:
         """Return scopes written to after `version`, with their versions."""
@@ -98,7 +97,7 @@ class ScopeReader:
             found = scopes_since(self._reader, t, version)
         since = []
         for *names, at in found:
-            with suppress(CorruptIndexError):  # that scope's own searches say so; the others go on
+            with suppress(CorruptIndexError):  # searches of that scope raise it; the others are not affected
                 since.append((scope_of(*names), integer(at, "a scope's version")))
         return since
 
@@ -114,10 +113,10 @@ class ScopeReader:
             return last_version(self._reader, self.tables)
 
     def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
-        """A file does not keep when a scope was used."""
+        """Do nothing: a file does not record the use of scopes."""
 
     def mark(self) -> int:
-        """Return a mark of now: the number of the last write."""
+        """Return the number of the last write, as a mark of the current state."""
         return self.last_version()
 
     def noticed(self, mark: int) -> Noticed:
@@ -136,7 +135,7 @@ class ScopeReader:
     def look(self, scope: Scope, *, now: int) -> Look:
         t = self.tables
         with translated(self.path, "reading"):
-            # One question for most scopes, in which nothing has expired.
+            # A single query for most scopes, in which nothing has expired.
             first = f"(SELECT min(d.expires_at) FROM {t.document} d WHERE d.scope = s.key AND d.expires_at IS NOT NULL)"
             found = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
             if found is None:
@@ -157,7 +156,7 @@ class ScopeReader:
             ).fetchall()
         scopes = []
         for row in found:
-            with suppress(CorruptIndexError):  # check() names them
+            with suppress(CorruptIndexError):  # check() reports them
                 scopes.append((scope_of(*row[:3]), _state(row[3:])))
         return scopes
 
@@ -172,8 +171,9 @@ class ScopeReader:
     ) -> list[Scope]:
         """Return every scope that has unexpired documents and agrees with each component that `within` names.
 
-        With `users` only those whose user is at or after the first text and before the second, by code point; together
-        with a tenant that costs what is found. With a `limit` only so many, the first ones behind the scope `after`.
+        With `users` only those whose user is >= the first text and < the second, by code point; with a tenant,
+        the cost is proportional to the result. With a `limit` only so many, the first ones after the scope
+        `after`.
         """
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
@@ -199,7 +199,7 @@ class ScopeReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let every read of this thread inside see one state of the file."""
+        """Let every read of this thread inside the block see one state of the file."""
         reader = self._reader
         with translated(self.path, "reading"):
             if reader.in_transaction:
@@ -209,7 +209,7 @@ class ScopeReader:
             try:
                 yield
             finally:
-                reader.rollback()  # nothing was written; harmless if the transaction is gone
+                reader.rollback()  # nothing was written; harmless if the transaction has ended
 
     def encrypted_tenants(self) -> list[str]:
         with translated(self.path, "reading"):
@@ -262,7 +262,7 @@ class ScopeReader:
             return integer(n, "scopes' counts of vectors")
 
     def next_expiry(self, key: int, *, now: int) -> int | None:
-        """Return when the next document of a scope expires."""
+        """Return the next time at which a document of a scope expires."""
         t = self.tables
         with translated(self.path, "reading"):
             found: Any = self._reader.execute(
@@ -298,8 +298,8 @@ class ScopeReader:
         return _scopes(found)
 
     def reading_connection(self) -> StoreConnection:
-        """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
-        every call on it and on its cursors then raises ClosedError."""
+        """Return this thread's connection, for reads by other modules. Another thread may close it at any time;
+        every call on it and its cursors then raises ClosedError."""
         return self._reader
 
 
@@ -314,12 +314,12 @@ def _state(row: Sequence[Any]) -> ScopeState:
         integer(horizon, "a scope's horizon"),
         integer(documents, "a scope's count of documents"),
         integer(vectors, "a scope's count of vectors"),
-        digest if digest is None or isinstance(digest, bytes) else b"",  # which no key opens
+        digest if digest is None or isinstance(digest, bytes) else b"",  # no key opens b""
     )
 
 
 def _scopes(rows: Iterable[Sequence[Any]]) -> list[Scope]:
-    """The scopes of rows of names, without those that cannot be read; check() names them."""
+    """Return the scopes of rows of names, without invalid ones, which check() reports."""
     scopes = []
     for names in rows:
         with suppress(CorruptIndexError):

@@ -1,20 +1,22 @@
-"""Tables beside the collections, and which of their columns are sealed.
+"""The registry of tables outside of the collections, and of their sealed columns.
 
-The file says it: a row of `sealed_table` for each table, written in the transaction that makes the table. So what is
-sealed does not depend on which modules a process has imported. (The tables of feedback, one a collection, are the
-store's own and have no row.) The rules are data, read with every identifier checked:
+It is stored in the file: a row of `sealed_table` for each table, written in the transaction that creates the
+table. So what is sealed does not depend on which modules a process has imported. (The tables of feedback, one per
+collection, are the store's own and have no row.) The rules are data; every identifier is checked when they are
+read:
 
-    key      the columns that name a row
+    key      the columns that identify a row
     bound    the columns that are authenticated with a sealed cell
-    form     how they are written: "list" (JSON) or "dots"
+    form     how these are written: "list" (JSON) or "dots"
     sealed   the columns that are sealed; the first is never empty in a plain row
     empty    whether empty texts are sealed, too
     hashes   the columns with hashes of contents, keyed once the tenant has a key
-    owner    how a row is a tenant's: by its column `tenant` (empty), or by other rows: [[column, table, column], ..]
+    owner    how a row belongs to a tenant: by its column `tenant` (empty), or through other rows:
+             [[column, table, column], ..]
     counted  whether the rows are in a digest (:mod:`scrubjay.store.sqlite.digests`); they have a column `tenant`
-    marker   a table in which format 2 noted the tenants whose rows it had sealed
-    grown    whether columns were added behind the last one, which was never NULL: trailing NULLs are not in the digest,
-             so rows from before have the digest that they had
+    marker   a table in which format 2 recorded the tenants whose rows it had sealed
+    grown    whether columns were appended after a last column that was never NULL: trailing NULLs are not in the
+             digest, so older rows keep theirs
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class Seals(Protocol):
-    """What a store's cipher does for a table."""
+    """What this module needs of a store's cipher."""
 
     def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return the bytes as they are to be stored, within a transaction."""
+        """Return the bytes in stored form, within a transaction."""
         ...
 
     def digest(self, tenant: str, data: bytes) -> bytes:
@@ -46,7 +48,7 @@ class Seals(Protocol):
 
 
 class Rules(NamedTuple):
-    """What is sealed of one table."""
+    """The sealing rules of one table."""
 
     name: str
     key: tuple[str, ...]
@@ -62,7 +64,7 @@ class Rules(NamedTuple):
 
     @property
     def owned(self) -> str:
-        """The condition that a row is the tenant's; its parameters are `asked` of the tenant."""
+        """The SQL condition that a row belongs to the tenant; its parameters are `asked(tenant)`."""
         if not self.owner:
             return "tenant = ?"
         ways = (f"SELECT {column} FROM {table} WHERE tenant = ?" for _, table, column in self.owner)
@@ -74,7 +76,7 @@ class Rules(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """The condition that a row is plain."""
+        """The SQL condition that a row is plain."""
         first = self.sealed[0]
         return (
             f"{first} IS NOT NULL AND hex(substr(CAST({first} AS BLOB), 1, 2)) <> '{SEALED.hex().upper()}'"
@@ -83,7 +85,7 @@ class Rules(NamedTuple):
 
 
 def register(connection: sqlite3.Connection, rules: Rules) -> None:
-    """Say of a table what is sealed; the caller holds the transaction that makes it."""
+    """Register the rules of a table; the caller holds the transaction that creates it."""
     said = {name: value for name, value in rules._asdict().items() if name != "name"}
     connection.execute(
         "INSERT OR REPLACE INTO sealed_table(name, rules) VALUES (?, ?)", (rules.name, json.dumps(said))
@@ -91,7 +93,7 @@ def register(connection: sqlite3.Connection, rules: Rules) -> None:
 
 
 def rules(connection: sqlite3.Connection) -> list[Rules]:
-    """Return the rules of every table that the file has.
+    """Return the rules of every existing table.
 
     Raises:
         CorruptIndexError: they were changed in the file.
@@ -119,7 +121,7 @@ def _read(name: Any, said: Any) -> Rules:
         columns = {field: tuple(given[field]) for field in ("key", "bound", "sealed", "hashes")}
         owner = tuple((str(a), str(b), str(c)) for a, b, c in given["owner"])
         form, empty, counted, marker = given["form"], given["empty"], given["counted"], given["marker"]
-        grown = bool(given.get("grown", False))  # files of before do not say it
+        grown = bool(given.get("grown", False))  # missing in older files
     except (TypeError, ValueError, KeyError, RecursionError):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file") from None
     identifiers = [name, *(one for way in owner for one in way)]
@@ -143,7 +145,7 @@ def _read(name: Any, said: Any) -> Rules:
 
 
 def place(table: str, column: str, form: str, bound: list[Any]) -> str:
-    """Return where a cell is, for the cipher.
+    """Return the place of a cell, its associated data.
 
     >>> place("memory_fact", "content", "list", ["fact_1", "jane", ""])
     'memory_fact.content ["fact_1", "jane", ""]'
@@ -155,7 +157,7 @@ def place(table: str, column: str, form: str, bound: list[Any]) -> str:
 
 
 def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
-    """Return the name of a table in which something of a tenant is plain, or None."""
+    """Return the name of a table that holds plaintext of a tenant, or None."""
     for one in rules(connection):
         if (
             one.sealed
@@ -178,7 +180,7 @@ def has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
 
 
 def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
-    """Whether any table has a row of a user with something that is sealed, or will be."""
+    """Whether any table has a row of a user with a value that is sealed, or will be."""
     for one in rules(connection):
         ways = [way for way in one.owner if _has_user(connection, way[1])]
         if not one.sealed or not (ways if one.owner else _has_user(connection, one.name)):
@@ -203,7 +205,7 @@ def _has_user(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _user_of(connection: sqlite3.Connection, one: Rules) -> str:
-    """Return the expression for the user whose a row of a table is."""
+    """Return the SQL expression for the user that owns a row of a table."""
     if _has_user(connection, one.name):
         return f"{one.name}.user"
     ways = (
@@ -215,12 +217,12 @@ def _user_of(connection: sqlite3.Connection, one: Rules) -> str:
 
 
 def seal_tables(connection: sqlite3.Connection, cipher: Seals, tenant: str, *, first: bool) -> None:
-    """Seal what is plain of a tenant in every table, within a transaction of the store.
+    """Seal the plain values of a tenant in every table, within a transaction of the store.
 
     Args:
         connection: of the transaction.
         cipher: of the store.
-        tenant: whose rows.
+        tenant: the owner of the rows.
         first: the hashes of the tenant are not keyed yet.
     """
     known = rules(connection)
@@ -241,9 +243,10 @@ def _is_marked(connection: sqlite3.Connection, marker: str | None, tenant: str) 
 
 @contextmanager
 def unguarded(connection: sqlite3.Connection, tables: list[str]) -> Iterator[None]:
-    """Set the rules aside that forbid to change rows of some tables, within a transaction of the store.
+    """Drop the triggers of some tables, which forbid changing rows, for the duration of a block, within a
+    transaction of the store.
 
-    No other writer is active meanwhile, and a transaction that fails restores the rules as well.
+    No other writer is active meanwhile, and a rollback restores the triggers as well.
     """
     marks = ", ".join("?" * len(tables))
     found = connection.execute(

@@ -1,7 +1,7 @@
-"""The keys of users in a file: the table `user_key`, and what of a file is a user's.
+"""The keys of users in a file: the table `user_key`, and the data that a user owns in the file.
 
-:mod:`scrubjay.store.keys.user_keys` says what they are for. The table is made with the first key, and a flag beside the
-format lets versions that do not know it refuse the file.
+:mod:`scrubjay.store.keys.user_keys` describes their purpose. The table is created with the first key; a flag
+beside the format makes versions that do not know it reject the file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.sqlite import registry, schema
 
 ALIVE, DYING, DESTROYED = 0, 1, 2
-"""What `user_key.dead` says: the other half is in the key store; it is to be destroyed; it was."""
+"""Values of `user_key.dead`: the other half is in the key store; it is to be destroyed; it was destroyed."""
 
 
 class FileUserKeys:
-    """The keys of users, as the asking thread sees them.
+    """The keys of users, as visible to the calling thread.
 
     Args:
-        reader: gives the asking thread's connection.
+        reader: returns the calling thread's connection.
     """
 
     def __init__(self, reader: Callable[[], sqlite3.Connection]) -> None:
@@ -86,9 +86,9 @@ def add_key(
 
 
 def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: bytes | None) -> list[bytes]:
-    """Mark the key of a user as dead, with this in the place of the name; return the ids.
+    """Mark the key of a user as dead, with `whose` in place of the name; return the ids.
 
-    Without a user those of all users of a tenant, of which nothing is left: not even its name.
+    Without a user, mark the keys of all users of a tenant, and erase all names from them.
     """
     if not schema.has_user_keys(connection):
         return []
@@ -107,7 +107,7 @@ def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: b
 
 
 def dying(connection: sqlite3.Connection) -> list[bytes]:
-    """Return the keys whose other halves are to be destroyed."""
+    """Return the ids of keys whose other halves are to be destroyed."""
     if not schema.has_user_keys(connection):
         return []
     found = connection.execute(f"SELECT id FROM user_key WHERE dead = {DYING} ORDER BY id").fetchall()
@@ -115,14 +115,14 @@ def dying(connection: sqlite3.Connection) -> list[bytes]:
 
 
 def settle(connection: sqlite3.Connection, ids: Sequence[bytes]) -> None:
-    """Note that the other halves of keys were destroyed; the caller holds the write transaction."""
+    """Record that the other halves of keys were destroyed; the caller holds the write transaction."""
     for id in ids:
         connection.execute("DELETE FROM user_key WHERE id = ? AND tenant = ''", (id,))
         connection.execute(f"UPDATE user_key SET dead = {DESTROYED} WHERE id = ? AND dead = {DYING}", (id,))
 
 
 def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
-    """Whether the file has anything of a user that a key seals, or will: documents, questions, rows of layers above."""
+    """Whether the file has data of a user that a key seals, or will: documents, queries, rows of layers above."""
     for t in schema.all_tables(connection):
         if connection.execute(
             f"SELECT 1 FROM {t.scope} WHERE tenant = ? AND user = ? AND documents > 0 LIMIT 1", (tenant, user)
