@@ -17,7 +17,7 @@ from benchmarks.quality.offline_models import fetched_reranker
 from benchmarks.quality.table import cache_folder
 from scrubjay import Index
 from scrubjay.retrieval import OnnxReranker
-from scrubjay.retrieval.judged import read_judged
+from scrubjay.retrieval.judged_sets import read_judged
 from scrubjay.retrieval.trials import METRICS, Setting, Trials
 
 DEPTHS = (0, 5, 10, 20, 30, 50, 100)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from scrubjay.bench.folders import turn_of
 from scrubjay.datafiles import json_lines
-from scrubjay.retrieval.judged import judgements
+from scrubjay.retrieval.judged_sets import judgements
 
 SETS = ("locomo_dev", "lme_user_dev", "ident_dev", "techcodes")
 VECTOR_SETS = ("wordllama256", "bge_small_int8")

@@ -18,7 +18,7 @@ from benchmarks.quality.judged import JudgedSet, Memory, data_folder
 from benchmarks.quality.metrics import ndcg, recall
 from scrubjay import Query, Scope, embedders, memory
 from scrubjay.memory.intake.extractors import Extraction, Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 
 DEPTH = 10
 

@@ -50,7 +50,7 @@ def run(store: Store, environments: Path, python: str, install: bool, only: Sequ
         packages = [str(CONFORMANCE), *store.packages.split(), *ours]
         subprocess.run([str(interpreter), "-m", "pip", "install", "-q", *packages], check=True)
     RESULTS.mkdir(exist_ok=True)
-    kept = RESULTS / f"{store.name}.json"
+    path = RESULTS / f"{store.name}.json"
     named = [*store.packages.split(), *(["scrubjay"] if store.ours else [])]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
@@ -62,8 +62,8 @@ def run(store: Store, environments: Path, python: str, install: bool, only: Sequ
         )
         if file.exists():
             report = _read(file)
-            whole = merged(_read(kept), report) if only else report
-            kept.write_text(whole.to_json() + "\n", encoding="utf-8")
+            merged_report = merged(_read(path), report) if only else report
+            path.write_text(merged_report.to_json() + "\n", encoding="utf-8")
     return done.returncode
 
 
@@ -76,7 +76,7 @@ def merged(before: Report, report: Report) -> Report:
     if before.about != report.about:
         raise ValueError(f"only: expected a run with {before.about}, got one with {report.about}")
     results = {result.id: result for result in (*before.results, *report.results)}
-    ids = [one.id for one in all_checks()]
+    ids = [check.id for check in all_checks()]
     return replace(report, results=[results[id] for id in ids if id in results])
 
 

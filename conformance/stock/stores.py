@@ -173,10 +173,10 @@ def mcp_memory_service(setting: Setting) -> Any:
         return {"content_hash": content_hash, "updates": updates, "versioned": True}
 
     def hash_in(answer: str) -> str:
-        found = re.search(r"(?:\(hash|New hash): ([0-9a-f]{64})", answer)
-        if found is None:
+        match = re.search(r"(?:\(hash|New hash): ([0-9a-f]{64})", answer)
+        if match is None:
             raise ToolError(answer[:300])
-        return found[1]
+        return match[1]
 
     def read(text: str) -> Any:
         if re.match(r"Error|Failed", text):
@@ -186,8 +186,13 @@ def mcp_memory_service(setting: Setting) -> Any:
     def found(answer: Any) -> list[tuple[str, str, dict[str, Any], float | None]]:
         if isinstance(answer, dict):  # a listing
             return [
-                (f"{one['tags'][0]}:{one['content_hash']}", one["content"], one["metadata"]["checked"], None)
-                for one in answer["memories"]
+                (
+                    f"{memory['tags'][0]}:{memory['content_hash']}",
+                    memory["content"],
+                    memory["metadata"]["checked"],
+                    None,
+                )
+                for memory in answer["memories"]
             ]
         hits = re.findall(
             r"^\d+\. (.*?)\n   Hash: ([0-9a-f]{64})\n   Created: \S+ \[([\w-]+)\]",

@@ -187,7 +187,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from scrubjay import memory
 
-    globals().update({one: getattr(memory, one) for one in _OF_MEMORY})
+    globals().update({exported: getattr(memory, exported) for exported in _OF_MEMORY})
     return globals()[name]
 
 

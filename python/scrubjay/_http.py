@@ -53,5 +53,5 @@ def post_json(endpoint: Endpoint, body: dict[str, Any], timeout_s: float) -> Any
             advice = endpoint.advice() if error.code in (401, 403) else ""
             raise RetrievalError(f"{endpoint.shown}: answered {error.code}{advice}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        said = endpoint.hidden(f"{type(error).__name__}: {error}")
-        raise RetrievalError(f"{endpoint.shown}: {said}") from None
+        message = endpoint.hidden(f"{type(error).__name__}: {error}")
+        raise RetrievalError(f"{endpoint.shown}: {message}") from None

@@ -32,8 +32,8 @@ def show_config(*, as_dict: bool = False) -> dict[str, Any] | None:
         return config
     width = max(len(key) for key in config)
     for key, value in config.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        print(f"{key.replace('_', ' '):<{width}}  {shown}")
+        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        print(f"{key.replace('_', ' '):<{width}}  {text}")
     return None
 
 

@@ -43,17 +43,17 @@ class Row:
 
     def error(self, field: str, expected: str, given: object) -> DatasetError:
         """Return the error for a field with another value than expected."""
-        shown = repr(given)
-        if len(shown) > 80:
-            shown = f"{shown[:77]}..."
-        return DatasetError(f"{self.inside}{field}: expected {expected}, got {shown}", self.path, self.line)
+        text = repr(given)
+        if len(text) > 80:
+            text = f"{text[:77]}..."
+        return DatasetError(f"{self.inside}{field}: expected {expected}, got {text}", self.path, self.line)
 
     def text(self, *names: str) -> str:
         """Return the str under the first of the names that is present."""
-        found = next((self.value[name] for name in names if self.value.get(name) is not None), None)
-        if not isinstance(found, str):
-            raise self.error(" or ".join(names), "a str", found)
-        return found
+        value = next((self.value[name] for name in names if self.value.get(name) is not None), None)
+        if not isinstance(value, str):
+            raise self.error(" or ".join(names), "a str", value)
+        return value
 
     def optional_text(self, name: str) -> str | None:
         """Return the str under a name, or None if it is missing."""
@@ -61,10 +61,10 @@ class Row:
 
     def items(self, name: str) -> list[Any]:
         """Return the list under a name."""
-        found = self.value.get(name)
-        if not isinstance(found, list):
-            raise self.error(name, "a list", found)
-        return found
+        items = self.value.get(name)
+        if not isinstance(items, list):
+            raise self.error(name, "a list", items)
+        return items
 
     def optional_items(self, name: str) -> list[Any]:
         """Return the list under a name, or [] if it is missing."""
@@ -72,11 +72,11 @@ class Row:
 
     def texts(self, name: str) -> list[str]:
         """Return the list of str under a name."""
-        found = self.items(name)
-        for number, item in enumerate(found):
+        items = self.items(name)
+        for number, item in enumerate(items):
             if not isinstance(item, str):
                 raise self.error(f"{name}[{number}]", "a str", item)
-        return found
+        return items
 
     def row(self, name: str) -> Row:
         """Return the object under a name."""
@@ -240,8 +240,8 @@ class _Blocks:
 
     def unexpected(self, expected: str) -> DatasetError:
         """Return the error for the unexpected text at the current position."""
-        given = "the end of the file" if self.at_end() else repr(self._text[self._place : self._place + 20])
-        return DatasetError(f"expected {expected}, got {given}", self._path, self.line)
+        rest = "the end of the file" if self.at_end() else repr(self._text[self._place : self._place + 20])
+        return DatasetError(f"expected {expected}, got {rest}", self._path, self.line)
 
     def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _TAIL

@@ -93,7 +93,7 @@ class Endpoint:
         if self._variables:
             return f"; no key was sent: set {self._variables[0]}, or give api_key="
         unsent = [name for names in _KEYS.values() for name in names if os.environ.get(name)]
-        why = f" ({unsent[0]} of the environment goes to its provider's host alone)" if unsent else ""
+        why = f" ({unsent[0]} of the environment is sent only to its provider's host)" if unsent else ""
         return f"; no key was sent{why}: give the one for this address as api_key="
 
     def hidden(self, text: str) -> str:
@@ -146,7 +146,7 @@ def _parts(argument: str, url: str) -> urllib.parse.SplitResult:
         )
     if any(character <= " " or character in '\\"<>^`{|}\x7f' for character in url):
         raise ValueError(
-            f"{argument}: expected an address without spaces and such, got {parts.hostname!r} and more"
+            f"{argument}: expected an address without spaces or special characters, got {parts.hostname!r} and more"
         )
     return parts
 

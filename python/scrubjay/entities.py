@@ -26,7 +26,7 @@ def normalise_name(name: str) -> str:
     'zoë müller-lüdenscheidt'
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return " ".join(filter(None, (_bare(word) for word in folded.split())))
+    return " ".join(filter(None, (_stripped(word) for word in folded.split())))
 
 
 def names(given: Sequence[str], argument: str = FIELD) -> list[str]:
@@ -37,15 +37,15 @@ def names(given: Sequence[str], argument: str = FIELD) -> list[str]:
     """
     if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, set, frozenset)):
         raise TypeError(f"{argument}: expected a sequence of str, got {type(given).__name__} {given!r}")
-    found: dict[str, None] = {}
+    normals: dict[str, None] = {}
     for place, name in enumerate(given):
         if not isinstance(name, str):
             raise TypeError(f"{argument}[{place}]: expected a str, got {type(name).__name__} {name!r}")
         normal = normalise_name(name)
         if not normal:
             raise ValueError(f"{argument}[{place}]: expected a name, got {name!r}")
-        found[normal] = None
-    return list(found)
+        normals[normal] = None
+    return list(normals)
 
 
 def mentions(text: str) -> list[str]:
@@ -55,19 +55,19 @@ def mentions(text: str) -> list[str]:
     ['is', 'is new', 'is new york', 'is new york far', 'new', 'new york', 'new york far', 'york', 'york far', 'far']
     """
     words = normalise_name(text).split()
-    found: dict[str, None] = {}
+    phrases: dict[str, None] = {}
     for first in range(len(words)):
         for last in range(first + 1, min(first + LONGEST, len(words)) + 1):
-            found[" ".join(words[first:last])] = None
-            if len(found) == MOST:
-                return list(found)
-    return list(found)
+            phrases[" ".join(words[first:last])] = None
+            if len(phrases) == MOST:
+                return list(phrases)
+    return list(phrases)
 
 
 def mentioned(*texts: str | bytes | None) -> list[str]:
     """Return the candidates for names in the texts of a question; see :func:`mentions`."""
-    asked = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts)
-    return mentions(" ".join(filter(None, asked)))
+    strings = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts)
+    return mentions(" ".join(filter(None, strings)))
 
 
 def with_entities(metadata: Any, entities: Sequence[str] | None) -> Any:
@@ -78,17 +78,17 @@ def with_entities(metadata: Any, entities: Sequence[str] | None) -> Any:
     """
     if entities is None:
         return metadata
-    found = names(entities)
+    normals = names(entities)
     if metadata is None:
-        return {FIELD: found}
+        return {FIELD: normals}
     if not isinstance(metadata, Mapping):
         return metadata  # the check of the metadata reports the error
     if FIELD in metadata:
         raise ValueError(f"{FIELD}: expected them once, got the argument and metadata[{FIELD!r}]")
-    return {**metadata, FIELD: found}
+    return {**metadata, FIELD: normals}
 
 
-def _bare(word: str) -> str:
+def _stripped(word: str) -> str:
     """Return a word without punctuation at its ends."""
     first, last = 0, len(word)
     while first < last and not word[first].isalnum():

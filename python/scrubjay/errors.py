@@ -110,8 +110,8 @@ class OwnedCollectionError(ConflictError):
     def __init__(self, collection: str, doing: str) -> None:
         super().__init__(
             f"{doing}: expected another collection than {collection!r}: its records belong to scrubjay.Memory, which "
-            "writes them through its gate only (propose, update, delete, forget); what is written to the collection "
-            "without a name is recalled as notes"
+            "writes them through its gate only (propose, update, delete, forget); memories in the default "
+            "collection are recalled as notes"
         )
         self.collection, self._doing = collection, doing
 
@@ -129,7 +129,9 @@ class HeldError(Error):
     """
 
     def __init__(self, scope: Any, reason: str) -> None:
-        super().__init__(f"scope: expected none under a legal hold, got {scope!r}, which is held: {reason}")
+        super().__init__(
+            f"scope: expected a scope without a legal hold, got {scope!r}, which is held: {reason}"
+        )
         self.scope = scope
         self.reason = reason
 

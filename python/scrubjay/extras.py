@@ -39,8 +39,8 @@ def imported(module: str, what: str, extra: str | None, package: str | None = No
     '[1]'
     """
     library = module.partition(".")[0]
-    if (found := _whole(module)) is not None and _whole(library) is not None:
-        return found
+    if (loaded := _whole(module)) is not None and _whole(library) is not None:
+        return loaded
     if _cut:
         raise Error(
             f"{what}: cannot import {module} here, as this process was forked while a thread imported {_cut[0]}; "
@@ -61,14 +61,14 @@ def imported(module: str, what: str, extra: str | None, package: str | None = No
 
 def _whole(module: str) -> Any:
     """Return a module that is completely imported, or None."""
-    found = sys.modules.get(module)
-    return None if getattr(getattr(found, "__spec__", None), "_initializing", False) else found
+    loaded = sys.modules.get(module)
+    return None if getattr(getattr(loaded, "__spec__", None), "_initializing", False) else loaded
 
 
 def _after_in_child() -> None:
     mine = threading.get_ident()
     _cut.extend(module for thread, module in _under_way.items() if thread != mine)
-    for thread in [one for one in _under_way if one != mine]:
+    for thread in [thread for thread in _under_way if thread != mine]:
         del _under_way[thread]
 
 

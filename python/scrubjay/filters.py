@@ -117,9 +117,9 @@ def visible_to(
     [2, 3, 4]
     """
     users = [user] if isinstance(user, str) or not isinstance(user, Iterable) else list(user)
-    for one in users:
-        if not isinstance(one, str):
-            raise TypeError(f"user: expected a str or several, got {type(one).__name__} {one!r}")
+    for name in users:
+        if not isinstance(name, str):
+            raise TypeError(f"user: expected a str or several, got {type(name).__name__} {name!r}")
     return {"$or": [{owner: {"$in": users}}, {shared_with: {"$in": users}}, {is_public: True}]}
 
 
@@ -144,8 +144,8 @@ def common(some: Iterable[Any], others: Iterable[Any]) -> list[Any]:
     (['m1', (Scope('acme'), 'm2')], [(Scope('acme'), 'm1')])
     """
     left, right = dict.fromkeys(some), dict.fromkeys(others)
-    inside = [one for one in left if one in right or (isinstance(one, tuple) and one[1] in right)]
-    return inside + [one for one in right if isinstance(one, tuple) and one[1] in left and one not in left]
+    inside = [key for key in left if key in right or (isinstance(key, tuple) and key[1] in right)]
+    return inside + [key for key in right if isinstance(key, tuple) and key[1] in left and key not in left]
 
 
 def lasting(ids: Ids | None) -> Ids | None:

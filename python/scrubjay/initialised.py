@@ -32,7 +32,7 @@ def guard_exports(module: str) -> None:
             and not issubclass(cls, (BaseException, tuple))
             and not getattr(cls, "_is_protocol", False)
             and not hasattr(cls, "__getattr__")
-            and all(vars(one).get("__new__") is None for one in cls.__mro__[:-1])
+            and all(vars(base).get("__new__") is None for base in cls.__mro__[:-1])
         ):
             guarded(cls)
 

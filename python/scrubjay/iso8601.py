@@ -47,7 +47,7 @@ def read_time(text: str) -> datetime:
 
 
 def read_any_form(text: str) -> datetime:
-    """Do the same as `read_time` without trying the interpreter first, in ten times the time.
+    """Read a time without trying the faster parser of the interpreter; takes ten times as long as `read_time`.
 
     Raises:
         ValueError: as for `read_time`.
@@ -55,12 +55,12 @@ def read_any_form(text: str) -> datetime:
     >>> read_any_form("2026-W09-7")
     datetime.datetime(2026, 3, 1, 0, 0)
     """
-    found = re.fullmatch(_FORM, text, re.VERBOSE)
-    if found is None:
+    match = re.fullmatch(_FORM, text, re.VERBOSE)
+    if match is None:
         raise ValueError(f"expected an ISO 8601 time, got {text!r}")
     try:
-        midnight = datetime.combine(_day(found), datetime.min.time())
-        return (midnight + _since_midnight(found)).replace(tzinfo=_zone(found))
+        midnight = datetime.combine(_day(match), datetime.min.time())
+        return (midnight + _since_midnight(match)).replace(tzinfo=_zone(match))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"expected an ISO 8601 time, got {text!r}: {error}") from None
 

@@ -157,7 +157,7 @@ class KeyFolder:
             _write(fresh, key, os.O_CREAT | os.O_EXCL)
             os.link(fresh, file)
         except FileExistsError:
-            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id") from None
+            raise FileExistsError(f"key {id.hex()}: a key with this id exists or existed") from None
         finally:
             fresh.unlink(missing_ok=True)
         _sync(file.parent)
@@ -194,8 +194,8 @@ class KeyFolder:
         """Return when a key was destroyed, or None if it was not."""
         note = self._note(id)
         try:
-            said = note.read_bytes()
-            at = int(said) / 1e6 if said else note.stat().st_mtime
+            content = note.read_bytes()
+            at = int(content) / 1e6 if content else note.stat().st_mtime
         except FileNotFoundError:
             return None
         return datetime.fromtimestamp(at, timezone.utc)
@@ -251,8 +251,8 @@ class KeyDatabase:
         self._idle: list[Any] = []
         self._process = os.getpid()
         with self._connection() as connection:
-            made = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
-            if made is None:
+            table = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
+            if table is None:
                 connection.execute(_KEY_TABLE)
 
     @contextmanager
@@ -299,7 +299,7 @@ class KeyDatabase:
                 "INSERT INTO scrubjay_user_key(id, key) VALUES (%s, %s) ON CONFLICT DO NOTHING", (id, key)
             )
         if done.rowcount != 1:
-            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id")
+            raise FileExistsError(f"key {id.hex()}: a key with this id exists or existed")
 
     def get(self, id: bytes) -> bytes | None:
         """Return a key, or None if it was never stored.
@@ -308,12 +308,12 @@ class KeyDatabase:
             KeyErasedError: it was destroyed.
         """
         with self._connection() as connection:
-            found = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
-        if found is None:
+            row = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
+        if row is None:
             return None
-        if found[0] is None:
+        if row[0] is None:
             raise KeyErasedError(f"key {id.hex()}: it was destroyed")
-        return bytes(found[0])
+        return bytes(row[0])
 
     def destroy(self, id: bytes) -> None:
         """Destroy a key."""
@@ -327,10 +327,10 @@ class KeyDatabase:
     def destroyed_at(self, id: bytes) -> datetime | None:
         """Return when a key was destroyed, or None if it was not."""
         with self._connection() as connection:
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT destroyed_at FROM scrubjay_user_key WHERE id = %s", (id,)
             ).fetchone()
-        at: datetime | None = None if found is None else found[0]
+        at: datetime | None = None if row is None else row[0]
         return None if at is None else at.astimezone(timezone.utc)
 
     def close(self) -> None:

@@ -36,12 +36,12 @@ def is_mine(lock: Any) -> bool:
 
 
 def _attributes() -> list[tuple[Any, str]]:
-    found: list[tuple[Any, str]] = []
+    pairs: list[tuple[Any, str]] = []
     for reference, names in list(_owners.values()):  # an atomic copy: other threads may register meanwhile
         owner = reference()
         if owner is not None:
-            found.extend((owner, name) for name in names)
-    return found
+            pairs.extend((owner, name) for name in names)
+    return pairs
 
 
 def _before() -> None:
@@ -51,7 +51,7 @@ def _before() -> None:
     # Repeat until there are no new locks: while this thread waits for one, others may register more.
     while new := [(owner, name) for owner, name in _attributes() if (id(owner), name) not in seen]:
         # Turns last: a thread that waits for a turn holds other locks, and this thread would wait for those in vain.
-        for owner, name in sorted(new, key=lambda one: one[1] == "turn"):
+        for owner, name in sorted(new, key=lambda lock: lock[1] == "turn"):
             seen.add((id(owner), name))
             held = getattr(owner, name)
             least = _LEAST_WAIT_SECONDS if name == "turn" else 0.0

@@ -78,11 +78,11 @@ def split(
         raise ValueError(f"max_chars: expected {_LEAST_MAX_CHARS} or more, got {max_chars}")
     if not 0 <= overlap <= max_chars // 2:
         raise ValueError(f"overlap: expected 0 to half of max_chars ({max_chars // 2}), got {overlap}")
-    found = []
+    passages = []
     for headings, start, end in _sections(text) if markdown else [((), 0, len(text))]:
         for first, last in _joined(text, list(_blocks(text, start, end)), max_chars, overlap):
-            found.append(Passage(first, last, text[first:last], headings))
-    return found
+            passages.append(Passage(first, last, text[first:last], headings))
+    return passages
 
 
 def _cut(text: str, start: int, end: int, max_chars: int) -> Iterator[Span]:
@@ -172,18 +172,18 @@ def _overlapping(text: str, piece: Span, overlap: int) -> int:
 def _lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield lines including their line ends (CRLF, LF or CR)."""
     while start < end:
-        found = _LINE.match(text, start, end)
-        assert found is not None
-        yield found.span()
-        start = found.end()
+        match = _LINE.match(text, start, end)
+        assert match is not None
+        yield match.span()
+        start = match.end()
 
 
 def _fence_after(line: str, fence: str | None) -> str | None:
     """Return the fence that is open after a line, or None."""
-    found = _FENCE.match(line)
-    if found is None:
+    match = _FENCE.match(line)
+    if match is None:
         return fence
     if fence is None:
-        return found[1]
-    closes = found[1][0] == fence[0] and len(found[1]) >= len(fence) and not line[found.end() :].strip()
+        return match[1]
+    closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not line[match.end() :].strip()
     return None if closes else fence

@@ -197,8 +197,8 @@ def passages_of(payload: bytes | None) -> list[tuple[int, int]] | None:
     if payload is None or _PASSAGES not in payload:  # the usual case, without parsing
         return None
     try:
-        said = _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("passages")
-        return None if said is None else [(int(start), int(end)) for start, end in said or ()]
+        pairs = _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("passages")
+        return None if pairs is None else [(int(start), int(end)) for start, end in pairs or ()]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None  # decoding the metadata reports the damage
 
@@ -271,7 +271,7 @@ def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
         moment = fields.get("created_at")
         metadata = fields.get("metadata", {})
         if metadata.__class__ is not dict:
-            raise TypeError("metadata that are no JSON object")
+            raise TypeError("metadata that is not a JSON object")
         return metadata, None if moment is None else _moment(moment)
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _damaged(payload, error) from None

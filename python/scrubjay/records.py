@@ -266,8 +266,8 @@ def as_scopes(value: Any) -> Scope | list[Scope]:
         return as_scope(value)
     if not value:
         raise ValueError("scope: expected at least one scrubjay.Scope, got none")
-    if not all(isinstance(one, Scope) for one in value):
-        value = [as_scope(one, f"scope[{i}]") for i, one in enumerate(value)]
+    if not all(isinstance(item, Scope) for item in value):
+        value = [as_scope(item, f"scope[{i}]") for i, item in enumerate(value)]
     scopes: list[Scope] = list(dict.fromkeys(value))
     return scopes[0] if len(scopes) == 1 else scopes
 
@@ -316,14 +316,14 @@ def check_row(
     if 4 * len(text) > _MAX_TEXT_BYTES:
         _check_size(text)
     expiry = None if expires_at is None and ttl is None else payload.expiry_of(expires_at, ttl)
-    said = None if passages is None else checked_passages(passages, text)
+    spans = None if passages is None else checked_passages(passages, text)
     several = None if vector is None else checked_vector(vector, rule)
-    if said is not None and several is not None:
-        several = _with_passages(several, said)
+    if spans is not None and several is not None:
+        several = _with_passages(several, spans)
     encoded = None
-    if not (metadata is entities is created_at is expiry is context is said is None):
+    if not (metadata is entities is created_at is expiry is context is spans is None):
         encoded = payload.encode(
-            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), said
+            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), spans
         )
     return Row(
         id if isinstance(id, str) else int(id),
@@ -484,19 +484,19 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
             f"passages: expected pairs (start, end), False or None, got {type(passages).__name__}"
         )
     n_chars = len(as_text(text))
-    found = []
-    for place, one in enumerate(passages):
+    spans = []
+    for place, passage in enumerate(passages):
         try:
-            start, end = one
+            start, end = passage
             start, end = operator.index(start), operator.index(end)
         except (TypeError, ValueError):
-            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {one!r}") from None
+            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {passage!r}") from None
         if not 0 <= start < end <= n_chars:
             raise ValueError(f"passages[{place}]: expected 0 <= start < end <= {n_chars}, got {start}, {end}")
-        found.append((start, end))
-    if not 1 <= len(found) <= MOST_PASSAGES:
-        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(found)}; False: none")
-    return found
+        spans.append((start, end))
+    if not 1 <= len(spans) <= MOST_PASSAGES:
+        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(spans)}; False: none")
+    return spans
 
 
 def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal[False]) -> DocumentVector:

@@ -123,7 +123,7 @@ class Mcp(Framework):
             return None
 
     def delete(self, id: str) -> Any:
-        from scrubjay.backend.scoped import ReadOnlyMemoryError
+        from scrubjay.backend.scoped_changes import ReadOnlyMemoryError
 
         try:
             return self.server.call("delete_memory", {"id": id})

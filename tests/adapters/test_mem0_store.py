@@ -25,7 +25,7 @@ from mem0.vector_stores.base import VectorStoreBase
 import scrubjay
 from scrubjay import Scope
 from scrubjay.adapters.mem0 import ScrubjayVectorStore
-from scrubjay.backend.scoped import ReadOnlyMemoryError
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError
 
 JANE = {"user_id": "jane"}
 

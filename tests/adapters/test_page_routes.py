@@ -18,9 +18,9 @@ testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, Memory, Scope, embedders  # noqa: E402
 from scrubjay.adapters.service import Example, Grant, Limits, Tokens, add_token, create_app, page_models  # noqa: E402
-from scrubjay.adapters.service.mapping import Projection, draw  # noqa: E402
 from scrubjay.adapters.service.page_files import PAGE_FILES  # noqa: E402
 from scrubjay.adapters.service.page_models import MapIn  # noqa: E402
+from scrubjay.adapters.service.vector_map import Projection, draw  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
 
 JANE, JOE, CODER = Scope("acme", user="jane"), Scope("acme", user="joe"), Scope("acme", agent="coder")

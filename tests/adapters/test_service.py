@@ -22,7 +22,7 @@ testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, PassageVectors, Scope, embedders  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models, search_models  # noqa: E402
-from scrubjay.index.wording import Wording  # noqa: E402
+from scrubjay.index.question_words import Wording  # noqa: E402
 
 SECRET = "Joe's door code is 4711."
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")

@@ -22,7 +22,7 @@ testing = pytest.importorskip("fastapi.testclient")
 from scrubjay import Index, Memory, Scope, embedders  # noqa: E402
 from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models  # noqa: E402
-from scrubjay.adapters.service.following import Followers  # noqa: E402
+from scrubjay.adapters.service.change_stream import Followers  # noqa: E402
 from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402

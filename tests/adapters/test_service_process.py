@@ -17,7 +17,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from scrubjay import Index, Scope, cli
-from scrubjay.adapters.service import Grant, add_token, running, serve
+from scrubjay.adapters.service import Grant, add_token, lifespan, serve
 from tests.adapters.serving import Serving
 
 JANE = Scope("acme", user="jane")
@@ -97,7 +97,7 @@ def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, numbe
 
 
 def test_only_this_machine_is_served_without_tokens(path: Path, capsys: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(running, "_run", lambda *_: pytest.fail("it is served"))
+    monkeypatch.setattr(lifespan, "_run", lambda *_: pytest.fail("it is served"))
     for host in ("0.0.0.0", "::", "", "192.0.2.1", "example.invalid", "*"):
         assert cli.main(["serve", str(path), "--embedder", "none", "--host", host]) == 2
         assert "loopback" in capsys.readouterr().err

@@ -143,7 +143,7 @@ class ToolTests:
             """
 import sys
 from scrubjay import Memory, Scope
-from scrubjay.adapters._remembering import Remembering
+from scrubjay.adapters._memory_tools import Remembering
 tools = Remembering(Memory.open(sys.argv[1]), Scope("acme", user="jane"))
 n = 0
 while True:

@@ -84,18 +84,18 @@ STORE_HEIGHT = {
     "residency": 3,
     "sqlite": 3,
     "postgres": 3,
-    "place": 4,
+    "location": 4,
     "repair": 4,
     "opened": 0,
     "local": 1,
-    "writing": 4,
-    "together": 5,
+    "write_path": 4,
+    "write_batches": 5,
     "engine": 6,
     "check": 7,
     "copying": 7,
     "jsonl": 7,
     "open": 7,
-    "care": 7,
+    "maintenance": 7,
 }
 # Changing the model writes pending documents through the engine.
 STORE_EXCEPTIONS = {("sqlite/reembedding.py", "engine"), ("postgres/reembedding.py", "engine")}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import scrubjay
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.runs.session import Session
 
 PACKAGE = Path(scrubjay.__file__).parent

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from scrubjay import payload
 from scrubjay.errors import BudgetError
-from scrubjay.memory.ledger.drafts import Draft
-from scrubjay.memory.read.assembled import Assembled, Limits
+from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.read.assembly import arrange, brief
-from scrubjay.memory.read.pieces import TITLES, Piece, Reserved, Turn
+from scrubjay.memory.read.assembly_result import Assembled, Limits
+from scrubjay.memory.read.prompt_parts import TITLES, Piece, Reserved, Turn
 from scrubjay.memory.runs.session import prompt_data
 from scrubjay.retrieval.context import count_roughly
 

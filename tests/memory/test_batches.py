@@ -90,7 +90,7 @@ def opened(path: Path) -> tuple[Memory, str]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_together_is_one_by_one(tmp_path: Path, seed: int) -> None:
-    """In any order: facts are no longer inserted together once a document has changed."""
+    """The order does not matter: facts are no longer inserted together once a document has changed."""
     order = list(range(len(proposals(""))))
     if seed:
         Random(seed).shuffle(order)

@@ -112,7 +112,7 @@ def test_what_differs_stays(memory: Memory, one: str, other: str, options: Any) 
 
 
 def test_a_group_is_alike_in_all_its_pairs(memory: Memory) -> None:
-    """No chains: if each were only like the next, a group would drift from its first member."""
+    """Groups are not chains: if each fact were only like the next, a group would drift from its first member."""
     words = "jane drinks one two three four five six seven eight nine ten".split()
     for i in range(6):
         say(memory, " ".join(words[i : i + 7]))

@@ -1,4 +1,4 @@
-"""Which statements contradict, end or repeat others: what nobody contradicted is never lost."""
+"""Contradiction, ends and repetition among statements: a statement that nothing contradicts is never lost."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ TAKES_ITS_PLACE = [
 def test_of_one_kind_the_later_one_holds(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
-    """In any order of arrival, if they state their times."""
+    """The order of arrival does not matter if they state their times."""
     one = {"value": old or None, "said_at": "2024-01-01"}
     two = {"value": new or None, "said_at": "2024-02-01"}
     told(memory, first, predicate, **one)
@@ -183,7 +183,7 @@ IN_ITS_PLACE = [
 def test_what_says_that_it_takes_a_place_takes_it(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
-    """In any order of arrival."""
+    """The order of arrival does not matter."""
     one = (first, predicate, {"value": old, "said_at": "2024-01-01"})
     two = (second, predicate, {"value": new, "said_at": "2024-06-01"})
     for order in ((one, two), (two, one)):

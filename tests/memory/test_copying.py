@@ -11,7 +11,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.cli import main
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.exchange import moving
+from scrubjay.memory.exchange import record_copy
 from tests.data.keys import provider
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, GLOBEX, JANE, JOE, Clock, lives, open_memory
@@ -131,7 +131,7 @@ def test_a_copy_that_was_cut_short_goes_on_and_another_memory_is_refused(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = new_url()
-    write = moving._write
+    write = record_copy._write
 
     def fail_at_globex(target: Any, tenant: str, *arguments: Any) -> int:
         if tenant == "globex":
@@ -139,7 +139,7 @@ def test_a_copy_that_was_cut_short_goes_on_and_another_memory_is_refused(
         return write(target, tenant, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(moving, "_write", fail_at_globex)
+        patched.setattr(record_copy, "_write", fail_at_globex)
         assert main(["copy", str(path), url, "--no-progress"]) != 0
     capsys.readouterr()
     facts = copied(capsys, path, url)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import Memory
-from scrubjay.memory.ledger import asking as module
-from scrubjay.memory.read import kept as keeping
+from scrubjay.memory.ledger import preparation as module
+from scrubjay.memory.read import row_cache as keeping
 from scrubjay.store.sqlite import connections
 from scrubjay.store.sqlite.connections import StoreConnection
 from tests.memory.setting import JANE, JOE, open_memory
@@ -68,7 +68,7 @@ def test_a_turn_sends_few_statements(memory: Memory, statements: list[str]) -> N
 
 @pytest.mark.parametrize("kind", ["fact", "episode"])
 def test_a_duplicate_is_found_by_its_hash(memory: Memory, kind: str) -> None:
-    """And not by reading the scope: writing n facts one by one would cost n^2."""
+    """Reading the scope instead would cost n^2 for n facts written one by one."""
     with memory._parts.context.reading() as connection:
         plan = connection.execute(
             "EXPLAIN QUERY PLAN " + module._SAYS_SO[kind] + "(?, ?)", ("acme", "jane", "", b"", b"1")

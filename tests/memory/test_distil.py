@@ -18,7 +18,7 @@ import pytest
 from scrubjay import RetrievalError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.retrieval import Retriever
 from tests.memory.setting import address_of
 

@@ -23,7 +23,7 @@ from scrubjay.memory.intake.extractors import (
     name_of,
     read_answer,
 )
-from scrubjay.memory.intake.stabilise import Transcript, Utterance
+from scrubjay.memory.intake.transcripts import Transcript, Utterance
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.retrieval.rewriting import Conversation
 

@@ -10,8 +10,8 @@ import pytest
 
 from scrubjay import Relevance, Retriever, Scope, embedders
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.read.lines import over_floor
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_lines import over_floor
+from scrubjay.memory.read.prompt_parts import Turn
 from scrubjay.retrieval.rewriting import Conversation
 from tests.memory.setting import ACME, JANE, open_memory
 

@@ -12,7 +12,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.memory import Decay, EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.ledger.drafts import Draft
+from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.ledger.trace import Traces
 from tests.memory.setting import (
     ACME,

@@ -190,7 +190,7 @@ def _numbers(memory: Memory) -> Any:
 
 
 def test_no_key_is_asked_for(tmp_path: Path) -> None:
-    """Neither when one is written nor when one is read; and a tenant whose key was destroyed knows nothing."""
+    """Writing and reading a global policy need no key; a tenant whose key was destroyed sees no policies."""
     asked: list[str] = []
 
     def provider(tenant: str) -> bytes | None:

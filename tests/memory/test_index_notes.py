@@ -111,7 +111,7 @@ def test_scopes_hold_for_notes(path: Path) -> None:
 
 
 def test_a_note_cannot_pass_for_a_fact(path: Path) -> None:
-    """Neither by its metadata nor by its id."""
+    """Neither its metadata nor its id makes it one."""
     with open_memory(path) as memory:
         fact = lives(memory, "Oslo")
         forged = {"kind": "fact", "record": fact.id, "confidence": 1.0, "faded": False}
@@ -245,7 +245,7 @@ def test_a_scope_without_notes_is_searched_once(path: Path) -> None:
 
 
 def test_the_first_note_of_a_scope_is_seen_whoever_writes_it(path: Path) -> None:
-    """Although the absence of notes is cached until something other than traces is written."""
+    """The absence of notes is cached until something other than traces is written."""
     with open_memory(path) as memory:
         lives(memory, "Oslo")
         session = memory.session(JANE, "r1")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scrubjay import Scope
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.intake.extractors import Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from tests.memory.setting import address_of
 
 JANE = Scope("acme", user="jane")

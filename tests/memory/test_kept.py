@@ -15,7 +15,7 @@ import pytest
 from scrubjay import Index
 from scrubjay.errors import ClosedError
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
-from scrubjay.memory.read import kept as module
+from scrubjay.memory.read import row_cache as module
 from tests.memory.setting import JANE, Clock, address_of, lives, open_memory
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""Which passages of which files become notes, and their lines."""
+"""Selection of the files and passages that become notes, and the line numbers of passages."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from scrubjay import Index, OwnedCollectionError, Scope, StoreBusyError
 from scrubjay.memory import Decay, Memory
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.scope_reading import ScopeReader
-from scrubjay.store.rows.stored import RowRefusedError
+from scrubjay.store.postgres.write_order import SETTLED
+from scrubjay.store.rows.values import RowRefusedError
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
 from tests.memory.test_kills import OPERATIONS, fill
@@ -409,7 +409,7 @@ def test_home_begins_every_key_and_nothing_computes(url: str, memory: Memory) ->
 def test_a_rule_of_the_tables_refuses_a_row(memory: Memory) -> None:
     lives(memory, "Oslo")
     with (
-        pytest.raises(RowRefusedError, match="a rule of the tables"),
+        pytest.raises(RowRefusedError, match="a constraint of the tables"),
         memory._parts.context.changing("trying", of=["acme"]) as change,
     ):
         change.connection.execute("UPDATE memory_fact SET confidence = 9 WHERE tenant = ?", ("acme",))

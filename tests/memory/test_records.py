@@ -15,7 +15,7 @@ from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.ledger.rows import find_row
 from scrubjay.memory.model.rows import belongs_to, is_visible
-from scrubjay.memory.read.recalled import FoundRows
+from scrubjay.memory.read.recall_result import FoundRows
 from tests.memory.setting import (
     ACME,
     CODER,

@@ -18,7 +18,7 @@ pytest.importorskip("dateparser")
 from scrubjay import Index, MissingExtraError, Scope
 from scrubjay.memory import Memory
 from scrubjay.memory.intake.relative_dates import LANGUAGES, language_of, phrases_of
-from scrubjay.memory.intake.stabilise import stabilise, with_dates
+from scrubjay.memory.intake.transcripts import stabilise, with_dates
 from scrubjay.memory.ledger.trace import TraceEvent
 
 DAY = date(2023, 5, 8)  # a Monday

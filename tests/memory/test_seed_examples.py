@@ -63,7 +63,7 @@ def test_two_names_of_runs_are_not_two_sources(memory: Memory) -> None:
 
 
 def test_one_query_joins_a_rule_and_a_wish(memory: Memory) -> None:
-    """The guide's join: a policy's least confidence, and whether the user allows personalization."""
+    """The guide's join: a policy's minimum confidence, and whether the user allows personalization."""
     memory.policy("fact_retrieval", {"min_confidence": 0.9}, tenant="acme", by="legal")
     memory.prefer("privacy", {"allow_personalization": True}, scope=JANE)
     memory.prefer("privacy", {"allow_personalization": False}, scope=JOE)

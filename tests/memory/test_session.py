@@ -17,7 +17,7 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_parts import Turn
 from scrubjay.memory.runs.session import CONVERSATION, Session
 from tests.memory.setting import address_of, is_gone
 
@@ -130,7 +130,7 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_recent_turns_are_the_last_ones_of_all_events(memory: Memory, seed: int) -> None:
-    """Whatever was retracted, for events in the clear as well as for those decrypted cell by cell."""
+    """This holds whatever was retracted, for events in the clear and for those decrypted cell by cell."""
     session, draw = memory.session(JANE, "r1"), random.Random(seed)
     said = []
     for number in range(30):
@@ -313,7 +313,7 @@ def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None
 
 
 def test_a_deletion_by_another_opener_of_the_file_counts(memory: Memory, tmp_path: Path) -> None:
-    """Although the number of the last deletion is cached until something other than traces is written."""
+    """The number of the last deletion is cached until something other than traces is written."""
     fill(memory)
     session = memory.session(JANE, "r1")
     kinds = []

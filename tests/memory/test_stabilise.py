@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.memory.intake.stabilise import stabilise, with_dates
+from scrubjay.memory.intake.transcripts import stabilise, with_dates
 from scrubjay.memory.ledger.trace import TraceEvent
 
 DAY = date(2023, 5, 8)  # a Monday

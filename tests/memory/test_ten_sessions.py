@@ -17,7 +17,7 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
 from scrubjay.memory.intake.extractors import Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate
 
 TENANT = "locomo"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scrubjay import Query, Scope
-from scrubjay.adapters._turns import Said, TurnMemory
+from scrubjay.adapters._turn_memory import Said, TurnMemory
 from scrubjay.memory import FactCandidate, Memory, Provenance
 from scrubjay.memory.intake.extractors import Extraction, Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.ledger.trace import sweep_traces
 from tests.memory.setting import JANE, Clock, open_memory
 

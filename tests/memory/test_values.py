@@ -528,7 +528,7 @@ def test_the_records_of_the_guide() -> None:
 
 
 def test_one_call_sequence_joins_policy_preference_and_facts(memory: Memory) -> None:
-    """Facts above the tenant's threshold, only if the user wants it: the guide's query over three tables."""
+    """The guide's query over three tables: facts above the tenant's threshold, only if the user allows it."""
     memory.policy("fact_retrieval", {"min_confidence": 0.8}, tenant="acme", by="legal")
     memory.prefer("personalization", {"allow_personalization": True}, scope=JANE)
     memory.prefer("personalization", {"allow_personalization": False}, scope=JOE)

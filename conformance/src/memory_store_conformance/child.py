@@ -60,8 +60,8 @@ def fork(store: Any, seconds: float) -> None:
     if pid == 0:
         os.close(reading)
         try:
-            found = store.get(SCOPE, "before")
-            answer = f"text {found.text}" if found is not None else "nothing"
+            item = store.get(SCOPE, "before")
+            answer = f"text {item.text}" if item is not None else "nothing"
         except Exception as error:  # noqa: BLE001 - any exception is an answer
             answer = f"refused {type(error).__name__}"
         os.write(writing, answer.encode("utf-8", "replace"))
@@ -79,8 +79,8 @@ def fork(store: Any, seconds: float) -> None:
     else:
         say(f"child {os.read(reading, 1000).decode('utf-8', 'replace')}")
     store.put(SCOPE, [Item("after", "the note after the fork")])
-    found = store.get(SCOPE, "after")
-    say(f"parent {'text ' + found.text if found is not None else 'nothing'}")
+    item = store.get(SCOPE, "after")
+    say(f"parent {'text ' + item.text if item is not None else 'nothing'}")
     store.close()
 
 

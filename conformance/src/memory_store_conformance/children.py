@@ -116,9 +116,9 @@ def _descendants(process: int) -> list[int]:
         except OSError:
             continue
         children.setdefault(int(after_name[1]), []).append(int(stat.parent.name))
-    found, left = [], [process]
-    while left:
-        below = children.get(left.pop(), [])
-        found += below
-        left += below
-    return found
+    descendants, pending = [], [process]
+    while pending:
+        below = children.get(pending.pop(), [])
+        descendants += below
+        pending += below
+    return descendants

@@ -31,32 +31,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0, 1 if a check failed, 2 if nothing could be judged."""
-    asked = _parser().parse_args(arguments)
-    if asked.command == "list":
-        for one in all_checks(asked.only):
-            needs = f" [needs {', '.join(sorted(one.needs))}]" if one.needs else ""
-            print(f"{one.id}{needs}\n  {one.promise}\n  {one.why}")
+    options = _parser().parse_args(arguments)
+    if options.command == "list":
+        for check in all_checks(options.only):
+            needs = f" [needs {', '.join(sorted(check.needs))}]" if check.needs else ""
+            print(f"{check.id}{needs}\n  {check.promise}\n  {check.why}")
         return 0
     sys.path.insert(0, "")
     try:
-        factory = load(asked.factory)
+        factory = load(options.factory)
         report = validate(
             factory,
-            only=asked.only,
-            name=asked.name or asked.factory,
-            on_result=None if asked.quiet else _progress,
-            time_limit=asked.time_limit,
+            only=options.only,
+            name=options.name or options.factory,
+            on_result=None if options.quiet else _progress,
+            time_limit=options.time_limit,
         )
-        report = replace(report, about=_about(asked.package))
+        report = replace(report, about=_about(options.package))
     except (ValueError, ImportError) as error:
         print(f"memory-store-conformance: {error}", file=sys.stderr)
         return 2
-    if asked.json is not None:
-        if str(asked.json) == "-":
+    if options.json is not None:
+        if str(options.json) == "-":
             print(report.to_json())
         else:
-            asked.json.write_text(report.to_json() + "\n", encoding="utf-8")
-    if str(asked.json) != "-":
+            options.json.write_text(report.to_json() + "\n", encoding="utf-8")
+    if str(options.json) != "-":
         print(report.table())
     return report.exit_code
 

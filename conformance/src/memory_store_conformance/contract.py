@@ -139,7 +139,9 @@ def capabilities(store: object) -> frozenset[str]:
     methods = {name for name in OPTIONAL_METHODS if callable(getattr(store, name, None))}
     offers = set(getattr(store, "offers", ()))
     operators = set(getattr(store, "operators", ()))
-    for given, known, what in ((offers, OFFERS, "offers"), (operators, OPERATORS, "operators")):
-        if given - set(known):
-            raise ValueError(f"{what}: expected some of {sorted(known)}, got {sorted(given - set(known))}")
+    for declared, known, attribute in ((offers, OFFERS, "offers"), (operators, OPERATORS, "operators")):
+        if declared - set(known):
+            raise ValueError(
+                f"{attribute}: expected some of {sorted(known)}, got {sorted(declared - set(known))}"
+            )
     return frozenset(methods | offers | {f"filter {operator}" for operator in operators})

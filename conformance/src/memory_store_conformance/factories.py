@@ -28,14 +28,14 @@ def load(address: str) -> Factory:
     if not colon or not where or not name:
         raise ValueError(f"factory: expected 'module:name' or 'file.py:name', got {address!r}")
     module = _module_of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-    found: Any = module
+    target: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
+        target = getattr(target, part, None)
+    if not callable(target):
         raise ValueError(
-            f"factory: expected a function in {where!r}, got {name!r}, which is {type(found).__name__}"
+            f"factory: expected a function in {where!r}, got {name!r}, which is {type(target).__name__}"
         )
-    return found
+    return target
 
 
 def _module_of_file(path: Path) -> Any:

@@ -78,8 +78,8 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "memory_store_check" in metafunc.fixturenames:
         only = [name for name in metafunc.config.getoption("--memory-store-only").split(",") if name]
-        found = all_checks(only)
-        metafunc.parametrize("memory_store_check", found, ids=[one.id for one in found])
+        checks = all_checks(only)
+        metafunc.parametrize("memory_store_check", checks, ids=[check.id for check in checks])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -83,13 +83,13 @@ def all_checks(only: Iterable[str] = ()) -> list[Check]:
     """Return the checks, level by level, restricted to the ids and levels in `only` unless it is empty."""
     import memory_store_conformance.checks  # noqa: F401 - registers them
 
-    wanted = list(only)
-    unknown = [name for name in wanted if name not in LEVELS and name not in _CHECKS]
+    names = list(only)
+    unknown = [name for name in names if name not in LEVELS and name not in _CHECKS]
     if unknown:
         raise ValueError(f"only: expected levels or ids of checks, got {unknown}")
     order = list(LEVELS)
-    found = [one for one in _CHECKS.values() if not wanted or one.id in wanted or one.level in wanted]
-    return sorted(found, key=lambda one: order.index(one.level))
+    checks = [one for one in _CHECKS.values() if not names or one.id in names or one.level in names]
+    return sorted(checks, key=lambda one: order.index(one.level))
 
 
 def require(condition: object, evidence: str) -> None:

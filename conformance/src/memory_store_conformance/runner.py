@@ -42,11 +42,11 @@ def validate(
 
     Exceptions of the factory itself are raised, because a store that cannot be opened cannot be judged.
     """
-    asked = all_checks(only)
+    checks = all_checks(only)
     offered = _offered(factory)
     results = []
-    for one in asked:
-        result = run_check(one, factory, offered, time_limit)
+    for check in checks:
+        result = run_check(check, factory, offered, time_limit)
         results.append(result)
         if on_result is not None:
             on_result(result)
@@ -76,8 +76,8 @@ def run_check(one: Check, factory: Factory, offered: frozenset[str], time_limit:
     if not outcome:
         stack = f"no answer within {time_limit:.0f} s"
         return Result.of(one, "failed", stack, seconds)
-    what, evidence, figures = outcome[0]
-    return Result.of(one, what, context.without_paths(evidence), seconds, figures)
+    result, evidence, figures = outcome[0]
+    return Result.of(one, result, context.without_paths(evidence), seconds, figures)
 
 
 def _attempt(one: Check, context: Context) -> tuple[str, str, dict[str, Any] | None]:

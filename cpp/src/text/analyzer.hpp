@@ -75,8 +75,7 @@ using Stemmer = std::function<std::string(std::string_view)>;
 
 struct AnalyzerOptions {
   std::string name =
-      "english";  // "english", "plain" (no stemming), a language of snowball.hpp, or any other name with a
-                  // stemmer
+      "english";  // "english", "plain" (no stemming), a language of snowball.hpp, or any name with a stemmer
   Stemmer stemmer;
 };
 

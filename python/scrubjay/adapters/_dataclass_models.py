@@ -60,7 +60,7 @@ def request_of(
 
 
 def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any]) -> Any:
-    """Return the model of a dataclass as :func:`scrubjay.memory.exchange.plain.plain` converts it.
+    """Return the model of a dataclass as :func:`scrubjay.memory.exchange.json_types.plain` converts it.
 
     Args:
         record: the dataclass.

@@ -20,7 +20,7 @@ from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.read.lookup import Place, created_at
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.recall_result import RecalledHit
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class LazyMemory:
         with self._lock:
             if self._opened is None and is_prepared(Backend.of(self._index).rows):
                 if self._read_only and COLLECTION not in self._index.admin.collections():
-                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
+                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader cannot create it")
                 self._opened = Memory(self._index)
             return self._opened
 
@@ -74,7 +74,7 @@ class LazyMemory:
         if memory is not None:
             return memory
         if self._read_only:
-            raise StoreError("there is no memory in this file, and a reader makes none")
+            raise StoreError("there is no memory in this file, and a reader cannot create one")
         with self._lock:
             if self._opened is None:
                 self._opened = Memory(self._index)

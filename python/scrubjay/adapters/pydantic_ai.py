@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._remembering import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 

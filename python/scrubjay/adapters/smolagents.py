@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._remembering import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 
@@ -56,7 +56,7 @@ class RememberTool(Tool):
 
     name = "remember"
     description = REMEMBER
-    inputs = {"content": {"type": "string", "description": "One statement that is true later, too."}}  # noqa: RUF012
+    inputs = {"content": {"type": "string", "description": "One statement that will still be true later."}}  # noqa: RUF012
     output_type = "string"
 
     def __init__(self, remembering: Remembering) -> None:
@@ -98,7 +98,7 @@ class ForgetTool(Tool):
 
     name = "forget"
     description = FORGET
-    inputs = {"id": {"type": "string", "description": "The id that stood in brackets."}}  # noqa: RUF012
+    inputs = {"id": {"type": "string", "description": "The id in brackets."}}  # noqa: RUF012
     output_type = "string"
 
     def __init__(self, remembering: Remembering) -> None:

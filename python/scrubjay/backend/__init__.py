@@ -48,20 +48,20 @@ from scrubjay.backend.conditions import (
 )
 from scrubjay.backend.documents import Documents
 from scrubjay.backend.embedding import FrameworkEmbedder, model_of, prepared
-from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.error_mapping import ErrorMap
 from scrubjay.backend.fields import Field, fields_equal
 from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.joint_ranking import search_together
 from scrubjay.backend.leases import Lease, lease, path_or_index
+from scrubjay.backend.namespaces import ScopeTree
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query, narrowed
 from scrubjay.backend.ranked_pages import RankedPages
-from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
 from scrubjay.backend.seam import Backend
 from scrubjay.backend.sweeper import Sweeper
-from scrubjay.backend.together import search_together
-from scrubjay.backend.tree import ScopeTree
 from scrubjay.backend.writes import Writes
 from scrubjay.initialised import guard_exports
 

@@ -151,7 +151,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     if rest is None:
         return Admitted(native)
     ids = _only_ids(rest)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, ids)
     if isinstance(rest, All) and len(rest.parts) == 1:
         rest = rest.parts[0]
@@ -160,7 +160,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
         tested = index.list(scope, exact=exact, filter=native)
         return only(filter(rest.holds, tested))
     records = _by_key(index.list(scope, exact=exact, filter=native, ids=ids))
-    met = _meeting(index, scope, rest, records)
+    met = _matching_keys(index, scope, rest, records)
     return only(record for key, record in records.items() if key in met)
 
 
@@ -181,7 +181,7 @@ def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
         return Admitted(native)
     if len(scopes) == 1:
         return admit(index, scopes[0], node)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, _only_ids(rest))
     keys: dict[Key, None] = {}
     for scope in scopes:
@@ -231,17 +231,17 @@ def split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
     if not isinstance(node, All):
         return None, node
     parts = [(part, native_part(part)) for part in node.parts]
-    filters = [found for _, found in parts if found is not None]
+    filters = [filter_ for _, filter_ in parts if filter_ is not None]
     together = None if not filters else filters[0] if len(filters) == 1 else {"$and": filters}
-    return together, All([part for part, found in parts if found is None])
+    return together, All([part for part, filter_ in parts if filter_ is None])
 
 
 def _only_ids(node: Node) -> list[str | int] | None:
     """Return the only ids that can match a tree, if they are obvious; None: any."""
     if isinstance(node, Ids):
         return list(node.ids)
-    found = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
-    sets = [set(ids) for ids in found if ids is not None]
+    id_sets = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
+    sets = [set(ids) for ids in id_sets if ids is not None]
     return list(set.intersection(*sets)) if sets else None
 
 
@@ -281,7 +281,7 @@ def where_of(given: Node | FilterLike | None) -> Node | None:
 
 def met_by(index: Index, scope: Scope, node: Node, records: Sequence[Record]) -> list[Record]:
     """Return those of the records, which are from one page, that match conditions, in order."""
-    met = _meeting(index, scope, node, _by_key(records))
+    met = _matching_keys(index, scope, node, _by_key(records))
     return [record for record in records if (record.scope, record.id) in met]
 
 
@@ -289,25 +289,25 @@ def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
     return {(record.scope, record.id): record for record in records}
 
 
-def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
+def _matching_keys(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
     """Return the keys of the records that match a tree; the index evaluates native parts."""
     native = native_part(node)
     if native is not None or isinstance(node, Test):
         where = node.where if isinstance(node, Test) else native
-        found = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
+        matching = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
         return {
             key
-            for key, record in found.items()
+            for key, record in matching.items()
             if key in records and (not isinstance(node, Test) or node.holds(record))
         }
     if isinstance(node, Ids):
         return {key for key in records if key[1] in node.ids}
     if isinstance(node, Not):
-        return records.keys() - _meeting(index, scope, node.part, records)
+        return records.keys() - _matching_keys(index, scope, node.part, records)
     met = records.keys() if isinstance(node, All) else set()
     for part in node.parts if isinstance(node, (All, Either)) else ():
         if isinstance(node, All):
-            met = met & _meeting(index, scope, part, {key: records[key] for key in met})
+            met = met & _matching_keys(index, scope, part, {key: records[key] for key in met})
         else:
-            met = met | _meeting(index, scope, part, records)
+            met = met | _matching_keys(index, scope, part, records)
     return set(met)

@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.backend.conditions import EVERYTHING, Admitted, All, Ids, Node, admit, native_part, where_of
-from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.error_mapping import ErrorMap
 from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.joint_ranking import search_together
 from scrubjay.backend.leases import lease
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
 from scrubjay.backend.ranked_pages import RankedPages
-from scrubjay.backend.together import search_together
 from scrubjay.backend.writes import Writes, writing
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike
@@ -145,8 +145,8 @@ class Documents:
                 if native is not None and native != EVERYTHING.filter:
                     return index.delete_many(wanted, scope=scope, filter=native, reason=reason)
                 met = [record.id for record in every(index, scope, node, exact=True)]
-                kept = met if wanted is None else list(set(met).intersection(wanted))
-                return index.delete_many(kept, scope=scope, reason=reason)
+                matching = met if wanted is None else list(set(met).intersection(wanted))
+                return index.delete_many(matching, scope=scope, reason=reason)
 
     def erase(self, scope: Scope, *, exact: bool = True, reason: str = "erase") -> int:
         """Delete everything of exactly this scope (with exact=False also of the scopes below it); return how many.
@@ -194,8 +194,8 @@ class Documents:
         with self.errors:
             wanted = list(ids)
             known = valid_ids(wanted)
-            found = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
-            records = [found.get(id) if isinstance(id, str) else None for id in wanted]
+            by_id = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
+            records = [by_id.get(id) if isinstance(id, str) else None for id in wanted]
             return [r if r is None or not exact or r.scope == scope else None for r in records]
 
     def search(
@@ -212,18 +212,18 @@ class Documents:
     ) -> builtins.list[Hit]:
         """Return the best `k` memories, best first, without the `offset` ones that the previous pages had.
 
-        Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`.
+        Several scopes are ranked together (:mod:`scrubjay.backend.joint_ranking`). Otherwise as :meth:`Index.search`.
         Consecutive pages within ten minutes return each memory once.
         """
         with self.errors:
             if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
                 raise ValueError(f"offset: expected 0 or more, got {offset!r}")
             scopes = [as_scope(scope)] if isinstance(scope, Scope) else list(scope)
-            where, asked, index = where_of(filter), self.query if query is None else query, self.index
+            where, search_query, index = where_of(filter), self.query if query is None else query, self.index
 
             def best(n: int) -> builtins.list[Hit]:
                 return search_together(
-                    index, scopes, text, k=n, where=where, vector=vector, query=asked, explain=explain
+                    index, scopes, text, k=n, where=where, vector=vector, query=search_query, explain=explain
                 )
 
             if offset == 0:
@@ -233,8 +233,8 @@ class Documents:
                 hits = best(n)
                 return hits, [(hit.scope, hit.id) for hit in hits]
 
-            said = None if vector is None else np.asarray(vector).tobytes()
-            question = (tuple(scopes), text, said, repr(where), repr(asked))
+            vector_bytes = None if vector is None else np.asarray(vector).tobytes()
+            question = (tuple(scopes), text, vector_bytes, repr(where), repr(search_query))
             return self._ranked.page(question, offset, k, found)
 
     def list(

@@ -71,12 +71,12 @@ class FrameworkEmbedder:
         """Return a float32 vector for each of `texts`."""
         ready = _ready.get() or {}
         missing = [text for text in texts if ("document", text) not in ready]
-        made = self.embeddings.embed_documents(missing) if missing else []
+        new_vectors = self.embeddings.embed_documents(missing) if missing else []
         if len(missing) == len(texts):
-            return as_vectors(made)
-        new = iter(made)
-        given = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
-        return as_vectors([_vector(one) for one in given])
+            return as_vectors(new_vectors)
+        new = iter(new_vectors)
+        vectors = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
+        return as_vectors([_vector(vector) for vector in vectors])
 
     def embed_query(self, text: str) -> Any:
         """Return the float32 vector of the question `text`."""
@@ -104,12 +104,12 @@ class FrameworkEmbedder:
         if texts:
             calls.append(self.embeddings.aembed_documents(texts))
         answers = await asyncio.gather(*calls, return_exceptions=True)
-        ready: Prepared = {("query", text): one for text, one in zip(questions, answers, strict=False)}
+        ready: Prepared = {("query", text): answer for text, answer in zip(questions, answers, strict=False)}
         rows: Any = answers[-1] if texts else []
         if not isinstance(rows, BaseException) and len(rows) != len(texts):
             rows = ValueError(f"embeddings: expected {len(texts)} vectors, got {len(rows)}")
         vectors = [rows] * len(texts) if isinstance(rows, BaseException) else rows
-        return ready | {("document", text): one for text, one in zip(texts, vectors, strict=True)}
+        return ready | {("document", text): vector for text, vector in zip(texts, vectors, strict=True)}
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def model_of(
     return None
 
 
-def _vector(one: Any) -> Any:
-    if isinstance(one, BaseException):
-        raise one
-    return np.asarray(one)
+def _vector(vector: Any) -> Any:
+    if isinstance(vector, BaseException):
+        raise vector
+    return np.asarray(vector)

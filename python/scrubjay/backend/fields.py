@@ -74,10 +74,10 @@ class Field:
         values = list(values)
         some = [value for value in values if value is not None]
         if not self.is_native:
-            found: list[Node] = [self.test(lambda value: value in some)]
+            tests: list[Node] = [self.test(lambda value: value in some)]
             if len(some) < len(values):
-                found.append(Test(EVERYTHING.filter, lambda record: self._value(record) is None))
-            return found[0] if len(found) == 1 else Either(found)
+                tests.append(Test(EVERYTHING.filter, lambda record: self._value(record) is None))
+            return tests[0] if len(tests) == 1 else Either(tests)
         parts: list[Node] = []
         texts = [value for value in some if isinstance(value, str)]
         if texts:  # in a list field, $in matches the texts

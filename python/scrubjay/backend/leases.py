@@ -228,10 +228,10 @@ def _fit(index: Index, embedder: Embedder | None, identity: dict[str, Any]) -> N
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 _DEFAULT = "the default"

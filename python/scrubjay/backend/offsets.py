@@ -32,7 +32,7 @@ from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, scroll_of
 
 _SECONDS = 600.0
-"""How long the end of a page is remembered; a later call counts from the start."""
+"""Lifetime of a remembered end of a page; a later call counts from the start."""
 
 _MOST_LISTINGS, _MOST_ENDS, _MOST_KEYS = 256, 1000, 1_000_000
 _LEAST_PAGE = 256  # memories per read if few of them match the conditions
@@ -137,23 +137,23 @@ class Offsets:
         """
         start, n = checked_count(offset, "offset"), checked_count(limit, "limit")
         order = {"order_by": order_by, "descending": descending, "exact": exact}
-        wanted = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
-        if not wanted.scrolls or n == 0:
+        listing = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
+        if not listing.scrolls or n == 0:
             return []
-        if wanted.scrolls[0].by_writes:
-            return self._written(index, wanted, start, n)
-        if wanted.n_scopes > 1:
-            raise ValueError(f"order_by: expected None for {wanted.n_scopes} scopes, got {order_by!r}")
-        return self._ordered(index, wanted, start, n)
+        if listing.scrolls[0].by_writes:
+            return self._written(index, listing, start, n)
+        if listing.n_scopes > 1:
+            raise ValueError(f"order_by: expected None for {listing.n_scopes} scopes, got {order_by!r}")
+        return self._ordered(index, listing, start, n)
 
     def _written(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
         end = self._end(wanted, offset) if offset else _End(0)
         after = _passed(index, wanted, offset) if end is None else end.place
         if after is None:
             return []
-        found, last = _behind(index, wanted, after, limit)
-        self._remember(wanted, offset, limit, len(found), _End(last))
-        return found
+        records, last = _behind(index, wanted, after, limit)
+        self._remember(wanted, offset, limit, len(records), _End(last))
+        return records
 
     def _ordered(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
         end = self._end(wanted, offset) if offset else None
@@ -161,9 +161,9 @@ class Offsets:
             keys = Backend.of(index).engine.keys(wanted.scrolls[0])
             place = offset if wanted.is_native else _of_keys(index, wanted, keys, 0, offset)[1]
             end = _End(place, keys)
-        found, last = _of_keys(index, wanted, end.keys or [], end.place, limit)
-        self._remember(wanted, offset, limit, len(found), _End(last, end.keys))
-        return found
+        records, last = _of_keys(index, wanted, end.keys or [], end.place, limit)
+        self._remember(wanted, offset, limit, len(records), _End(last, end.keys))
+        return records
 
     # ------------------------------------------------------------------ remembered ends
 
@@ -189,11 +189,11 @@ class Offsets:
             while len(walk.ends) > _MOST_ENDS:
                 del walk.ends[next(iter(walk.ends))]
             if end.keys is not None:
-                known = {id(one.keys): len(one.keys or ()) for one in walk.ends.values()}
+                known = {id(known_end.keys): len(known_end.keys or ()) for known_end in walk.ends.values()}
                 walk.n_keys = sum(known.values())
             while self._walks and (
                 len(self._walks) > _MOST_LISTINGS
-                or sum(one.n_keys for one in self._walks.values()) > _MOST_KEYS
+                or sum(other.n_keys for other in self._walks.values()) > _MOST_KEYS
             ):
                 self._walks.popitem(last=False)
 
@@ -210,17 +210,17 @@ def _listing(
     native, rest = (None, None) if where is None else split(where)
     compiled = None if native is None else Filter(native)
     scrolls = [scroll_of(scope, filter=compiled, **order) for scope in dict.fromkeys(scopes)]
-    tenants = {one.scope.tenant for one in scrolls}
+    tenants = {scroll.scope.tenant for scroll in scrolls}
     if len(tenants) > 1:
         raise ValueError(f"scope: expected scopes of one tenant, got those of {', '.join(sorted(tenants))}")
     if is_durable and len(scrolls) > 1 and scrolls[0].exact:
         # One listing reads the rows of all scopes, a few of each.
-        scrolls = [scrolls[0]._replace(more=tuple(one.scope for one in scrolls[1:]))]
-    told = None
+        scrolls = [scrolls[0]._replace(more=tuple(scroll.scope for scroll in scrolls[1:]))]
+    key = None
     if question is not None or (rest is None and kept is None):
-        said = None if native is None else json.dumps(native, default=repr)
-        told = (tuple(scopes), said, *order.values(), question)
-    return _Listing(scrolls, rest, kept, own, told)
+        native_json = None if native is None else json.dumps(native, default=repr)
+        key = (tuple(scopes), native_json, *order.values(), question)
+    return _Listing(scrolls, rest, kept, own, key)
 
 
 # ---------------------------------------------------------------------- reading
@@ -228,16 +228,16 @@ def _listing(
 
 def _behind(index: Index, wanted: _Listing, after: int, limit: int) -> tuple[list[Record], int]:
     """Return the first memories after a version that match all conditions, and the version at which they end."""
-    found: list[Record] = []
+    records: list[Record] = []
     n = limit
     source = _read(index, wanted, after, n)
-    while (room := limit - len(found)) and (part := list(islice(source, n))):
+    while (room := limit - len(records)) and (part := list(islice(source, n))):
         met = _met(index, wanted, part)[:room]
-        found += met
+        records += met
         last = met[-1] if len(met) == room else part[-1][1]
         after = last.version or after
         n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few match the conditions
-    return found, after
+    return records, after
 
 
 def _read(index: Index, wanted: _Listing, after: int, n: int) -> Iterator[tuple[Scope, Record]]:
@@ -248,7 +248,7 @@ def _read(index: Index, wanted: _Listing, after: int, n: int) -> Iterator[tuple[
         yield from each[0]
         return
     before = None
-    merged = heapq.merge(*each, key=lambda one: one[1].version or 0, reverse=scrolls[0].descending)
+    merged = heapq.merge(*each, key=lambda pair: pair[1].version or 0, reverse=scrolls[0].descending)
     for scope, record in merged:
         if record.version != before:
             yield scope, record
@@ -269,18 +269,18 @@ def _read_one(index: Index, scroll: Scroll, after: int, n: int) -> Iterator[tupl
 def _met(index: Index, wanted: _Listing, part: Sequence[tuple[Scope, Record]]) -> list[Record]:
     """Return those of the memories that match the conditions which the index does not check, in order."""
     checks = [check for check in (wanted.own, wanted.kept) if check is not None]
-    kept = [(scope, one) for scope, one in part if all(check(one) for check in checks)]
+    pairs = [(scope, record) for scope, record in part if all(check(record) for check in checks)]
     if wanted.rest is None:
-        return [record for _, record in kept]
+        return [record for _, record in pairs]
     seen: dict[Scope, list[Record]] = {}
-    for scope, record in kept:
+    for scope, record in pairs:
         seen.setdefault(scope, []).append(record)
     met = {
         (record.scope, record.id)
         for scope, records in seen.items()
         for record in met_by(index, scope, wanted.rest, records)
     }
-    return [record for _, record in kept if (record.scope, record.id) in met]
+    return [record for _, record in pairs if (record.scope, record.id) in met]
 
 
 def _passed(index: Index, wanted: _Listing, n: int) -> int | None:
@@ -291,8 +291,8 @@ def _passed(index: Index, wanted: _Listing, n: int) -> int | None:
             return version
     after = 0
     while n > 0:
-        found, after = _behind(index, wanted, after, some := min(n, _MOST_READ))
-        if len(found) < some:
+        records, after = _behind(index, wanted, after, some := min(n, _MOST_READ))
+        if len(records) < some:
             return None
         n -= some
     return after
@@ -304,19 +304,19 @@ def _of_keys(
     """Return the first memories, by keys from an index on, that still exist and match the conditions, and the index
     after the last one."""
     scroll = wanted.scrolls[0]
-    found: list[Record] = []
+    records: list[Record] = []
     n = min(limit, _MOST_READ)
-    while (room := limit - len(found)) and start < len(keys):
+    while (room := limit - len(records)) and start < len(keys):
         part = keys[start : start + n]
         ids = {id for _, id in part}
         listed = index.list(scroll.scope, filter=scroll.filter, ids=ids, exact=scroll.exact)
         there = {(record.scope, record.id): record for record in listed}
         met = _met(index, wanted, [(scroll.scope, there[key]) for key in part if key in there])[:room]
-        found += met
+        records += met
         if len(met) == room:
             last = (met[-1].scope, met[-1].id)
             start += part.index(last) + 1
         else:
             start += len(part)
         n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few still exist, or match the conditions
-    return found, start
+    return records, start

@@ -43,9 +43,9 @@ def page_of(
     native, rest = (None, None) if where is None else split(where)
     if rest is None:
         return index.scroll(scope=scope, filter=native, limit=limit, cursor=cursor, **options)
-    found: list[Record] = []
+    records: list[Record] = []
     while True:
-        room, start = limit - len(found), cursor
+        room, start = limit - len(records), cursor
         page = index.scroll(scope=scope, filter=native, limit=max(room, _LEAST_PAGE), cursor=start, **options)
         met = met_by(index, scope, rest, page.records)
         if len(met) > room:
@@ -55,10 +55,10 @@ def page_of(
             ]
             page = index.scroll(scope=scope, filter=native, limit=positions[0], cursor=start, **options)
             met = met_by(index, scope, rest, page.records)[:room]
-        found += met
+        records += met
         cursor = page.cursor
-        if cursor is None or len(found) >= limit:
-            return Page(found, cursor)
+        if cursor is None or len(records) >= limit:
+            return Page(records, cursor)
 
 
 def every(

@@ -31,7 +31,7 @@ def joined(parts: Sequence[str]) -> str:
         if not isinstance(part, str) or not part:
             raise ValueError(f"parts: expected texts that are not empty, got {part!r}")
     if not parts:
-        raise ValueError("parts: expected one text at least, got none")
+        raise ValueError("parts: expected at least one text, got none")
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
@@ -94,21 +94,21 @@ class ScopeMap:
 
     def names(self, scope: Scope) -> dict[str, str]:
         """Return the framework's names for a scope that :meth:`scope` returned."""
-        found: dict[str, str] = {}
+        components: dict[str, str] = {}
         if self.tenant_of is not None:
-            found[self.tenant_of] = scope.tenant
+            components[self.tenant_of] = scope.tenant
         for names, component in ((self.user, scope.user), (self.agent, scope.agent)):
             if names is None or component is None or component == NOBODY:
                 continue
             if isinstance(names, str):
-                found[names] = component
+                components[names] = component
             else:
-                found.update(
+                components.update(
                     (name, part)
                     for name, part in zip(names, parted(component), strict=False)
                     if part != NOBODY
                 )
-        return found
+        return components
 
     def _component(self, names: Names, known: Mapping[str, Any]) -> str | None:
         if names is None:

@@ -39,7 +39,7 @@ from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import Position, Scroll
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 @guarded
@@ -444,13 +444,13 @@ def _documents(
 
 def _text_range(users: Any) -> tuple[str, str]:
     """Return the checked range of users."""
-    if not isinstance(users, tuple) or len(users) != 2 or not all(isinstance(one, str) for one in users):
+    if not isinstance(users, tuple) or len(users) != 2 or not all(isinstance(user, str) for user in users):
         raise TypeError(f"users: expected a tuple of two str, got {users!r:.100}")
-    for one in users:
+    for user in users:
         try:
-            one.encode()
+            user.encode()
         except UnicodeEncodeError:
             raise ValueError(
-                f"users: expected texts that UTF-8 can encode, got {one!r:.100} with a lone surrogate"
+                f"users: expected texts that UTF-8 can encode, got {user!r:.100} with a lone surrogate"
             ) from None
     return users

@@ -14,7 +14,7 @@
 :mod:`scrubjay.bench.pytest_plugin` integrate with the projects of these names and are imported when used.
 """
 
-from scrubjay.bench.answering import Answerer, Asked, answer_scores, write_hypotheses
+from scrubjay.bench.answerers import Answerer, Asked, answer_scores, write_hypotheses
 from scrubjay.bench.datasets import Case, Dataset, Document, Question
 from scrubjay.bench.figures import Figures
 from scrubjay.bench.folders import JudgedFolder
@@ -23,7 +23,7 @@ from scrubjay.bench.locomo import LoCoMo
 from scrubjay.bench.longmemeval import LongMemEval
 from scrubjay.bench.memoryagentbench import MemoryAgentBench
 from scrubjay.bench.running import Report, run
-from scrubjay.bench.searching import Found, IndexSearcher, Searcher
+from scrubjay.bench.searchers import Found, IndexSearcher, Searcher
 
 __all__ = [
     "FORMATS",

@@ -32,7 +32,7 @@ class Figures:
         n: questions; `n_judged` of them have a relevant document, `n_answered` have accepted answers and were answered.
         quality: recall@k, ndcg@k and mrr@k: means over the judged questions. answer@k: the fraction of the questions
             with accepted answers for which a found text contains one. Absent if there are no such questions.
-        answer: f1, exact and contains (:mod:`scrubjay.bench.answering`), means over the answered questions.
+        answer: f1, exact and contains (:mod:`scrubjay.bench.answerers`), means over the answered questions.
         search_us, embed_us: p50 and p95 in microseconds over the questions, by the median of each one's passes; empty
             if nothing was timed.
     """

@@ -1,8 +1,8 @@
 """Folders of a corpus, questions and judgements: BEIR's, and judged sets with scopes as `scrubjay tune` reads them.
 
 `corpus.jsonl` has `_id` (or `id`), `text` and optionally `title`; `queries.jsonl` the same; judgements are in
-`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may have a scope (:mod:`scrubjay.retrieval.judged`), documents
-a time and a turn in `meta`, questions `category`, `answer` and `ts`.
+`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may have a scope
+(:mod:`scrubjay.retrieval.judged_sets`), documents a time and a turn in `meta`, questions `category`, `answer` and `ts`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrubjay._native import Scope
 from scrubjay.bench.datasets import Case, Document, Question, Vector
 from scrubjay.datafiles import Row, json_lines, json_lines_at
 from scrubjay.errors import DatasetError
-from scrubjay.retrieval.judged import judged_record, judgements
+from scrubjay.retrieval.judged_sets import judged_record, judgements
 
 
 class JudgedFolder:
@@ -46,25 +46,25 @@ class JudgedFolder:
         relevant = judgements(self._qrels)
         scopes = self._scopes()
         vectors = self._matrix("docs", sum(len(lines) for lines in scopes.values()))
-        asked: dict[Scope, list[Question]] = {}
+        by_scope: dict[Scope, list[Question]] = {}
         for scope, question in self._questions(relevant):
-            asked.setdefault(scope, []).append(question)
-        for scope, questions in asked.items():
-            visible = [scopes[one] for one in scope.visible() if one in scopes]
+            by_scope.setdefault(scope, []).append(question)
+        for scope, questions in by_scope.items():
+            visible = [scopes[partition] for partition in scope.visible() if partition in scopes]
             self._check(scope, questions, visible)
             lines = sorted(line for some in visible for line in some.places())
             documents = _Documents(self.path / "corpus.jsonl", lines, vectors)
             yield Case(_name_of(scope), documents, tuple(questions))
 
     def _scopes(self) -> dict[Scope, _Lines]:
-        found: dict[Scope, _Lines] = {}
+        scopes: dict[Scope, _Lines] = {}
         for place, row in enumerate(json_lines(self.path / "corpus.jsonl")):
             record = judged_record(row)
-            lines = found.setdefault(record["scope"], _Lines())
+            lines = scopes.setdefault(record["scope"], _Lines())
             if record["id"] in lines.ids:
                 raise row.error("id", "another one for each document", record["id"])
             lines.add(place, row, record["id"])
-        return found
+        return scopes
 
     def _questions(self, relevant: dict[str, dict[str, float]]) -> Iterator[tuple[Scope, Question]]:
         rows = [(row, judged_record(row)) for row in json_lines(self.path / "queries.jsonl")]
@@ -92,13 +92,13 @@ class JudgedFolder:
         ids: set[str] = set().union(*(lines.ids for lines in visible))
         if len(ids) < sum(len(lines) for lines in visible):
             raise DatasetError(
-                f"{scope!r} sees two documents of one id; expected another one for each",
+                f"{scope!r} sees two documents with one id; expected distinct ids",
                 self.path / "corpus.jsonl",
             )
         for question in questions:
             if unknown := sorted(question.relevant.keys() - ids):
                 raise DatasetError(
-                    f"{unknown[0]!r} is relevant for {question.id!r}, but is no document of corpus.jsonl that it sees",
+                    f"{unknown[0]!r} is relevant for {question.id!r}, but is not a visible document of corpus.jsonl",
                     self._qrels,
                 )
 
@@ -172,13 +172,13 @@ def turn_of(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vector(row: Row, matrix: Vector | None, place: int) -> Vector | None:
-    found: Any = row.value.get("vector") if matrix is None else matrix[place]
-    if found is None:
+    vector: Any = row.value.get("vector") if matrix is None else matrix[place]
+    if vector is None:
         return None
     try:
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(vector, dtype=np.float32)
     except (TypeError, ValueError):
-        raise row.error("vector", "numbers", found) from None
+        raise row.error("vector", "numbers", vector) from None
 
 
 def _judgements_file(folder: Path, split: str | None) -> Path:

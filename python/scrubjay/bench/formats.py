@@ -53,14 +53,14 @@ def format_of(path: str | Path) -> str:
         FileNotFoundError: the path does not exist.
         DatasetError: unknown format.
     """
-    given = Path(path)
-    if (given / "corpus.jsonl").is_file():
-        return "beir" if (given / "qrels").is_dir() else "judged"
-    if given.suffix == ".parquet" or (given.is_dir() and any(given.rglob("*.parquet"))):
+    root = Path(path)
+    if (root / "corpus.jsonl").is_file():
+        return "beir" if (root / "qrels").is_dir() else "judged"
+    if root.suffix == ".parquet" or (root.is_dir() and any(root.rglob("*.parquet"))):
         return "memoryagentbench"
-    if given.is_dir() and not any(given.glob("*.json")) and any(given.rglob("*.jsonl")):
+    if root.is_dir() and not any(root.glob("*.json")) and any(root.rglob("*.jsonl")):
         return "memoryagentbench"
-    file = json_files(given)[0]
+    file = json_files(root)[0]
     first = next(json_items(file), None)
     fields = first.value if first is not None else {}
     for field, name in _FIELDS.items():

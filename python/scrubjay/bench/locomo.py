@@ -55,17 +55,19 @@ class LoCoMo:
         turns = {document.id for document in documents}
         if len(turns) < len(documents):
             twice = next(
-                one.id for at, one in enumerate(documents) if one.id in {d.id for d in documents[:at]}
+                document.id
+                for at, document in enumerate(documents)
+                if document.id in {d.id for d in documents[:at]}
             )
             raise row.error("conversation", "another dia_id for each turn", twice)
         questions = tuple(
-            _question(f"{name}/q{number}", asked, turns) for number, asked in enumerate(row.rows("qa"))
+            _question(f"{name}/q{number}", item, turns) for number, item in enumerate(row.rows("qa"))
         )
         return Case(name, documents, questions)
 
     def _documents(self, conversation: Row) -> Iterator[Document]:
         numbers = sorted(
-            int(found[1]) for field in conversation.value if (found := _SESSION.fullmatch(field)) is not None
+            int(match[1]) for field in conversation.value if (match := _SESSION.fullmatch(field)) is not None
         )
         for number in numbers:
             session = f"session_{number}"

@@ -60,17 +60,17 @@ class LongMemEval:
     def _case(self, id: str, row: Row) -> Case:
         names, dates = row.texts("haystack_session_ids"), row.items("haystack_dates")
         sessions = row.items("haystack_sessions")
-        for field, given in (("haystack_dates", dates), ("haystack_sessions", sessions)):
-            if len(given) != len(names):
-                raise row.error(field, f"{len(names)} items, as haystack_session_ids has", f"{len(given)}")
+        for field, items in (("haystack_dates", dates), ("haystack_sessions", sessions)):
+            if len(items) != len(names):
+                raise row.error(field, f"{len(names)} items, as haystack_session_ids has", f"{len(items)}")
         evidence = set(row.texts("answer_session_ids"))
         documents: list[Document] = []
         relevant: dict[str, float] = {}
         for number, name in enumerate(names):
             time = longmemeval_time(row, f"haystack_dates[{number}]", dates[number])
             turns = list(row.rows_of(f"haystack_sessions[{number}]", sessions[number]))
-            found = self._documents(f"{number}:{name}", name in evidence, time, turns)
-            for document, is_relevant in found:
+            pairs = self._documents(f"{number}:{name}", name in evidence, time, turns)
+            for document, is_relevant in pairs:
                 documents.append(document)
                 if is_relevant:
                     relevant[document.id] = 1.0

@@ -87,11 +87,11 @@ def chunks(text: str, n_words: int) -> Iterator[str]:
     ['One two. Three four.', 'Five.']
     """
     start, end, words = 0, 0, 0
-    for found in _SENTENCE.finditer(text):
-        words += len(text[end : found.start()].split())
-        end = found.end()
+    for match in _SENTENCE.finditer(text):
+        words += len(text[end : match.start()].split())
+        end = match.end()
         if words >= n_words:
-            yield text[start : found.start()]
+            yield text[start : match.start()]
             start, words = end, 0
     if text[start:].strip():
         yield text[start:].strip()
@@ -99,7 +99,7 @@ def chunks(text: str, n_words: int) -> Iterator[str]:
 
 def _accepted(row: Row, field: str, given: Any) -> tuple[str, ...]:
     several = given if isinstance(given, list) else [given]
-    flat = [item for one in several for item in (one if isinstance(one, list) else [one])]
+    flat = [item for entry in several for item in (entry if isinstance(entry, list) else [entry])]
     if any(not isinstance(item, (str, int, float)) for item in flat):
         raise row.error(field, "a str or a list of str", given)
     return tuple(str(item) for item in flat)
@@ -107,12 +107,12 @@ def _accepted(row: Row, field: str, given: Any) -> tuple[str, ...]:
 
 def _as_many(metadata: Row, field: str, questions: list[str]) -> list[Any]:
     """Return a list of the metadata with an item per question; Nones if the row has no such list."""
-    found = metadata.optional_items(field)
-    if not found:
+    items = metadata.optional_items(field)
+    if not items:
         return [None] * len(questions)
-    if len(found) != len(questions):
-        raise metadata.error(field, f"{len(questions)} items, as questions has", f"{len(found)}")
-    return found
+    if len(items) != len(questions):
+        raise metadata.error(field, f"{len(questions)} items, as questions has", f"{len(items)}")
+    return items
 
 
 def _rows(file: Path) -> Iterator[Row]:

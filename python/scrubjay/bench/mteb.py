@@ -116,12 +116,12 @@ class ScrubjaySearchIndex:
             return self._rerank(vectors, top_k, top_ranked, query_idx_to_id)
         scores: list[list[float]] = [[] for _ in vectors]
         places: list[list[int]] = [[] for _ in vectors]
-        asked = np.flatnonzero(self._has_direction(vectors))
-        if len(asked):
+        rows = np.flatnonzero(self._has_direction(vectors))
+        if len(rows):
             results = self._engine.search_batch(
-                vectors=vectors[asked], scope=_SCOPE, k=top_k, query=self._query, threads=self._threads
+                vectors=vectors[rows], scope=_SCOPE, k=top_k, query=self._query, threads=self._threads
             )
-            for row, result in zip(asked.tolist(), results, strict=True):
+            for row, result in zip(rows.tolist(), results, strict=True):
                 scores[row] = self._similarities(result.scores)
                 places[row] = np.asarray(result.ids).tolist()
         return scores, places
@@ -146,14 +146,14 @@ class ScrubjaySearchIndex:
                 row_of[id]: place for place, id in enumerate(top_ranked.get(query_idx_to_id[number], ()))
             }
             found_scores: list[float] = []
-            found: list[int] = []
+            order: list[int] = []
             if candidates and self._has_direction(vector[None])[0]:
                 query = self._query.replace(ids=list(candidates))
                 result = self._engine.search(vector=vector, scope=_SCOPE, k=top_k, query=query)
                 found_scores = self._similarities(result.scores)
-                found = [candidates[int(row)] for row in result.ids]
+                order = [candidates[int(row)] for row in result.ids]
             scores.append(found_scores)
-            places.append(found)
+            places.append(order)
         return scores, places
 
     def _has_direction(self, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -163,8 +163,10 @@ class ScrubjaySearchIndex:
 
     def _similarities(self, scores: Any) -> list[float]:
         """Return similarities in MTEB's form: negated distances for l2, whose scores are negated squares."""
-        found: list[float] = np.asarray(scores, dtype=np.float64).tolist()
-        return [-math.sqrt(max(0.0, -score)) for score in found] if self._metric == "l2" else found
+        similarities: list[float] = np.asarray(scores, dtype=np.float64).tolist()
+        return (
+            [-math.sqrt(max(0.0, -score)) for score in similarities] if self._metric == "l2" else similarities
+        )
 
 
 def _similarity_of(model: Any) -> str:

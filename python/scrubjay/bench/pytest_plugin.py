@@ -67,9 +67,9 @@ class EachCall:
             warmup_rounds=max(1, int(affordable * _WARM_SHARE)),
         )
         if self._benchmark.enabled:
-            taken = np.asarray(self._benchmark.stats.stats.data) * 1e6 / calls_a_round
+            times = np.asarray(self._benchmark.stats.stats.data) * 1e6 / calls_a_round
             for at in (50, 95, 99):
-                self._benchmark.extra_info[f"p{at}_us"] = round(float(np.percentile(taken, at)), 3)
+                self._benchmark.extra_info[f"p{at}_us"] = round(float(np.percentile(times, at)), 3)
         return result
 
 

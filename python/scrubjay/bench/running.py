@@ -8,10 +8,10 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
-from scrubjay.bench.answering import Answerer, Asked, answer_scores, holds_answer
+from scrubjay.bench.answerers import Answerer, Asked, answer_scores, holds_answer
 from scrubjay.bench.datasets import Case, Dataset, Question
 from scrubjay.bench.figures import ALL, Figures, Sample, figures_of
-from scrubjay.bench.searching import Found, IndexSearcher, Searcher
+from scrubjay.bench.searchers import Found, IndexSearcher, Searcher
 from scrubjay.config import show_config
 from scrubjay.progress import open_progress
 from scrubjay.retrieval import metrics
@@ -92,9 +92,9 @@ def run(
         DatasetError: a file violates its format.
         ValueError: an argument is out of range.
     """
-    for name, given, least in (("k", k, 1), ("passes", passes, 0), ("limit", limit, 1)):
-        if given is not None and given < least:
-            raise ValueError(f"{name}: expected {least} or more, got {given}")
+    for name, value, least in (("k", k, 1), ("passes", passes, 0), ("limit", limit, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name}: expected {least} or more, got {value}")
     if not depths or min(depths) < 1:
         raise ValueError(f"depths: expected numbers of 1 or more, got {tuple(depths)}")
     report = Report(dataset.name, config=show_config(as_dict=True) or {})
@@ -136,7 +136,7 @@ def _run_case(
         first = [searcher.search(question, k) for question in case.questions]
         timed = [[searcher.search(question, k) for question in case.questions] for _ in range(passes)]
         for place, (question, found) in enumerate(zip(case.questions, first, strict=True)):
-            sample = _sample(question, found, k, depths, [one[place] for one in timed])
+            sample = _sample(question, found, k, depths, [results[place] for results in timed])
             if answerer is not None:
                 answer = answerer(Asked(question, found.ids, found.texts))
                 if not isinstance(answer, str):
@@ -151,7 +151,9 @@ def _run_case(
 def _sample(
     question: Question, found: Found, k: int, depths: Sequence[int], timed: Sequence[Found]
 ) -> Sample:
-    sample = Sample(question.category, [one.search_us for one in timed], [one.embed_us for one in timed])
+    sample = Sample(
+        question.category, [search.search_us for search in timed], [search.embed_us for search in timed]
+    )
     if question.relevant:
         sample.quality = {
             **{f"recall@{depth}": metrics.recall_at(depth, found.ids, question.relevant) for depth in depths},

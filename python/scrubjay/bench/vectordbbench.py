@@ -194,7 +194,7 @@ class Scrubjay(VectorDB):
             tenant: of the vectors, if a case has tenants.
             kwargs: VectorDBBench's; ignored.
         """
-        hits = self._opened().search(
+        hits = self._open_index().search(
             vector=query, scope=scrubjay.Scope(tenant or _TENANT), k=k, filter=self._filter, query=self._query
         )
         return [int(id) for id in hits.ids]
@@ -205,7 +205,7 @@ class Scrubjay(VectorDB):
         Args:
             data_size: VectorDBBench's; ignored.
         """
-        self._opened().admin.compact(progress=False)
+        self._open_index().admin.compact(progress=False)
 
     def supports_multitenant(self) -> bool:
         """Whether tenants are isolated: each is a scope."""
@@ -249,7 +249,7 @@ class Scrubjay(VectorDB):
             payload_profile: the fields to read besides ids.
             kwargs: VectorDBBench's; ignored.
         """
-        hits = self._opened().search(query, scope=scrubjay.Scope(_TENANT), k=k, query=_BY_WORDS)
+        hits = self._open_index().search(query, scope=scrubjay.Scope(_TENANT), k=k, query=_BY_WORDS)
         if payload_profile == PayloadProfile.TEXT:
             for hit in hits:
                 _ = hit.text
@@ -272,13 +272,13 @@ class Scrubjay(VectorDB):
             elif file.name == path.name or file.name[len(path.name)] in "-.":
                 file.unlink()
 
-    def _opened(self) -> scrubjay.Index:
+    def _open_index(self) -> scrubjay.Index:
         if self._index is None:
             raise RuntimeError("the index is closed: call inside `with db.init():`")
         return self._index
 
     def _write(self, records: list[dict[str, Any]]) -> tuple[int, Exception | None]:
-        index = self._opened()
+        index = self._open_index()
         try:
             return index.upsert_many(records, progress=False, batch_size=max(1, len(records))), None
         except (scrubjay.Error, OSError, ValueError, TypeError) as error:

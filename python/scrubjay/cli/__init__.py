@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.outputs import said_by_system
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.config import show_config
 from scrubjay.errors import Error
 
@@ -47,7 +47,7 @@ _COMMANDS = {  # imported when they are called: no command needs what all the ot
 }
 
 
-def _parsed(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+def _parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
     """Parse a command line. The argument that a command names in `late` may also be the last word."""
     arguments, left = parser.parse_known_args(given)
     late = getattr(arguments, "late", None)
@@ -63,20 +63,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: found or done, 1: nothing found, 2: wrong usage or bad input, 130: interrupted.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv)
     if isinstance(
         sys.stdout, io.TextIOWrapper
     ):  # characters that the terminal's encoding lacks are escaped as in JSON
         sys.stdout.reconfigure(errors="backslashreplace")
-    as_json = "--json" in given
+    as_json = "--json" in words
     parser = make_parser()
-    said = io.StringIO()
+    messages = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
-            arguments = _parsed(parser, given)
+        with contextlib.redirect_stderr(messages) if as_json else contextlib.nullcontext():
+            arguments = _parse(parser, words)
     except SystemExit as stop:  # argparse has printed the reason; the code is 0 after --help
         if as_json and stop.code:
-            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
+            _print_error("", "UsageError", messages.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
         return stop.code if isinstance(stop.code, int) else 2
     if arguments.version:
         show_config()
@@ -98,12 +98,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             if type(error).__module__ == "builtins" and isinstance(error, OSError)
             else str(error)
         )
-        return _say(arguments.command, type(error).__name__, message, 2, as_json)
+        return _print_error(arguments.command, type(error).__name__, message, 2, as_json)
     except KeyboardInterrupt:
-        return _say("", "KeyboardInterrupt", "interrupted", 130, as_json)
+        return _print_error("", "KeyboardInterrupt", "interrupted", 130, as_json)
 
 
-def _say(command: str, kind: str, message: str, code: int, as_json: bool) -> int:
+def _print_error(command: str, kind: str, message: str, code: int, as_json: bool) -> int:
     """Print an error on standard error, as one line of JSON with --json; return the exit code."""
     if as_json:
         error = {"type": kind, "message": message, "exit_code": code}

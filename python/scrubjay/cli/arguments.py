@@ -22,7 +22,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and what runs here")
+    parser.add_argument("--version", action="store_true", help="print the version and the environment")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for add in (  # in the order of the help
         add_demo,

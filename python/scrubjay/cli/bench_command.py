@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from scrubjay.bench import FORMATS, IndexSearcher, Report, format_of, open_dataset, run, write_hypotheses
-from scrubjay.bench.answering import Answerer
+from scrubjay.bench.answerers import Answerer
 from scrubjay.bench.datasets import Dataset
 from scrubjay.bench.figures import Figures
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.outputs import check_output
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec
@@ -74,13 +74,13 @@ def _dataset(arguments: argparse.Namespace) -> Dataset:
     format = arguments.format or format_of(arguments.source)
     options = {}
     for name in ("split", "vectors", "granularity", "roles", "chunk_words", "sources"):
-        given = getattr(arguments, name)
-        if given is None:
+        value = getattr(arguments, name)
+        if value is None:
             continue
         if name not in _OPTIONS[format]:
             fitting = ", ".join(each for each in FORMATS if name in _OPTIONS[each])
             raise InputError(f"--{name.replace('_', '-')}: expected the format {fitting}, this is {format}")
-        options[name] = given
+        options[name] = value
     return open_dataset(arguments.source, format, **options)
 
 

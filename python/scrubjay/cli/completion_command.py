@@ -126,7 +126,7 @@ def _fish(commands: list[_Command]) -> str:
             condition = f"not __fish_seen_subcommand_from {depth}"
             condition = f"{seen}; and {condition}" if seen else condition
             for name in command.below:
-                help = next(one.help for one in commands if one.words == (*command.words, name))
+                help = next(other.help for other in commands if other.words == (*command.words, name))
                 lines.append(f"complete -c scrubjay -n {_q(condition)} -a {name} -d {_q(help)}")
         elif seen:
             lines.append(f"complete -c scrubjay -n {_q(seen)} -F")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.cli.outputs import open_index, shown_place
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
@@ -69,7 +69,7 @@ _OLDEST_SQLITE = (3, 24, 0)  # ON CONFLICT DO UPDATE
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Run `scrubjay doctor`; 0 if there is no problem, 1 if there is one. Warnings do not count."""
-    here = _here()
+    here = _installation()
     report: dict[str, Any] = {"here": here, "embedder": _embedder(), "extras": _extras()}
     problems = here.pop("problems")
     warnings: list[str] = []
@@ -88,10 +88,10 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 # -------------------------------------------------------------------- here
 
 
-def _here() -> dict[str, Any]:
+def _installation() -> dict[str, Any]:
     config = dict(show_config(as_dict=True))
-    wanted = ("version", "compiler", "simd_active", "simd_levels", "python", "numpy", "machine")
-    here: dict[str, Any] = {name: config[name] for name in wanted if name in config}
+    names = ("version", "compiler", "simd_active", "simd_levels", "python", "numpy", "machine")
+    here: dict[str, Any] = {name: config[name] for name in names if name in config}
     here["wheel"] = _wheel()
     here["free_threaded"] = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     here["gil"] = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -105,10 +105,10 @@ def _here() -> dict[str, Any]:
 def _wheel() -> str | None:
     """Return the tags of the installed wheel, such as "cp312-cp312-manylinux_2_28_x86_64"; None without a wheel."""
     try:
-        found = metadata.distribution("scrubjay").read_text("WHEEL") or ""
+        wheel = metadata.distribution("scrubjay").read_text("WHEEL") or ""
     except metadata.PackageNotFoundError:
         return None
-    tags = [line.partition(":")[2].strip() for line in found.splitlines() if line.startswith("Tag:")]
+    tags = [line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")]
     return " ".join(tags) or None
 
 
@@ -143,11 +143,11 @@ def _embedder() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, dict[str, Any]]:
-    found = {}
+    extras = {}
     for extra, modules in EXTRAS.items():
         missing = [name for name in modules if not _is_there(name)]
-        found[extra] = {"installed": not missing, "missing": missing}
-    return found
+        extras[extra] = {"installed": not missing, "missing": missing}
+    return extras
 
 
 def _is_there(name: str) -> bool:
@@ -235,8 +235,8 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     check = index.admin.check(progress=bar)
     problems = [str(problem) for problem in check.problems]
     for name in collections if arguments.collection is None else ():  # all collections of the file
-        found = index.collection(name).admin.check(progress=bar).problems
-        problems += [f"collection {name!r}: {problem}" for problem in found]
+        faults = index.collection(name).admin.check(progress=bar).problems
+        problems += [f"collection {name!r}: {problem}" for problem in faults]
     return facts | {"documents": check.documents, "checked": True, "problems": problems}
 
 
@@ -247,7 +247,9 @@ def _show(report: dict[str, Any]) -> None:
     print(bold("here"))
     _show_facts({name: value for name, value in report["here"].items() if name != "sqlite_options"})
     embedder = report["embedder"]
-    _show_facts({"embedder": " ".join(embedder[what] for what in ("default", "why") if embedder.get(what))})
+    _show_facts(
+        {"embedder": " ".join(embedder[field] for field in ("default", "why") if embedder.get(field))}
+    )
     print(bold("extras"))
     rows = [
         [extra, green(mark()) if state["installed"] else "-", *_remedy(extra, state)]
@@ -275,14 +277,14 @@ def _show(report: dict[str, Any]) -> None:
 
 def _show_facts(facts: dict[str, Any]) -> None:
     for name, value in facts.items():
-        shown = value
+        text = value
         if isinstance(value, (list, tuple)):
-            shown = ", ".join(map(str, value)) or "-"
+            text = ", ".join(map(str, value)) or "-"
         elif type(value) is int:
-            shown = f"{value:,}"
+            text = f"{value:,}"
         elif value is None:
-            shown = "none"
-        print(f"  {name.replace('_', ' '):<16}{clean(str(shown))}")
+            text = "none"
+        print(f"  {name.replace('_', ' '):<16}{clean(str(text))}")
 
 
 def _remedy(extra: str, state: dict[str, Any]) -> tuple[str]:

@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.cli.hit_output import hits_table, way
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
@@ -28,9 +29,8 @@ from scrubjay.cli.outputs import (
     shown_place,
     written,
 )
+from scrubjay.cli.reader_state import of_record
 from scrubjay.cli.readers import InputError, Reading, header_of_export, is_export, paths_below, read_paths
-from scrubjay.cli.reading import of_record
-from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
@@ -48,12 +48,12 @@ _Key = tuple[Scope, str]
 
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
-    asked, files = arguments.question, arguments.files
-    names_file = is_index(asked) or asked.endswith(".scrubjay")  # which may be missing
+    question, files = arguments.question, arguments.files
+    names_file = is_index(question) or question.endswith(".scrubjay")  # which may be missing
     # INDEX QUESTION, even if a file in the working folder has the name of the question
     if len(files) == 1 and names_file and not is_index(files[0]):
-        arguments.question, arguments.files = files[0], [asked]
-    with _asked(arguments) as (index, _):
+        arguments.question, arguments.files = files[0], [question]
+    with _open_to_search(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
 
@@ -61,7 +61,7 @@ def run_index(arguments: argparse.Namespace) -> int:
     """Run `scrubjay index`; return its exit code."""
     start = time.perf_counter()
     if arguments.out is not None:
-        _check_out(arguments)
+        _check_output(arguments)
     index, keys = _load(arguments)
     print(f"{index!r}\nread, embedded and indexed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     if arguments.out is not None:
@@ -75,7 +75,7 @@ def run_index(arguments: argparse.Namespace) -> int:
 
 def run_stats(arguments: argparse.Namespace) -> int:
     """Run `scrubjay stats`; return its exit code."""
-    with _asked(arguments, needs_embedder=False) as (index, keys):
+    with _open_to_search(arguments, needs_embedder=False) as (index, keys):
         return _describe(index, _count_scopes(index, keys), arguments)
 
 
@@ -129,15 +129,15 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
         embedder = embedder_of_model(model, dim)
         if embedder is None:
             raise InputError(
-                f"{name}: its vectors are of {model!r}, which cannot be had here; with --embedder none they are "
-                "kept as vectors of your own, and words are searched"
+                f"{name}: its vectors are of {model!r}, which is not available here; with --embedder none they "
+                "are stored as your own vectors, and searches use keywords"
             )
         return embedder
     return AUTO
 
 
 @contextlib.contextmanager
-def _asked(
+def _open_to_search(
     arguments: argparse.Namespace, *, needs_embedder: bool = True
 ) -> Iterator[tuple[Index, list[_Key] | None]]:
     """Yield the index to search, loaded from files or opened, and its keys (None: the index can count them itself).
@@ -186,8 +186,8 @@ def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse
         return 0 if scopes else 1
     width = max(map(len, stats))
     for key, value in stats.items():
-        shown = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
-        print(f"{key.replace('_', ' '):<{width}}  {shown}")
+        text = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
+        print(f"{key.replace('_', ' '):<{width}}  {text}")
     print()
     rows_shown = [[scope.tenant, scope.user or "-", scope.agent or "-", f"{n:,}"] for scope, n in scopes[:20]]
     print(render_table(["tenant", "user", "agent", "memories"], rows_shown, stretch=1))
@@ -247,8 +247,8 @@ def _query(arguments: argparse.Namespace) -> Query:
             query = Query(RRF(arguments.rrf_k), identifier_tier=False)
         except ValueError as error:  # "k: expected ..."
             raise InputError(f"--rrf-{error}") from None
-    given = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
-    return query.replace(**{name: value for name, value in given.items() if value is not None})
+    settings = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
+    return query.replace(**{name: value for name, value in settings.items() if value is not None})
 
 
 def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
@@ -282,7 +282,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"vectors: {looked_at}"))
         visible = index.count(scope)
         print(
-            dim(f"{len(hits)} of {visible:,} memories that {scope!r} may see; {hits.mode}, {took_us:,.0f} us")
+            dim(f"{len(hits)} of {visible:,} memories visible from {scope!r}; {hits.mode}, {took_us:,.0f} us")
         )
         for typed, used in hits.corrections.items():
             print(dim(clean(f"searched for {used} in place of {typed}")))
@@ -290,7 +290,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"degraded: {reason}"))
         if visible == 0 and len(index) > 0:
             print(
-                f"this scope sees none of the {len(index):,} memories: name one with --tenant and --user",
+                f"none of the {len(index):,} memories is visible from this scope: name one with --tenant and --user",
                 file=sys.stderr,
             )
         if visible == 0 and index.path is not None:
@@ -314,7 +314,7 @@ def _converse(index: Index, arguments: argparse.Namespace) -> int:
             code = _answer(index, question.strip(), arguments)
 
 
-def _check_out(arguments: argparse.Namespace) -> None:
+def _check_output(arguments: argparse.Namespace) -> None:
     out, path = arguments.out, Path(arguments.out)
     if (
         out != "-"
@@ -327,8 +327,8 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> None:
     out = arguments.out
-    wanted = False if arguments.no_progress or out == "-" else None  # the printed output shows the progress
-    bar = open_progress(wanted, total=len(keys), what="writing", unit="memories")
+    progress = False if arguments.no_progress or out == "-" else None  # the printed output shows the progress
+    bar = open_progress(progress, total=len(keys), what="writing", unit="memories")
     try:
         if out == "-":
             _write_records(index, keys, sys.stdout, bar)
@@ -372,7 +372,7 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
             if isinstance(vector, PassageVectors):
                 row["passages"] = vector.spans.tolist()
             rows = np.atleast_2d(vector.rows if isinstance(vector, PassageVectors) else vector)
-            numbers = [[float(f"{x:.5g}") for x in one] for one in rows.tolist()]
+            numbers = [[float(f"{x:.5g}") for x in row_] for row_ in rows.tolist()]
             row["vector"] = numbers if isinstance(vector, PassageVectors) else numbers[0]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

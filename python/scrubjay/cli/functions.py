@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 
 
 def named_function(option: str, spec: str) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from scrubjay.cli.options import count, positive
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.postgres.address import is_address
 
@@ -18,18 +18,22 @@ _KEEP_SECONDS = "SCRUBJAY_OBJECT_KEEP_SECONDS"
 def add_objects(parser: argparse.ArgumentParser) -> None:
     """Add --objects, --object-cache and --object-cache-mb."""
     group = parser.add_argument_group(
-        "object store: of an index in a database, the same for every process (every command takes it from "
-        f"{_URL}, {_CACHE} and {_CACHE_MB}, too)"
+        "object store of an index in a database, the same for every process (every command also reads "
+        f"{_URL}, {_CACHE} and {_CACHE_MB})"
     )
     group.add_argument(
         "--objects",
         metavar="URL",
-        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: s3://bucket/path, gs://, "
+        help="location of images of more than 1 MB, and of frozen scopes: s3://bucket/path, gs://, "
         "az://, file:///folder (default: images are in the database)",
     )
-    group.add_argument("--object-cache", metavar="FOLDER", help="of copies on this machine (default: none)")
     group.add_argument(
-        "--object-cache-mb", type=positive, metavar="MB", help="that they may take (default: 1024)"
+        "--object-cache",
+        metavar="FOLDER",
+        help="folder for cached copies on this machine (default: no cache)",
+    )
+    group.add_argument(
+        "--object-cache-mb", type=positive, metavar="MB", help="maximum size of the cache (default: 1024)"
     )
 
 

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.payload import CreatedAt, to_utc
 
 EXIT_CODES = """\
@@ -58,9 +58,7 @@ def command_of(
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add --force."""
-    parser.add_argument(
-        "--force", action="store_true", help="replace the file that is written if it is there"
-    )
+    parser.add_argument("--force", action="store_true", help="overwrite the output file if it exists")
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +71,7 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
 def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None) -> None:
     """Add --tenant, --user and --agent with these defaults."""
     group = parser.add_argument_group(
-        "scope: whose memories (a search sees its own and those shared with it)"
+        "scope of the memories (a search sees its own and those shared with it)"
     )
     add_scope_part(group, "tenant", f"default: {tenant or 'none'}", default=tenant)
     add_scope_part(
@@ -103,12 +101,12 @@ def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     if k is not None:
         # --k, or argparse would read it as an abbreviation of --keywords
         parser.add_argument(
-            "-k", "--k", type=positive, default=k, metavar="N", help=f"hits at most (default: {k})"
+            "-k", "--k", type=positive, default=k, metavar="N", help=f"maximum number of hits (default: {k})"
         )
     add_embedder(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+        "--no-progress", action="store_true", help="no progress bar (never shown without a terminal)"
     )
 
 
@@ -118,15 +116,17 @@ def add_embedder(parser: argparse.ArgumentParser) -> None:
         "--embedder",
         default="auto",
         metavar="SPEC",
-        help="auto (of an index its own model, of a new one the default), default (offline, extra wordllama), none "
-        "(words only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
-        "fastembed:NAME, ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
+        help="auto (an index's own model, the default for a new one), default (offline, extra wordllama), none "
+        "(keywords only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+        "fastembed:NAME, ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (with the key in the environment's VARIABLE)",
     )
 
 
 def add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
     """Add the common options of `serve` and `mcp`."""
-    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    parser.add_argument(
+        "--collection", metavar="NAME", help="collection of the file (default: the unnamed one)"
+    )
     add_scope(parser, tenant=tenant)
     add_embedder(parser)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from scrubjay.cli.objects import objects_of
-from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.reader_state import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
@@ -65,7 +65,7 @@ def open_index(
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):
-        raise InputError(f"{name}: expected an index, a file that Index.open() or `scrubjay add` made")
+        raise InputError(f"{name}: expected an index created by Index.open() or `scrubjay add`")
     return Index.open(path, embedder, collection=collection, read_only=not writes, keys=keys)
 
 
@@ -84,7 +84,7 @@ def new_index(target: Path, arguments: argparse.Namespace, *, force: bool = Fals
                 yield index
     except FileExistsError:  # created since the check
         raise InputError(
-            f"{target}: the file exists; name another one, or say --force to replace it"
+            f"{target}: the file exists; choose another name, or use --force to replace it"
         ) from None
 
 
@@ -105,7 +105,7 @@ def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) ->
     if not path.parent.is_dir():
         raise InputError(f"{name}: No such file or directory: make the folder {path.parent} first")
     if os.path.lexists(path) and not force:
-        raise InputError(f"{name}: the file exists; name another one, or say --force to replace it")
+        raise InputError(f"{name}: the file exists; choose another name, or use --force to replace it")
     if log_of(path).exists():  # SQLite would apply the log to the new file
         raise InputError(f"{name}: the file is an index that is in use; name another one, or close it first")
 
@@ -133,7 +133,9 @@ def written(name: str, *, force: bool) -> Iterator[TextIO]:
         with whole_file(name, replace=force) as file:
             yield file
     except FileExistsError:  # created since the check
-        raise InputError(f"{name}: the file exists; name another one, or say --force to replace it") from None
+        raise InputError(
+            f"{name}: the file exists; choose another name, or use --force to replace it"
+        ) from None
 
 
 def say_skipped(skips: Skips, arguments: argparse.Namespace, most: int = 20) -> None:
@@ -157,8 +159,8 @@ def say_memory(index: Index, command: str) -> None:
 
 def said_by_system(error: OSError) -> str:
     """Return the system's error message, preceded by the file."""
-    said = error.strerror or str(error)
-    return said if error.filename is None else f"{error.filename}: {said}"
+    message = error.strerror or str(error)
+    return message if error.filename is None else f"{error.filename}: {message}"
 
 
 def is_same(path: Path, source: Path) -> bool:

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from scrubjay.cli.outputs import shown_place
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.store.postgres.address import is_address
 from scrubjay.store.postgres.roles import make_roles
 

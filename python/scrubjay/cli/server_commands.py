@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.demo import load_questions, make_file
 from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.embedders.spec import from_spec

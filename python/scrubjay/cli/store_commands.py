@@ -12,7 +12,7 @@ from pathlib import Path
 from scrubjay._native import Scope
 from scrubjay.cli.options import iso
 from scrubjay.cli.outputs import check_output, file_or_output, open_index, shown_place, written
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin, Index
@@ -126,9 +126,9 @@ def run_export(arguments: argparse.Namespace) -> int:
             warnings.simplefilter("always", CorruptDataWarning)
             with file_or_output(arguments.target) as target:
                 n_written = index.admin.export(target, replace=arguments.force, progress=_bar(arguments))
-        for one in caught:
-            if isinstance(one.message, CorruptDataWarning):
-                left_out += one.message.damaged
+        for warning in caught:
+            if isinstance(warning.message, CorruptDataWarning):
+                left_out += warning.message.damaged
         files = [arguments.target]
     facts: dict[str, object] = {"memories": n_written, "to": arguments.target, "left_out": left_out}
     if arguments.salvage:
@@ -158,8 +158,8 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
                     row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
                     row["context"] = record.context
                     row |= {name: iso(time) for name, time in times.items()}
-                    given = {name: value for name, value in row.items() if value is not None}
-                    file.write(json.dumps(given, ensure_ascii=False) + "\n")
+                    values = {name: value for name, value in row.items() if value is not None}
+                    file.write(json.dumps(values, ensure_ascii=False) + "\n")
                     n_written += 1
                 cursor = page.cursor
                 if cursor is None:
@@ -195,10 +195,10 @@ def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float
         return
     for name, value in facts.items():
         if isinstance(value, list):
-            what = _LISTED.get(name, name)
-            for one in value:
-                print(f"{what}: {clean(str(one))}", file=out)
+            label = _LISTED.get(name, name)
+            for item in value:
+                print(f"{label}: {clean(str(item))}", file=out)
             continue
-        shown = f"{value:,}" if isinstance(value, int) else value
-        print(f"{name.replace('_', ' '):<14}{shown}", file=out)
+        text = f"{value:,}" if isinstance(value, int) else value
+        print(f"{name.replace('_', ' '):<14}{text}", file=out)
     print(f"{'seconds':<14}{seconds:.2f}", file=out)

@@ -39,13 +39,13 @@ def fit(text: str, width: int) -> str:
         return text
     if width <= 3:
         return "..."[:width]
-    kept, used = [], 0
+    chars, used = [], 0
     for c in text:
         used += width_of(c)
         if used > width - 3:
             break
-        kept.append(c)
-    return "".join(kept).rstrip() + "..."
+        chars.append(c)
+    return "".join(chars).rstrip() + "..."
 
 
 def render_table(

@@ -84,21 +84,21 @@ def _tell(memory: Memory, row: dict[str, Any]) -> None:
         with _quiet():
             memory.propose({"kind": kind, **row[kind]}, scope, source)
         return
-    told = memory.propose({"kind": kind, **row[kind]}, scope, source, raise_if_rejected=True)
+    decision = memory.propose({"kind": kind, **row[kind]}, scope, source, raise_if_rejected=True)
     if "revoked" in row:
-        assert told.id is not None
-        memory.revoke(told.id, scope=scope, **row["revoked"])
+        assert decision.id is not None
+        memory.revoke(decision.id, scope=scope, **row["revoked"])
 
 
 def _record(memory: Memory, scope: Scope, run: str, steps: list[dict[str, Any]]) -> None:
     """Record a run permanently: with the default retention it would be deleted after 90 days."""
     with memory.session(scope, run, retention="permanent") as session:
         for step in steps:
-            ((kind, given),) = step.items()
+            ((kind, content),) = step.items()
             if kind == "assemble":
-                session.assemble(budget_tokens=given)
+                session.assemble(budget_tokens=content)
             else:
-                session.append(kind, given)
+                session.append(kind, content)
 
 
 @contextmanager

@@ -97,14 +97,14 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
     if hasattr(given, "query_embed") and hasattr(given, "embed"):
         return FastEmbed(given, name=f"fastembed/{_model_name(given)}")
     if isinstance(given, EmbeddingFunctions):
-        return _of_functions(given)
+        return _from_functions(given)
     if hasattr(getattr(given, "embeddings", None), "create"):
         raise TypeError(
             "embedder: expected to be told the model of a client as well: "
             'embedder=scrubjay.embedders.OpenAIClient(client, "text-embedding-3-small")'
         )
     if callable(given):
-        return _of_callable(given)
+        return _from_callable(given)
     raise TypeError(
         "embedder: expected an object with name, dim, embed_documents and embed_query, a name such as 'default', a "
         f"function, or a model of a library that scrubjay knows, got {type(given).__name__}{_hint_of(given)}"
@@ -130,7 +130,7 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
 
     if model is None:
         if dim is not None:
-            return _of_dim(dim, (default, Static)) if is_new else None
+            return _first_of_dim(dim, (default, Static)) if is_new else None
         try:
             return default()
         except MissingExtraError:
@@ -153,17 +153,17 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
         ):  # a file names no address
             return from_spec(f"ollama:{name}")
     except MissingExtraError as missing:
-        _log.warning("the vectors are of %r: %s; words alone are searched", model, missing)
+        _log.warning("the vectors are of %r: %s; searches use keywords only", model, missing)
         return None
-    _log.warning("the vectors are of %r; give that embedder: words alone are searched", model)
+    _log.warning("the vectors are of %r; give that embedder: searches use keywords only", model)
     return None
 
 
-def _of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
+def _first_of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
     for make in makers:
         with suppress(MissingExtraError):
-            if (made := make()).dim == dim:
-                return made
+            if (candidate := make()).dim == dim:
+                return candidate
     return None
 
 
@@ -172,7 +172,7 @@ def _is_place(given: str | os.PathLike[str]) -> bool:
     return not isinstance(given, str) or given.startswith(_DATABASES) or given.endswith(_FILES)
 
 
-def _of_functions(given: EmbeddingFunctions) -> Embedder:
+def _from_functions(given: EmbeddingFunctions) -> Embedder:
     dim = len(given.embed_query("dimension"))
 
     def queries(texts: list[str]) -> Any:
@@ -182,7 +182,7 @@ def _of_functions(given: EmbeddingFunctions) -> Embedder:
     return Function(given.embed_documents, dim=dim, name=name, query=queries)
 
 
-def _of_callable(given: Callable[[list[str]], Any]) -> Embedder:
+def _from_callable(given: Callable[[list[str]], Any]) -> Embedder:
     name = getattr(given, "__qualname__", None)
     if name is None or "<lambda>" in name:
         raise ValueError(

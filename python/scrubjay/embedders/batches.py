@@ -38,10 +38,10 @@ def usable_cores() -> int:
 
 def n_at_once(embedder: Embedder) -> int:
     """Return how many batches to give an embedder concurrently; 1: one after the other."""
-    wanted = getattr(embedder, "parallel_batches", 1)
-    if isinstance(wanted, bool) or not isinstance(wanted, int):
+    n = getattr(embedder, "parallel_batches", 1)
+    if isinstance(n, bool) or not isinstance(n, int):
         return 1
-    return max(1, min(wanted, _MOST))
+    return max(1, min(n, _MOST))
 
 
 def answers(

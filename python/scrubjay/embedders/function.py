@@ -38,7 +38,7 @@ class Function:
         if not isinstance(name, str):
             raise TypeError(f"name: expected str, got {type(name).__name__}")
         if not name:
-            raise ValueError("name: expected a name, by which an index knows whose vectors it holds, got ''")
+            raise ValueError("name: expected a name, which identifies the model of stored vectors, got ''")
         self.name = name
         self.dim = dim
         self._documents = documents

@@ -41,7 +41,7 @@ class Model2Vec:
             library = imported("model2vec", "Model2Vec", "model2vec")
             name = name or f"model2vec/{_last_part(model)}"
             model = library.StaticModel.from_pretrained(str(model))
-        self.name = _named(name, "a Model2Vec object")
+        self.name = _checked_name(name, "a Model2Vec object")
         self._model: Any = model
         self.dim = int(model.dim)
 
@@ -92,7 +92,7 @@ class SentenceTransformers:
             )
             name = name or model_identity(f"sentence-transformers/{_last_part(model)}", document_prefix)
             model = library.SentenceTransformer(str(model), device=device)
-        self.name = _named(name, "a SentenceTransformer object")
+        self.name = _checked_name(name, "a SentenceTransformer object")
         self._model: Any = model
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
@@ -150,7 +150,7 @@ class FastEmbed:
             library = imported("fastembed", "FastEmbed", "fastembed")
             name = name or f"fastembed/{_last_part(model)}"
             model = library.TextEmbedding(model_name=model, **options)
-        self.name = _named(name, "a TextEmbedding object")
+        self.name = _checked_name(name, "a TextEmbedding object")
         self._model: Any = model
         self._batch_size = batch_size
         self.dim = len(next(iter(model.embed(["dimension"]))))
@@ -177,7 +177,7 @@ def _last_part(model: str | Path) -> str:
     return str(model).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
 
-def _named(name: str | None, what: str) -> str:
+def _checked_name(name: str | None, what: str) -> str:
     if not name:
         raise ValueError(f"name: expected the model's name along with {what}, because the index remembers it")
     return name

@@ -12,7 +12,7 @@ from scrubjay.errors import EmbedderError
 
 Vectors = NDArray[np.float32]
 
-ZERO_VECTOR = "zero_vector: the embedder found nothing in the query's text"
+ZERO_VECTOR = "zero_vector: the embedder returned no vector for the query's text"
 
 
 @runtime_checkable

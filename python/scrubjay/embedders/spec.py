@@ -65,7 +65,7 @@ def from_spec(spec: str) -> Embedder | None:
         return FastEmbed(argument)
     from scrubjay.embedders.http import OpenAICompatible
 
-    model, url = _parted(kind, argument)
+    model, url = _split_address(kind, argument)
     if not model:
         raise ValueError(f"embedder: expected {kind}:MODEL@URL, got {spec!r}")
     if kind == "ollama":
@@ -85,19 +85,19 @@ _HOST = re.compile(
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-def _parted(kind: str, argument: str) -> tuple[str, str | None]:
+def _split_address(kind: str, argument: str) -> tuple[str, str | None]:
     """Split "MODEL@URL" into the model and the address with its scheme; None without an address.
 
     Raises:
         ValueError: the text after the "@" is not an address of http or https.
     """
-    if found := _WITH_SCHEME.fullmatch(argument):
-        scheme = found["scheme"].lower()
+    if match := _WITH_SCHEME.fullmatch(argument):
+        scheme = match["scheme"].lower()
         if scheme not in ("http", "https"):
             raise ValueError(
-                f"embedder: expected http:// or https:// after the '@', got {found['scheme']}://"
+                f"embedder: expected http:// or https:// after the '@', got {match['scheme']}://"
             )
-        return found["model"], f"{scheme}://{found['rest']}"
+        return match["model"], f"{scheme}://{match['rest']}"
     model, at, address = argument.rpartition("@")
     if not at:
         return argument, None

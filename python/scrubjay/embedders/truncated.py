@@ -68,7 +68,7 @@ class Truncated:
         return f"Truncated({self.embedder!r}, dims={self.dim})"
 
     def _cut(self, vectors: Vectors) -> Vectors:
-        kept = np.ascontiguousarray(vectors[:, : self.dim])
-        lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-        np.divide(kept, lengths, out=kept, where=lengths > 0)
-        return kept
+        rows = np.ascontiguousarray(vectors[:, : self.dim])
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        np.divide(rows, lengths, out=rows, where=lengths > 0)
+        return rows

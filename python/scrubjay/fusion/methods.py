@@ -192,13 +192,13 @@ def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
         TypeError: an option is not a number where one is expected, or not a bool.
         ValueError: a number is out of its range.
     """
-    given = {**fusion._options(), **options}
-    for name, value in given.items():
+    settings = {**fusion._options(), **options}
+    for name, value in settings.items():
         if name in _NUMBERS:
             number(value, name)
         elif name in _BOOLS and not isinstance(value, bool):
             raise TypeError(f"{name}: expected a bool, got {type(value).__name__} {value!r}")
-    return CompiledRanking(fusion._method, **given)
+    return CompiledRanking(fusion._method, **settings)
 
 
 _NUMBERS = {

@@ -114,7 +114,7 @@ class Query:
     def __post_init__(self) -> None:
         for name, value in _normal(self).items():
             object.__setattr__(self, name, value)
-        given = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
+        values = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
         links = None if self.links is None else self.links._options()
         names = self.entities.names if isinstance(self.entities, Entities) else None
         compiled = CompiledQuery(
@@ -124,7 +124,7 @@ class Query:
             recall=self.recall,
             entities=names,
             links=links,
-            **given,
+            **values,
         )
         object.__setattr__(self, "compiled", compiled)
 
@@ -154,9 +154,7 @@ class Query:
         """
         for name in _OF_ONE_SEARCH:
             if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}: expected none in settings that are kept, it belongs to one question"
-                )
+                raise ValueError(f"{name}: expected None in stored settings, it belongs to one question")
         assert isinstance(self.fusion, Fusion)
         settings: dict[str, Any] = {"fusion": {"method": self.fusion._method, **asdict(self.fusion)}}  # type: ignore[call-overload]
         for name in _SETTINGS:
@@ -192,8 +190,12 @@ class Query:
         return _remade, (self.values(),)
 
     def __repr__(self) -> str:
-        given = (one for one in fields(self) if one.init and not _same(getattr(self, one.name), one.default))
-        return f"Query({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in given)})"
+        changed = (
+            option
+            for option in fields(self)
+            if option.init and not _same(getattr(self, option.name), option.default)
+        )
+        return f"Query({', '.join(f'{option.name}={getattr(self, option.name)!r}' for option in changed)})"
 
 
 _RANKING = (
@@ -222,7 +224,7 @@ _PARTS: dict[str, Any] = {
     "prior": Prior,
     "relevance": Relevance,
 }
-_METHODS: dict[str, Any] = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
+_METHODS: dict[str, Any] = {kind._method: kind for kind in (Auto, RRF, Weighted, Boost, Production)}
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
 
@@ -360,21 +362,21 @@ def _same(value: Any, usual: Any) -> bool:
 def _from_dict(settings: Mapping[str, Any]) -> Query:
     if not isinstance(settings, Mapping):
         raise TypeError(f"settings: expected a mapping, got {type(settings).__name__} {settings!r}")
-    given = dict(settings)
-    _check_known(given, ("fusion", *_SETTINGS), "a query")
-    fusion = given.pop("fusion", {"method": "auto"})
+    values = dict(settings)
+    _check_known(values, ("fusion", *_SETTINGS), "a query")
+    fusion = values.pop("fusion", {"method": "auto"})
     if isinstance(fusion, str):
         fusion = {"method": fusion}
     if not isinstance(fusion, Mapping) or str(fusion.get("method")) not in _METHODS:
         raise ValueError(f"fusion: expected a method among {', '.join(_METHODS)}, got {fusion!r}")
     method = _METHODS[str(fusion["method"])]
     options = {name: value for name, value in fusion.items() if name != "method"}
-    _check_known(options, [one.name for one in fields(method)], f"fusion {fusion['method']}")
+    _check_known(options, [option.name for option in fields(method)], f"fusion {fusion['method']}")
     for name, kind in _PARTS.items():
-        if isinstance(part := given.get(name), Mapping):
-            _check_known(part, [one.name for one in fields(kind)], name)
-            given[name] = _made(name, kind, part)
-    return Query(_made("fusion", method, options), **given)
+        if isinstance(part := values.get(name), Mapping):
+            _check_known(part, [option.name for option in fields(kind)], name)
+            values[name] = _made(name, kind, part)
+    return Query(_made("fusion", method, options), **values)
 
 
 def _made(name: str, kind: Any, options: Mapping[str, Any]) -> Any:

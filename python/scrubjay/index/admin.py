@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
-from scrubjay.index import rescue
+from scrubjay.index import file_repair
 from scrubjay.index.backfill import BackfillReport
 from scrubjay.index.collections import Collections
 from scrubjay.index.feedback import FeedbackBook
@@ -24,16 +24,16 @@ from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
 from scrubjay.records import Stamp, as_scope
-from scrubjay.store.care import encrypt_tenant, reembed_store, rotate_key
 from scrubjay.store.check import check_store
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyProvider
+from scrubjay.store.maintenance import encrypt_tenant, reembed_store, rotate_key
 from scrubjay.store.repair.repairing import RepairReport, SalvageReport
-from scrubjay.store.rows.erased import ErasureReport, byte_needles, text_needles, vector_needles
+from scrubjay.store.rows.erasure_search import ErasureReport, byte_needles, text_needles, vector_needles
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.report import CheckReport, FreezeReport
-from scrubjay.store.rows.stored import Event
+from scrubjay.store.rows.values import Event
 from scrubjay.store.sqlite.files import back_up
 
 
@@ -591,7 +591,7 @@ class Admin:
         False
         >>> folder.cleanup()
         """
-        return rescue.repair(Path(path), keys, stemmer)
+        return file_repair.repair(Path(path), keys, stemmer)
 
     @staticmethod
     def salvage(
@@ -619,4 +619,4 @@ class Admin:
             StoreError: a file exists and `replace` is False, or cannot be written.
             CorruptIndexError: nothing of an index can be read in the file.
         """
-        return rescue.salvage(Path(path), Path(target), keys, plaintext, replace)
+        return file_repair.salvage(Path(path), Path(target), keys, plaintext, replace)

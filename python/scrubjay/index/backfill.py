@@ -1,9 +1,9 @@
 """Deferred embedding of documents that were written while the embedder failed.
 
 The payload of a pending document has a flag. The list of pending documents is in the file
-(:mod:`scrubjay.store.sqlite.pending`) or, without a file, in a table here. A vector is filled in by a conditional write
-of the same document: a document that was written or deleted meanwhile is left alone, and if the process is killed,
-nothing is lost and the next one continues.
+(:mod:`scrubjay.store.sqlite.embedding_queue`) or, without a file, in a table here. A vector is filled in by a
+conditional write of the same document: a document that was written or deleted meanwhile is left alone, and if the
+process is killed, nothing is lost and the next one continues.
 
 A thread retries after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
 with the first pending document, and is woken at once when the embedder has answered a write or a search.
@@ -32,7 +32,7 @@ from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.residency.housekeeping import Housekeeper
-from scrubjay.store.rows.stored import StoredDocument
+from scrubjay.store.rows.values import StoredDocument
 
 _BATCH = 64  # texts per call in the background
 
@@ -88,10 +88,10 @@ class Backfill:
 
     def note(self, rows: Iterable[Row]) -> None:
         """Record those of the written rows that are pending."""
-        found = [row for row in rows if payload.is_pending(row.payload)]
-        if found:
+        pending = [row for row in rows if payload.is_pending(row.payload)]
+        if pending:
             if not isinstance(self._engine, DurableEngine):
-                self._keys.update(((row.scope, row.id), None) for row in found)
+                self._keys.update(((row.scope, row.id), None) for row in pending)
             self.any = True
             self.start()
 
@@ -132,12 +132,12 @@ class Backfill:
         engine = self._engine
         if isinstance(engine, DurableEngine):
             for page in engine.store.pending_pages(size, now=engine.clock()):
-                yield [engine.document(*found) for found in page if payload.is_pending(found[0].payload)]
+                yield [engine.document(*row) for row in page if payload.is_pending(row[0].payload)]
             return
         keys = list(self._keys)
         for start in range(0, len(keys), size):
-            found = (self._pending_at(*key) for key in keys[start : start + size])
-            yield [document for document in found if document is not None]
+            documents = (self._pending_at(*key) for key in keys[start : start + size])
+            yield [document for document in documents if document is not None]
 
     # ------------------------------------------------------------------ filling in
 
@@ -183,7 +183,7 @@ class Backfill:
             raise _Down
         parts = [self._semantics.parts_of(document.text, document.payload) for document in batch]
         try:
-            output = embedder.embed_documents([text for one in parts for text in one.texts])
+            output = embedder.embed_documents([text for part in parts for text in part.texts])
         except Exception as error:  # noqa: BLE001 - whatever was raised: the texts stay pending
             try:
                 embedder.embed_documents(["text"])
@@ -196,10 +196,10 @@ class Backfill:
             yield from self._embed(batch[:middle])
             yield from self._embed(batch[middle:])
             return
-        matrix = checked_matrix(output, sum(len(one.texts) for one in parts), embedder)
+        matrix = checked_matrix(output, sum(len(part.texts) for part in parts), embedder)
         outage.answered()
         rows = iter([row if row.any() else None for row in matrix])
-        yield batch, [joined(one, [next(rows) for _ in one.texts]) for one in parts]
+        yield batch, [joined(part, [next(rows) for _ in part.texts]) for part in parts]
 
     def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[DocumentVector | None]) -> int:
         """Fill in vectors; return how many documents were unchanged and got one."""
@@ -219,7 +219,9 @@ class Backfill:
         except VersionConflictError:
             if len(batch) == 1:
                 return 0
-            return sum(self._write([one], [vector]) for one, vector in zip(batch, vectors, strict=True))
+            return sum(
+                self._write([document], [vector]) for document, vector in zip(batch, vectors, strict=True)
+            )
         if any(vector is not None for vector in vectors):
             self._semantics.wrote()
         return len(batch)

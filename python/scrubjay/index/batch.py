@@ -41,7 +41,7 @@ class Batch(NamedTuple):
         """Return the entities that the texts mention, for queries that ask for them; None if no query does."""
         names = [
             mentioned(self.texts[row], self.queries[row].keywords)
-            if isinstance(asked := self.queries[row].entities, Entities) and asked.names is None
+            if isinstance(signal := self.queries[row].entities, Entities) and signal.names is None
             else None
             for row in rows
         ]
@@ -59,34 +59,38 @@ def batch_of(
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
     """
-    for name, given, of in (
+    for name, value, expected in (
         ("texts", texts, "a sequence of str"),
         ("vectors", vectors, "an array or a sequence of arrays"),
         ("query", None if isinstance(query, Query) else query, "a scrubjay.Query or a sequence of them"),
     ):
-        if given is not None and not _has_rows(given):
-            raise TypeError(f"{name}: expected {of}, got one {type(given).__name__}")
+        if value is not None and not _has_rows(value):
+            raise TypeError(f"{name}: expected {expected}, got one {type(value).__name__}")
     queries = None if query is None or isinstance(query, Query) else list(query)
     scopes: Scope | list[Scope]
     named: dict[str, Any] = {"texts": texts, "vectors": vectors, "query": queries}
     if isinstance(scope, (Scope, Mapping)) or not isinstance(scope, Iterable):
         scopes = as_scope(scope)
     else:
-        named["scope"] = scopes = [as_scope(one) for one in scope]
+        named["scope"] = scopes = [as_scope(part) for part in scope]
     lengths = {name: len(value) for name, value in named.items() if value is not None}
-    has_keywords = queries is not None and any(isinstance(one, Query) and one.keywords for one in queries)
+    has_keywords = queries is not None and any(
+        isinstance(entry, Query) and entry.keywords for entry in queries
+    )
     if texts is None and vectors is None and not has_keywords:
         raise ValueError("texts, vectors: expected at least one of them")
     if len(set(lengths.values())) > 1:
-        given = ", ".join(f"{length} {name}" for name, length in lengths.items())
-        raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {given}")
+        counts = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {counts}")
     n = next(iter(lengths.values()))
-    asked = [USUAL if one is None else one for one in (queries or [query] * n)]  # type: ignore[list-item]
-    for i, one in enumerate(asked):
-        if not isinstance(one, Query):
-            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
+    entries = [USUAL if entry is None else entry for entry in (queries or [query] * n)]  # type: ignore[list-item]
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, Query):
+            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(entry).__name__} {entry!r}")
     nothing: list[None] = [None] * n
-    return Batch(nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, asked)
+    return Batch(
+        nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, entries
+    )
 
 
 def _has_rows(given: Any) -> bool:

@@ -13,7 +13,7 @@ from scrubjay.index.family import checked_name
 from scrubjay.index.open_collection import OpenCollection, asked_identity, make_in_memory, open_in_file
 from scrubjay.initialised import guarded
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite.store import check_identity
 
 
@@ -65,16 +65,18 @@ class Collections:
         """
         checked_name(name)
         self._collection.check_open()
-        asked = asked_identity(embedder, dim, metric, dtype, analyzer)
+        identity = asked_identity(embedder, dim, metric, dtype, analyzer)
         family = self._collection.family
         with family.lock:
             family.check_open()
             member = family.member(name)
             if member is None:
-                member = self._make(name, asked if embedder is None else replace(asked, dim=None), embedder)
+                member = self._make(
+                    name, identity if embedder is None else replace(identity, dim=None), embedder
+                )
                 family.add(member)
                 return member
-            check_identity(member.identity, asked, f"collection {name!r}")
+            check_identity(member.identity, identity, f"collection {name!r}")
             if embedder is not None and embedder is not member.embedder:
                 member.use(embedder)  # only if it differs: assigning one clears the cache
             return member

@@ -19,7 +19,6 @@ from scrubjay.filters import FilterLike, Ids
 from scrubjay.fusion import Query
 from scrubjay.index.admin import Admin
 from scrubjay.index.collections import Collections
-from scrubjay.index.documented import documented
 from scrubjay.index.feedback import FeedbackBook
 from scrubjay.index.open_collection import (
     OpenCollection,
@@ -31,6 +30,7 @@ from scrubjay.index.open_collection import (
 from scrubjay.index.reader import Reader
 from scrubjay.index.results import Hit, Hits
 from scrubjay.index.searcher import Searcher
+from scrubjay.index.shared_docstrings import documented
 from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
@@ -40,7 +40,7 @@ from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.patching import KEEP, Keep
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 Self = TypeVar("Self", bound="Index")
 Metric: TypeAlias = Literal["cosine", "ip", "l2"]
@@ -114,10 +114,10 @@ class Index:
     ) -> Self:  # fmt: skip
         """Open the durable index in a file or a database, or create it."""
         given = given_embedder(embedder)
-        asked = asked_identity(given, dim, metric, dtype, analyzer)
+        identity = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
                                max_stale, objects, shared_feed, user_homes)  # fmt: skip
-        return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
+        return cls._of(open_root(path, given, collection, identity, query_cache, options, on_embedder_error))
 
     @classmethod
     def _of(cls: type[Self], collection: OpenCollection) -> Self:

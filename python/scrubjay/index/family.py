@@ -96,7 +96,9 @@ class Family(Generic[M]):
     def forget(self, collection: M) -> None:
         """Unregister a collection that is being closed."""
         with self.lock:
-            self._members = {name: one for name, one in self._members.items() if one is not collection}
+            self._members = {
+                name: member for name, member in self._members.items() if member is not collection
+            }
             if self._root is not None and self._root() is collection:
                 self._root = None
 

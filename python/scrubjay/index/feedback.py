@@ -12,7 +12,7 @@ from scrubjay.initialised import guarded
 from scrubjay.records import as_scope, as_text
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.feedback import Feedback
-from scrubjay.store.writing import checked_id
+from scrubjay.store.write_path import checked_id
 
 _MAX_QUERY = 32_768
 

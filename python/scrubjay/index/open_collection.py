@@ -15,20 +15,20 @@ from scrubjay.errors import ClosedError, CorruptIndexError, StoreError
 from scrubjay.index.backfill import Backfill
 from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
+from scrubjay.index.matched_words import Language
+from scrubjay.index.question_words import Reading
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
-from scrubjay.index.wording import Reading
-from scrubjay.index.words import Language
 from scrubjay.initialised import Unusable, unset
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.location import checked_place
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import check_engine_options, checked_budget, open_engine
-from scrubjay.store.place import checked_place
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.feedback import FeedbackLog
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
@@ -305,9 +305,9 @@ def open_root(
     if isinstance(where, Path):
         checked_max_stale(max_stale)
         checked_shared_feed(shared_feed)
-        for what, given in (("objects", objects), ("user_homes", user_homes)):
-            if given is not None:
-                raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
+        for what, value in (("objects", objects), ("user_homes", user_homes)):
+            if value is not None:
+                raise ValueError(f"{what}: expected None for an index in a file, got {value!r}")
     place: Path | Database = (
         where if isinstance(where, Path) else _database(where, max_stale, objects, shared_feed, user_homes)
     )
@@ -316,9 +316,9 @@ def open_root(
     if embedder == AUTO:
         opened = open_in_file(family, name, asked, None, _NEW)
         try:
-            found = opened.identity
-            is_new = found.model is None and found.dim is None and len(opened.engine) == 0
-            opened.use(embedder_of_model(found.model, found.dim, is_new=is_new))
+            identity = opened.identity
+            is_new = identity.model is None and identity.dim is None and len(opened.engine) == 0
+            opened.use(embedder_of_model(identity.model, identity.dim, is_new=is_new))
         except BaseException:
             opened.close()
             raise

@@ -36,7 +36,7 @@ class Outage:
         if not self.is_on:
             self.is_on = True
             _log.warning(
-                "embedder %r failed: %s; what is written is found by words, and embedded when the embedder answers",
+                "embedder %r failed: %s; new memories are found by keywords, and embedded when it answers again",
                 name,
                 error,
             )

@@ -37,7 +37,7 @@ class ByDocument:
     """Adapts a progress bar that counts documents to updates that count embedded texts."""
 
     def __init__(self, parts: Sequence[Parts], progress: Progress) -> None:
-        self._ends = list(accumulate(len(one.texts) for one in parts))
+        self._ends = list(accumulate(len(part.texts) for part in parts))
         self._n_texts = 0
         self._progress = progress
 
@@ -68,22 +68,23 @@ def parts_of(
     """
     whole = as_text(text)
     context = context_of(payload)
-    said = passages_of(payload)
+    pairs = passages_of(payload)
     around: list[str | None]
-    if said:
-        spans, around = [(start, end) for start, end in said], [context] * len(said)
-    elif said is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
-        return Parts([_in(context, whole)], None)
+    if pairs:
+        spans, around = [(start, end) for start, end in pairs], [context] * len(pairs)
+    elif pairs is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
+        return Parts([_with_context(context, whole)], None)
     else:
-        found = split(
+        passages = split(
             whole, max_chars=max(passage_chars, -(-len(whole) // _MOST)), overlap=passage_chars // 6
         )
-        if len(found) < 2:
-            return Parts([_in(context, whole)], None)
-        spans = [(passage.start, passage.end) for passage in found]
-        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in found]
+        if len(passages) < 2:
+            return Parts([_with_context(context, whole)], None)
+        spans = [(passage.start, passage.end) for passage in passages]
+        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in passages]
     return Parts(
-        [_in(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)], spans
+        [_with_context(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)],
+        spans,
     )
 
 
@@ -91,12 +92,12 @@ def joined(parts: Parts, vectors: Sequence[Vectors | None]) -> DocumentVector | 
     """Return a document's vectors from those of its parts (None for parts without a vector)."""
     if parts.spans is None:
         return vectors[0]
-    kept = [(row, span) for row, span in zip(vectors, parts.spans, strict=True) if row is not None]
-    if not kept:
+    pairs = [(row, span) for row, span in zip(vectors, parts.spans, strict=True) if row is not None]
+    if not pairs:
         return None
-    rows: NDArray[Any] = np.stack([row for row, _ in kept])
-    return PassageVectors(rows, np.array([span for _, span in kept], dtype=np.uint32))
+    rows: NDArray[Any] = np.stack([row for row, _ in pairs])
+    return PassageVectors(rows, np.array([span for _, span in pairs], dtype=np.uint32))
 
 
-def _in(context: str | None, text: str) -> str:
+def _with_context(context: str | None, text: str) -> str:
     return f"{context}\n\n{text}" if context else text

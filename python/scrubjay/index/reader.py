@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.filters import FilterLike, Ids, lasting
+from scrubjay.index.filter_functions import has_functions, keys_of, meeting, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.residue import has_functions, keys_of, meeting, split
 from scrubjay.initialised import guarded
 from scrubjay.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor
-from scrubjay.store.writing import checked_id
+from scrubjay.store.write_path import checked_id
 
 
 @guarded
@@ -109,15 +109,17 @@ class Reader:
         'The staging key'
         """
         filter, functions = split(filter)
-        wanted = listing_of(
+        listing = listing_of(
             as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
         self._collection.expiry.remove_due()
         ids = lasting(ids)
-        if functions or (ids is not None and any(isinstance(one, tuple) for one in ids)):
-            found = meeting(self._collection, wanted.scope, filter, functions, ids, exact=exact, order=order)
-            return found[wanted.start : wanted.stop]
-        documents = self._collection.engine.listed(wanted, ids)
+        if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
+            records = meeting(
+                self._collection, listing.scope, filter, functions, ids, exact=exact, order=order
+            )
+            return records[listing.start : listing.stop]
+        documents = self._collection.engine.listed(listing, ids)
         return [to_record(document) for document in documents]
 
     def scroll(
@@ -171,7 +173,7 @@ class Reader:
         >>> [record.id for record in best]
         [2, 1]
         """
-        wanted = scroll_of(
+        request = scroll_of(
             as_scope(scope),
             exact=exact,
             filter=filter,
@@ -181,10 +183,10 @@ class Reader:
             vectors=vectors,
         )
         engine = self._collection.engine
-        after = None if cursor is None else read_cursor(cursor, wanted, engine.lineage)
+        after = None if cursor is None else read_cursor(cursor, request, engine.lineage)
         self._collection.expiry.remove_due()
-        documents, last = engine.page(wanted, after)
-        following = None if last is None else write_cursor(wanted, last, engine.lineage)
+        documents, last = engine.page(request, after)
+        following = None if last is None else write_cursor(request, last, engine.lineage)
         return Page([to_record(document) for document in documents], following)
 
     def values(
@@ -215,10 +217,10 @@ class Reader:
             raise TypeError(f"field: expected a str, got {type(field).__name__}")
         if not field:
             raise ValueError("field: expected the name of a field, got ''")
-        wanted = scroll_of(as_scope(scope), exact=exact, filter=filter)
+        request = scroll_of(as_scope(scope), exact=exact, filter=filter)
         n = None if limit is None else checked_count(limit, "limit", at_least=1)
         self._collection.expiry.remove_due()
-        return self._collection.engine.values(field, wanted).most_common(n)
+        return self._collection.engine.values(field, request).most_common(n)
 
     def count(
         self,
@@ -239,11 +241,11 @@ class Reader:
         self._collection.expiry.remove_due()
         if filter is None and ids is None and exclude is None:
             return self._collection.engine.count(scope)
-        wanted: Any = lasting(ids)
+        keys: Any = lasting(ids)
         if filter is not None and scope is not None and has_functions(filter):
-            wanted = keys_of(self._collection, [scope], filter, wanted)
+            keys = keys_of(self._collection, [scope], filter, keys)
             filter, _ = split(filter)
-        return self._collection.engine.count(scope, filter=filter, ids=wanted, exclude=lasting(exclude))
+        return self._collection.engine.count(scope, filter=filter, ids=keys, exclude=lasting(exclude))
 
     def scopes(self, within: Scope | None) -> builtins.list[Scope]:
         """Return the exact scopes that hold memories, sorted.

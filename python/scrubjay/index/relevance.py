@@ -169,7 +169,7 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     parts = []
     for share, similarity, identifier, another in zip(*columns, strict=True):
         information = None if math.isnan(share) else share
-        found = 0.0 if information is None else min(3.0, share * said)
+        weight = 0.0 if information is None else min(3.0, share * said)
         standing = cosine = None
         if math.isnan(similarity):
             pass
@@ -177,16 +177,18 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
             cosine = similarity
         elif not math.isnan(mean):
             standing = (similarity - mean) / deviation if deviation > 0.0 else 0.0
-        weighed = _weighed(information, found, standing, cosine, log_documents, identifier)
+        weighed = _weighed(information, weight, standing, cosine, log_documents, identifier)
         if another:
             weighed = min(weighed, _MOST_OF_ANOTHER)
-        one = object.__new__(RelevanceParts)  # its constructor would take as long as the rest of the loop
+        parts_of_hit = object.__new__(
+            RelevanceParts
+        )  # its constructor would take as long as the rest of the loop
         object.__setattr__(
-            one,
+            parts_of_hit,
             "__dict__",
             {
                 "information": information,
-                "found": None if information is None else found,
+                "found": None if information is None else weight,
                 "standing": standing,
                 "cosine": cosine,
                 "n_documents": n_documents,
@@ -196,5 +198,5 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
                 "tier": tier_of(weighed),
             },
         )
-        parts.append(one)
+        parts.append(parts_of_hit)
     return parts

@@ -21,9 +21,9 @@ from scrubjay._native import HitView, Result, Scope, hits_of
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.frozen import FrozenResult, freeze
+from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet, checked_width
-from scrubjay.index.wording import Reading, Wording
 from scrubjay.records import as_text
 from scrubjay.tables import as_html, to_arrow, to_pandas
 
@@ -143,7 +143,7 @@ class Hits:
     @property
     def lexical_share(self) -> float | None:
         """The weight of the lexical scores, 0 to 1, if :class:`Auto` chose it; otherwise None."""
-        return _known(self._result.lexical_share)
+        return _none_if_nan(self._result.lexical_share)
 
     @property
     def vector_work(self) -> dict[str, int]:
@@ -168,10 +168,10 @@ class Hits:
         """Return the evidence for each hit; computed at the first call."""
         if self._columns is None:
             self._columns = {}
-        found: list[RelevanceParts] | None = self._columns.get("relevance")
-        if found is None:
-            found = self._columns["relevance"] = evidence(self._result)
-        return found
+        parts: list[RelevanceParts] | None = self._columns.get("relevance")
+        if parts is None:
+            parts = self._columns["relevance"] = evidence(self._result)
+        return parts
 
     @property
     def texts(self) -> list[str]:
@@ -255,9 +255,9 @@ class Hits:
 
     def __reduce__(self) -> tuple[Any, ...]:  # detached from the engine: texts, metadata, evidence are copied
         result = self._result
-        asked = None if self._asked is None else result.corrected(as_text(self._asked))
+        corrected = None if self._asked is None else result.corrected(as_text(self._asked))
         frozen = freeze(result, self._explained)
-        return Hits, (frozen, self._degraded, self._explained, self._freshness, asked, self._reading)
+        return Hits, (frozen, self._degraded, self._explained, self._freshness, corrected, self._reading)
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows."""
@@ -351,7 +351,7 @@ class Hit(HitView):
     @property
     def bm25(self) -> float | None:
         """The BM25 score, >= 0; None if no query term matches (or, without explain, if it is unknown)."""
-        return _known(self._hits._column("bm25")[self._position])
+        return _none_if_nan(self._hits._column("bm25")[self._position])
 
     @property
     def similarity(self) -> float | None:
@@ -359,7 +359,7 @@ class Hit(HitView):
 
         None if the document or the query has no vector (or, without explain, if it is unknown).
         """
-        return _known(self._hits._column("similarities")[self._position])
+        return _none_if_nan(self._hits._column("similarities")[self._position])
 
     @property
     def cosine(self) -> float | None:
@@ -383,7 +383,7 @@ class Hit(HitView):
     def coverage(self) -> float | None:
         """The fraction of the query's distinct terms that the document holds, 0 to 1. Needs explain=True."""
         self._need_explain("coverage")
-        return _known(self._hits._column("coverage")[self._position])
+        return _none_if_nan(self._hits._column("coverage")[self._position])
 
     @property
     def relevance(self) -> str:
@@ -487,7 +487,7 @@ class Hit(HitView):
             raise ValueError(f"{name}: known only to a search with explain=True")
 
 
-def _known(value: Any) -> float | None:
+def _none_if_nan(value: Any) -> float | None:
     number = float(value)
     return None if math.isnan(number) else number
 
@@ -499,5 +499,5 @@ def _line(hit: Hit) -> str:
         if rank
     ]
     text = " ".join(hit.text.split())
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {shown!r}"
+    preview = text if len(text) <= 60 else text[:57] + "..."
+    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {preview!r}"

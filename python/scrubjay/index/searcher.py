@@ -15,10 +15,10 @@ from scrubjay.errors import StoreUnavailableError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
 from scrubjay.index.batch import USUAL, Batch, batch_of
-from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans, stale
+from scrubjay.index.filter_functions import has_functions, keys_of, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.residue import has_functions, keys_of, split
 from scrubjay.index.results import Hits
+from scrubjay.index.search_plan import Plan, damaged, incomplete, make_plan, make_plans, stale
 from scrubjay.initialised import unset
 from scrubjay.records import Stamp, as_scopes, as_vector
 from scrubjay.store.engine import DurableEngine
@@ -121,11 +121,11 @@ class Searcher:
         collection = self._collection
         residency, semantics = collection.residency, collection.semantics
         generation = residency.generation
-        asked = USUAL if query is None else query
-        if not isinstance(asked, Query):
+        search_query = USUAL if query is None else query
+        if not isinstance(search_query, Query):
             raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
         scope = as_scopes(scope)
-        plan = self._plan(text, vector, asked, ready)
+        plan = self._plan(text, vector, search_query, ready)
         embeds = vector is None and (plan.embedder is not None or plan.vector is not None)
         if collection.expiry.pending:
             collection.expiry.remove_due()
@@ -134,13 +134,15 @@ class Searcher:
         native = filter
         if filter is not None and has_functions(filter):
             native, _ = split(filter)
-            asked = asked.replace(ids=keys_of(collection, _each(scope), filter, asked.ids))
+            search_query = search_query.replace(
+                ids=keys_of(collection, _each(scope), filter, search_query.ids)
+            )
         # Rarely set; passing them costs a microsecond, so defaults are omitted.
         options: dict[str, Any] = {}
         if has_options:
-            options = {"query": _planned(asked, plan), "filter": native, "explain": explain}
-            if isinstance(asked.entities, Entities) and asked.entities.names is None:
-                options["entities"] = mentioned(text, asked.keywords)
+            options = {"query": _planned(search_query, plan), "filter": native, "explain": explain}
+            if isinstance(search_query.entities, Entities) and search_query.entities.names is None:
+                options["entities"] = mentioned(text, search_query.keywords)
         if ready is not None and ready.seen is not None:
             options["seen"] = ready.seen
         try:
@@ -154,7 +156,7 @@ class Searcher:
         if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
             return self.search(text, scope, k, filter, None, query, explain, after)
-        by_text = embeds and plan.embedder is None and asked.keywords is None
+        by_text = embeds and plan.embedder is None and search_query.keywords is None
         if by_text and ready is None and text is not None and result.corrections:
             # The corrected text has another vector than the typed one; native embedders correct it themselves.
             meant, _ = semantics.query(result.corrected(text))
@@ -162,7 +164,7 @@ class Searcher:
                 result = collection.engine.search(
                     plan.lexical_text, vector=meant, scope=scope, k=k, **options
                 )
-        question = text if asked.keywords is None else asked.keywords
+        question = text if search_query.keywords is None else search_query.keywords
         return self._hits(result, plan, scope, explain, question)
 
     def _usual(
@@ -201,8 +203,8 @@ class Searcher:
         """Return the plan for the engine; the text is embedded here unless native code embeds it during the search."""
         semantics = self._collection.semantics
         if vector is not None or text is None or asked.mode == "lexical":
-            given = None if vector is None else as_vector(vector)
-            return make_plan(asked.mode, text, given, asked.keywords, ())
+            checked_vector = None if vector is None else as_vector(vector)
+            return make_plan(asked.mode, text, checked_vector, asked.keywords, ())
         native = semantics.native if asked.keywords is None else None
         if native is not None:
             return Plan(asked.mode, text, None, (), native)
@@ -264,12 +266,12 @@ class Searcher:
         a stemmer, keys or a filter that is not native; work of about a millisecond; or invalid arguments."""
         collection = self._collection
         engine, semantics = collection.engine, collection.semantics
-        asked = USUAL if query is None else query
+        search_query = USUAL if query is None else query
         if (
             not isinstance(scope, Scope)
-            or not isinstance(asked, Query)
-            or asked.ids is not None
-            or asked.exclude is not None
+            or not isinstance(search_query, Query)
+            or search_query.ids is not None
+            or search_query.exclude is not None
             or collection.is_closed
             or collection.expiry.pending
             or collection.backfill.any
@@ -284,14 +286,14 @@ class Searcher:
                 return None
         if native.count(scope) > _MOST_DOCUMENTS:
             return None
-        if text is None or vector is not None or asked.mode == "lexical":
+        if text is None or vector is not None or search_query.mode == "lexical":
             return _Ready(seen, (None, ()))
-        if semantics.native is not None and asked.keywords is None:
+        if semantics.native is not None and search_query.keywords is None:
             return _Ready(seen, (None, ()))
         known = semantics.known_query(text)
         if known is None:
             return None
-        return _Ready(seen, known, may_be_meant=semantics.native is None and asked.keywords is None)
+        return _Ready(seen, known, may_be_meant=semantics.native is None and search_query.keywords is None)
 
     def search_batch(
         self,
@@ -335,8 +337,8 @@ class Searcher:
         collection = self._collection
         residency = collection.residency
         generation = residency.generation
-        keywords = [one.keywords for one in batch.queries]
-        modes = [one.mode for one in batch.queries]
+        keywords = [query.keywords for query in batch.queries]
+        modes = [query.mode for query in batch.queries]
         plans = make_plans(collection.semantics, modes, batch.texts, batch.vectors, keywords)
         collection.expiry.remove_due()
         results: list[Hits | None] = [None] * len(plans)
@@ -345,7 +347,7 @@ class Searcher:
             groups.setdefault(plan.embedder, []).append(row)
         for embedder, rows in groups.items():
             try:
-                found = collection.engine.search_batch(
+                results_of_group = collection.engine.search_batch(
                     [plans[row].lexical_text for row in rows],
                     vectors=[plans[row].vector for row in rows],
                     scope=batch.scopes_of(rows),
@@ -365,7 +367,7 @@ class Searcher:
                 raise type(error)(_renumbered(str(error), rows)) from None
             if residency.generation != generation:
                 return None
-            for row, result in zip(rows, found, strict=True):
+            for row, result in zip(rows, results_of_group, strict=True):
                 plan, text, scope = plans[row], batch.texts[row], batch.scope(row)
                 embedded = embedder is None and plan.vector is not None and batch.vectors[row] is None
                 if embedded and text is not None and keywords[row] is None and result.corrections:
@@ -393,7 +395,7 @@ def _reach(collection: OpenCollection, scope: Scope | Sequence[Scope], after: St
     """Wait until the visible partitions include the write of a stamp."""
     if not isinstance(after, Stamp):
         raise TypeError(f"after: expected a scrubjay.Stamp, got {type(after).__name__}")
-    if not any(after.scope in one.visible() for one in _each(scope)):
+    if not any(after.scope in seeing.visible() for seeing in _each(scope)):
         raise ValueError(
             f"after: expected the stamp of a scope that {scope!r:.200} sees, got that of {after.scope!r}"
         )

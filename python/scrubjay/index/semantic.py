@@ -104,8 +104,9 @@ class Semantics:
             checked_embedder(embedder)
             if self._written_by is not None and embedder.name != self._written_by:
                 raise EmbedderMismatchError(
-                    f"embedder: the index holds vectors of {self._written_by!r}, which {embedder.name!r} cannot be "
-                    "compared with; use that embedder again, or upsert the texts into a new Index made with this one"
+                    f"embedder: the index holds vectors of {self._written_by!r}, which are not "
+                    f"comparable with those of {embedder.name!r}; use the former again, or upsert the texts into "
+                    "a new Index made with the latter"
                 )
             if dim is not None and embedder.dim != dim:
                 raise EmbedderMismatchError(
@@ -152,18 +153,18 @@ class Semantics:
             n_tried = len(documents) if self._written_by is None else 0
             return EmbeddedDocuments([None] * len(documents), n_tried)
         parts = [self.parts_of(*document) for document in documents]
-        if all(one.spans is None for one in parts):  # one text each
-            whole = self._embed([one.texts[0] for one in parts], batch_size, progress, on_error)
+        if all(part.spans is None for part in parts):  # one text each
+            whole = self._embed([part.texts[0] for part in parts], batch_size, progress, on_error)
             return EmbeddedDocuments([*whole.vectors], whole.n_tried)
         counted = ByDocument(parts, progress)
-        found = self._embed([text for one in parts for text in one.texts], batch_size, counted, on_error)
+        embedded = self._embed([text for part in parts for text in part.texts], batch_size, counted, on_error)
         vectors: list[DocumentVector | None] = []
         first = 0
-        for one in parts:
-            end = first + len(one.texts)
-            if end > found.n_tried:
+        for part in parts:
+            end = first + len(part.texts)
+            if end > embedded.n_tried:
                 break
-            vectors.append(joined(one, found.vectors[first:end]))
+            vectors.append(joined(part, embedded.vectors[first:end]))
             first = end
         n_tried = len(vectors)
         return EmbeddedDocuments(vectors + [None] * (len(documents) - n_tried), n_tried)
@@ -272,13 +273,13 @@ class Semantics:
         """Return the reason; it is logged as a warning once per outage, then at debug level."""
         reason = _failed(embedder, error)
         _log.log(
-            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; words alone are searched", reason
+            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; searching by keywords only", reason
         )
         self._queries_fail = True
         return reason
 
     def queries(self, texts: Sequence[str | bytes | None]) -> list[tuple[Vectors | None, tuple[str, ...]]]:
-        """Do the same for several texts, embedding uncached ones in one call; None has neither vector nor reason."""
+        """Embed several query texts, the uncached ones in one call; for None, return neither vector nor reason."""
         embedder = self._embedder
         keys = [None if text is None else as_text(text) for text in texts]
         if embedder is None:
@@ -304,12 +305,12 @@ class Semantics:
                     if row.any():
                         known[key] = vector = row.copy()
                         self.cache.put(key, vector)
-        found: list[tuple[Vectors | None, tuple[str, ...]]] = []
+        pairs: list[tuple[Vectors | None, tuple[str, ...]]] = []
         for key in keys:
             vector = None if key is None else known[key]
             reason = () if key is None or vector is not None else (failure or ZERO_VECTOR,)
-            found.append((vector, reason))
-        return found
+            pairs.append((vector, reason))
+        return pairs
 
 
 def checked_embedder(embedder: Any) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
-from scrubjay.index.words import Mark
+from scrubjay.index.matched_words import Mark
 from scrubjay.sentences import sentences, stripped
 
 DEFAULT_WIDTH = 240

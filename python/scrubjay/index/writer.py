@@ -29,7 +29,7 @@ from scrubjay.records import (
 )
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
-from scrubjay.store.writing import checked_id, checked_reason
+from scrubjay.store.write_path import checked_id, checked_reason
 
 _PASSAGES_AT_A_TIME = 256  # per call of the embedder
 
@@ -397,10 +397,10 @@ def _patch_context(
     engine, semantics = collection.engine, collection.semantics
     while True:
         document = engine.get(id, scope=scope)
-        found = 0 if document is None or document.scope != scope else document.version
-        if version is not None and found != version:
-            raise VersionConflictError(id, version, found)
-        if document is None or not found:
+        current = 0 if document is None or document.scope != scope else document.version
+        if version is not None and current != version:
+            raise VersionConflictError(id, version, current)
+        if document is None or not current:
             return None
         if semantics.embedder is None and semantics.model is None:
             whole = change  # the caller supplies vectors
@@ -410,7 +410,7 @@ def _patch_context(
             (vector,), n_tried = semantics.embed_documents([changed], _PASSAGES_AT_A_TIME, silent)
             whole = change.with_vector(vector) if n_tried else change.to_embed()
         try:
-            written = engine.patch(id, whole, scope=scope, version=found)
+            written = engine.patch(id, whole, scope=scope, version=current)
         except VersionConflictError:
             if version is not None:
                 raise
@@ -447,9 +447,9 @@ def _delete_matching(
     if isinstance(filter, Mapping) and not filter:
         raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
-    wanted = None if ids is None else checked_ids(ids)
+    valid_ids = None if ids is None else checked_ids(ids)
     collection.expiry.remove_due()
-    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=wanted, reason=reason))
+    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))
     if not isinstance(collection.engine, DurableEngine):
         collection.notes.forget(lambda note: note.id in gone and note.document_scope == scope)
     return len(gone)

@@ -43,7 +43,7 @@ from scrubjay.memory.model.judge import DefaultJudge, Judge
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.index_notes import Note
-from scrubjay.memory.read.recalled import Recalled, RecalledHit
+from scrubjay.memory.read.recall_result import Recalled, RecalledHit
 
 __all__ = [
     "AsyncMemory",

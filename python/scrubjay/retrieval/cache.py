@@ -215,10 +215,10 @@ class RedisCache:
             key: everything that determines a result except the documents.
             generation: represents the documents; an entry of another generation is stale.
         """
-        found = self._call(lambda: self._client.get(self._name(key)))
+        content = self._call(lambda: self._client.get(self._name(key)))
         value, stale = None, False
-        if found is not None:
-            held, value = _read(found)
+        if content is not None:
+            held, value = _read(content)
             stale = held != repr(generation)
             if stale:
                 value = None

@@ -44,8 +44,10 @@ def variations(query: Query) -> list[Query]:
     """Return the queries one step away from `query`: in its weights, or in one signal."""
     varied = [replace(query, identifier_tier=False), replace(query, spelling=False)]
     varied += [replace(query, coverage=coverage) for coverage in (0.1, 0.2, 0.4, 0.8)]
-    varied += [replace(query, neighbours=one) for one in (False, Neighbours(0.1), Neighbours(0.4))]
-    varied += [replace(query, dates=one) for one in (False, Dates(3.0), Dates(12.0))]
+    varied += [
+        replace(query, neighbours=neighbours) for neighbours in (False, Neighbours(0.1), Neighbours(0.4))
+    ]
+    varied += [replace(query, dates=dates) for dates in (False, Dates(3.0), Dates(12.0))]
     varied += [replace(query, recency=Recency(weight, hours)) for weight, hours in _RECENCY]
     fusion = query.fusion
     if isinstance(fusion, Weighted):

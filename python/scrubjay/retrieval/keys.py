@@ -50,7 +50,7 @@ def key_of(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         if all(type(name) is str for name in value):
             return ("mapping", *((name, key_of(value[name])) for name in sorted(value)))
-        return ("mixed", *sorted(((key_of(name), key_of(one)) for name, one in value.items()), key=repr))
+        return ("mixed", *sorted(((key_of(name), key_of(item)) for name, item in value.items()), key=repr))
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return ("sequence", *map(key_of, value))
     if isinstance(value, (set, frozenset)):
@@ -64,11 +64,11 @@ def key_of(value: Any) -> Hashable:
     if isinstance(value, (datetime.datetime, datetime.date)):
         return (type(value).__name__, value.isoformat())
     if isinstance(value, Query):
-        return ("query", *(key_of(one) for one in value.values().values()))
+        return ("query", *(key_of(item) for item in value.values().values()))
     if is_dataclass(value) and type(value).__module__.startswith("scrubjay.fusion."):
         return ("part", repr(value))  # frozen, of numbers and texts
-    if isinstance(value, Filter) and "..." not in (shown := repr(value)):
-        return ("filter", shown)
+    if isinstance(value, Filter) and "..." not in (text := repr(value)):
+        return ("filter", text)
     raise Unkeyed(f"{type(value).__name__} has no key")
 
 

@@ -84,23 +84,25 @@ class LateInteractionReranker:
     def _passages(self, text: str) -> list[str]:
         if len(text) <= self._max_chars:
             return [text] if text.strip() else []
-        found = split(text, max_chars=self._max_chars, overlap=self._overlap)
-        return [f"{one.context}\n{one.text}" if one.headings else one.text for one in found]
+        passages = split(text, max_chars=self._max_chars, overlap=self._overlap)
+        return [
+            f"{passage.context}\n{passage.text}" if passage.headings else passage.text for passage in passages
+        ]
 
     def _vectors(self, passages: list[str]) -> dict[str, Tokens]:
         """Return the vectors of each passage, and cache them."""
-        found: dict[str, Tokens] = {}
+        vectors: dict[str, Tokens] = {}
         with self._lock:
             for passage in passages:
                 if passage in self._kept:
                     self._kept.move_to_end(passage)
-                    found[passage] = self._kept[passage]
-        missing = [passage for passage in passages if passage not in found]
+                    vectors[passage] = self._kept[passage]
+        missing = [passage for passage in passages if passage not in vectors]
         if missing:
-            made = self._checked(self._encode(missing, False), len(missing))
-            found.update(zip(missing, made, strict=True))
-            self._keep({passage: found[passage] for passage in missing})
-        return found
+            new = self._checked(self._encode(missing, False), len(missing))
+            vectors.update(zip(missing, new, strict=True))
+            self._keep({passage: vectors[passage] for passage in missing})
+        return vectors
 
     def _keep(self, made: dict[str, Tokens]) -> None:
         with self._lock:
@@ -114,9 +116,9 @@ class LateInteractionReranker:
 
     @staticmethod
     def _checked(answer: Sequence[Any], n: int) -> list[Tokens]:
-        vectors = [np.ascontiguousarray(one, dtype=np.float32) for one in answer]
-        if len(vectors) != n or any(one.ndim != 2 for one in vectors):
-            shapes = ", ".join(str(one.shape) for one in vectors[:3])
+        vectors = [np.ascontiguousarray(vector, dtype=np.float32) for vector in answer]
+        if len(vectors) != n or any(vector.ndim != 2 for vector in vectors):
+            shapes = ", ".join(str(vector.shape) for vector in vectors[:3])
             raise ValueError(
                 f"model: expected {n} arrays of shape (tokens, dim), got {len(vectors)}: {shapes}"
             )

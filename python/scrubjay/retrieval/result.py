@@ -52,8 +52,8 @@ class RetrievedHit(Hit):
     @property
     def payload(self) -> bytes | None:
         """The encoded metadata (see :mod:`scrubjay.payload`)."""
-        found: bytes | None = self._result.payload(self._position)
-        return found
+        payload: bytes | None = self._result.payload(self._position)
+        return payload
 
     def found_with(self, lexical_rank: int | None, vector_rank: int | None, identifier: bool) -> None:
         """Set the evidence with which another process found the hit.

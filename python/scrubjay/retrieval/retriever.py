@@ -20,11 +20,11 @@ from scrubjay.fusion.methods import number
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
+from scrubjay.retrieval.hit_merging import merge
 from scrubjay.retrieval.keys import name_of
-from scrubjay.retrieval.merging import merge
-from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
+from scrubjay.retrieval.result_cache import Remembering
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.surroundings import days_of, said_before
 from scrubjay.retrieval.trace import Counters, Stage, Trace
@@ -203,11 +203,11 @@ class Retriever:
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
         if not isinstance(anew, bool):
             raise TypeError(f"anew: expected a bool, got {type(anew).__name__}")
-        asked = self._query if query is None else checked_query(query)
-        request = Request(text, scope, filter, vector, asked, explain, conversation, anew)
+        search_query = self._query if query is None else checked_query(query)
+        request = Request(text, scope, filter, vector, search_query, explain, conversation, anew)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
-        result = (self._run_plain if self._is_plain else self._remembered)(request, k, trace)
+        result = (self._run_plain if self._is_plain else self._run_cached)(request, k, trace)
         self._report(result, (time.perf_counter_ns() - start) / 1000)
         return result
 
@@ -242,7 +242,7 @@ class Retriever:
 
     # ------------------------------------------------------------------ stages
 
-    def _remembered(self, request: Request, k: int, trace: Trace) -> Retrieved:
+    def _run_cached(self, request: Request, k: int, trace: Trace) -> Retrieved:
         """Run the stages within one span, unless a cache has their result."""
         with trace.whole("retrieve") as attributes:
             options = {
@@ -301,7 +301,7 @@ class Retriever:
             try:
                 rewritten = as_rewritten(rewriter, request.text, request.conversation)
             except Exception as error:  # noqa: BLE001 - on any error the verbatim question is still searched
-                reasons.append(f"rewriter_failed: {_brief(error)}")
+                reasons.append(f"rewriter_failed: {_short_message(error)}")
                 return Rewritten()
             stage.n_out = 1 + len(rewritten.expansions)
             return rewritten
@@ -313,18 +313,18 @@ class Retriever:
         query = request.query
         for mode in _CASCADE[query.mode]:
             try:
-                found = self._ask(
+                answers = self._ask(
                     request, queries, query if mode == query.mode else query.replace(mode=mode), depth
                 )
             except (TypeError, ValueError, ClosedError):
                 raise
             except Exception as error:  # noqa: BLE001 - a component is down: degrade to the next mode
-                reasons.append(f"{mode}_failed: {_brief(error)}")
+                reasons.append(f"{mode}_failed: {_short_message(error)}")
                 continue
-            for hits in found:
+            for hits in answers:
                 reasons += hits.degraded
-            ran = found[0].mode
-            merged = merge(found)
+            ran = answers[0].mode
+            merged = merge(answers)
             if merged or ran not in ("lexical", "none") or _is_limited(request) or _refuses(query):
                 return merged, ran
             break  # no word was found: perhaps the query is a part of words
@@ -356,20 +356,20 @@ class Retriever:
     def _substring(
         self, text: str, scope: Scope, depth: int, reasons: list[str]
     ) -> tuple[list[RetrievedHit], str]:
-        wanted = text.strip()
-        if not wanted:
+        substring = text.strip()
+        if not substring:
             return [], "none"
         try:
-            found = Backend.of(self.index).find_substring(wanted, scope=scope, k=depth)
+            hits = Backend.of(self.index).find_substring(substring, scope=scope, k=depth)
         except (TypeError, ValueError, ClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - the last fallback failed, too
-            reasons.append(f"substring_failed: {_brief(error)}")
+            reasons.append(f"substring_failed: {_short_message(error)}")
             return [], "none"
-        if not len(found):
+        if not len(hits):
             return [], "lexical" if not reasons else "none"
-        reasons.append("no_match: no word of the query was found, its text was looked for as it stands")
-        return merge([found]), "substring"
+        reasons.append("no_match: no word of the query was found, its text was searched for as a substring")
+        return merge([hits]), "substring"
 
     def _reranked(
         self, request: Request, hits: list[RetrievedHit], trace: Trace, reasons: list[str]
@@ -381,7 +381,9 @@ class Retriever:
             try:
                 texts = [render(self._template, hit) for hit in head]
                 behind = [
-                    f"{said}\n{text}" for said, text in zip(before, texts, strict=True) if said is not None
+                    f"{context}\n{text}"
+                    for context, text in zip(before, texts, strict=True)
+                    if context is not None
                 ]
                 dated = [
                     text if day is None else f"{day}: {text}" for day, text in zip(days, texts, strict=True)
@@ -391,10 +393,10 @@ class Retriever:
                 reasons.append(f"reranker_late: {self._reranking.name}: {error}")
                 return hits
             except Exception as error:  # noqa: BLE001 - on any error keep the fused order
-                reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
+                reasons.append(f"reranker_failed: {self._reranking.name}: {_short_message(error)}")
                 return hits
             scores, again = scores[: len(head)], scores[len(head) :]
-            read_twice = [place for place, said in enumerate(before) if said is not None]
+            read_twice = [place for place, context in enumerate(before) if context is not None]
             scores[read_twice] = (scores[read_twice] + again) / 2
             for hit, score in zip(head, scores.tolist(), strict=True):
                 hit.rerank_score = score
@@ -416,7 +418,7 @@ class Retriever:
                 return days, nothing
             return nothing, said_before(self.index, hits, request.scope, request.filter, request.query)
         except Exception as error:  # noqa: BLE001 - the reranker can judge the text alone
-            reasons.append(f"surroundings_failed: {_brief(error)}")
+            reasons.append(f"surroundings_failed: {_short_message(error)}")
             return nothing, nothing
 
     def _report(self, result: Retrieved, us: float) -> None:
@@ -475,7 +477,7 @@ def checked_query(query: Any) -> Query:
     return query
 
 
-def _brief(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     text = " ".join(str(error).split())
     kind = "" if isinstance(error, Error) else f"{type(error).__name__}: "
     return f"{kind}{text[:300]}" if text else type(error).__name__

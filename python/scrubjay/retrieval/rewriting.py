@@ -28,8 +28,8 @@ class Conversation(NamedTuple):
     """A summary of the run so far, if there is one."""
 
     def __str__(self) -> str:
-        said = (f"{author}: {text}" for author, text in self.turns)
-        return "\n".join((self.summary, *said) if self.summary else said)
+        lines = (f"{author}: {text}" for author, text in self.turns)
+        return "\n".join((self.summary, *lines) if self.summary else lines)
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ class OpenAIRewriter:
         self._n = n_expansions
         self._timeout_s = timeout_s
         self._prompt = prompt
-        asked = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
-        self.name = f"{self._endpoint.name}/{model}/{n_expansions}/{asked}"
+        prompt_hash = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+        self.name = f"{self._endpoint.name}/{model}/{n_expansions}/{prompt_hash}"
 
     def rewrite(self, query: str, conversation: Conversation | None = None) -> Rewritten:
         """Call the model once; the conversation, if any, follows the prompt.
@@ -192,8 +192,8 @@ class OpenAIRewriter:
             RetrievalError: the endpoint refuses, does not answer in time, or returns something other than a completion.
         """
         prompt = self._prompt.replace("{n}", str(self._n)).replace("{query}", query)
-        if conversation is not None and (said := str(conversation)):
-            prompt = f"{prompt}\n{_BEFORE}\n{said}"
+        if conversation is not None and (history := str(conversation)):
+            prompt = f"{prompt}\n{_BEFORE}\n{history}"
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": prompt}],
@@ -203,8 +203,8 @@ class OpenAIRewriter:
         from scrubjay._http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
-        found = json_of_answer(answer["choices"][0]["message"]["content"])
-        if not isinstance(found, dict):
-            raise ValueError("the model's answer is no JSON object")
-        rewritten = as_rewritten(lambda _: found, query)
+        parsed = json_of_answer(answer["choices"][0]["message"]["content"])
+        if not isinstance(parsed, dict):
+            raise ValueError("the model's answer is not a JSON object")
+        rewritten = as_rewritten(lambda _: parsed, query)
         return Rewritten(rewritten.keywords, rewritten.semantic, rewritten.expansions[: self._n])

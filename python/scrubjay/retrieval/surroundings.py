@@ -11,7 +11,7 @@ from scrubjay.backend import Backend
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Dates, Query
 from scrubjay.index import Hit, Index
-from scrubjay.index.residue import has_functions
+from scrubjay.index.filter_functions import has_functions
 from scrubjay.payload import microseconds, to_utc
 from scrubjay.turns import FIELDS, as_turn
 
@@ -85,7 +85,9 @@ def said_before(
     if not positions or named or has_functions(filter):
         return [None] * len(hits)
     backend = Backend.of(index)
-    there = {"$or": [{"run": run, "position": {"$in": sorted(wanted)}} for run, wanted in positions.items()]}
+    there = {
+        "$or": [{"run": run, "position": {"$in": sorted(numbers)}} for run, numbers in positions.items()]
+    }
     beside = backend.admitted(scope, filter=there)
     admitted = set(beside.keys)
     if filter is not None and admitted:

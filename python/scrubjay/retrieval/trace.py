@@ -112,9 +112,9 @@ class Trace:
             return
         manager, span = None, None
         with suppress(Exception):
-            made = self.spans(f"scrubjay.{name}")
-            span = made.__enter__()
-            manager = made
+            context = self.spans(f"scrubjay.{name}")
+            span = context.__enter__()
+            manager = context
         try:
             yield attributes
         except BaseException as error:
@@ -189,8 +189,10 @@ class Counters:
             kind = f"# TYPE scrubjay_{name} counter"
             if kind not in lines:
                 lines.append(kind)
-            shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
-            lines.append(f"scrubjay_{name}{{{shown}}} {count:g}" if shown else f"scrubjay_{name} {count:g}")
+            label_text = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+            lines.append(
+                f"scrubjay_{name}{{{label_text}}} {count:g}" if label_text else f"scrubjay_{name} {count:g}"
+            )
         return "\n".join(lines)
 
 

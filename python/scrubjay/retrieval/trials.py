@@ -15,7 +15,7 @@ from scrubjay.embedders.protocol import embed_queries
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.retrieval import metrics
-from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker, Reranking
 from scrubjay.retrieval.retriever import Retriever
 
@@ -87,10 +87,10 @@ class Trials:
         known = self.done.get(setting)
         if known is None:
             chosen = Setting(Query(mode=setting)) if isinstance(setting, str) else setting  # type: ignore[arg-type]
-            found = self._reranked(chosen) if chosen.rerank else self._ranked(chosen)
+            rankings = self._reranked(chosen) if chosen.rerank else self._ranked(chosen)
             known = self.done[setting] = np.array(
                 [
-                    [figure(keys, query.relevant) for keys, query in zip(found, self.queries, strict=True)]
+                    [figure(keys, query.relevant) for keys, query in zip(rankings, self.queries, strict=True)]
                     for figure in METRICS.values()
                 ]
             )
@@ -111,14 +111,14 @@ class Trials:
         keys: list[Sequence[Any]] = []
         for start in range(0, len(self.queries), _BATCH):
             part = self.queries[start : start + _BATCH]
-            found = index.search_batch(
-                [one.text for one in part],
+            results = index.search_batch(
+                [question.text for question in part],
                 vectors=self._vectors[start : start + _BATCH],
-                scope=[one.scope for one in part],
+                scope=[question.scope for question in part],
                 k=metrics.DEPTH,
                 query=query,
             )
-            keys += [hits.keys for hits in found]
+            keys += [hits.keys for hits in results]
         return keys
 
     def _reranked(self, setting: Setting) -> list[Sequence[Any]]:
@@ -130,12 +130,12 @@ class Trials:
             query=setting.query.replace(candidates=self._candidates),
         )
         keys: list[Sequence[Any]] = []
-        for one, vector in zip(self.queries, self._vectors, strict=True):
-            found = retriever.search(one.text, scope=one.scope, vector=vector, k=metrics.DEPTH)
-            failed = [reason for reason in found.degraded if reason.startswith("reranker_failed")]
+        for question, vector in zip(self.queries, self._vectors, strict=True):
+            hits = retriever.search(question.text, scope=question.scope, vector=vector, k=metrics.DEPTH)
+            failed = [reason for reason in hits.degraded if reason.startswith("reranker_failed")]
             if failed:
                 raise ValueError(f"reranker: {failed[0]}")
-            keys.append([(hit.scope, hit.id) for hit in found])
+            keys.append([(hit.scope, hit.id) for hit in hits])
         return keys
 
     def _where(self, bm25: Bm25 | None) -> Index:

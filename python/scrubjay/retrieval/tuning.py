@@ -22,7 +22,7 @@ from scrubjay.fusion import Fusion, Query
 from scrubjay.index import Hit, Index
 from scrubjay.progress import Progress, open_progress
 from scrubjay.retrieval.grid import BM25_PAIRS, fusions, variations
-from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker
 from scrubjay.retrieval.trials import METRICS, Setting, Trials
 
@@ -160,8 +160,8 @@ def tune(
         raise ValueError(f"folds: expected an int of 2 or more, got {folds!r}")
     if len(queries) < 2 or not all(query.relevant for query in queries):
         raise ValueError(
-            f"queries: expected two or more, each with a relevant memory, got {len(queries)} of which "
-            f"{sum(not query.relevant for query in queries)} have none"
+            f"queries: expected two or more, each with a relevant memory, got {len(queries)}, "
+            f"{sum(not query.relevant for query in queries)} of them without any"
         )
     if not isinstance(depths, Sequence) or not all(type(depth) is int and depth >= 1 for depth in depths):
         raise ValueError(f"depths: expected ints of 1 or more, got {depths!r}")
@@ -187,7 +187,11 @@ def tune(
 
 
 def _is_pair(given: Any) -> bool:
-    if not isinstance(given, tuple) or len(given) != 2 or not all(type(one) in (int, float) for one in given):
+    if (
+        not isinstance(given, tuple)
+        or len(given) != 2
+        or not all(type(number) in (int, float) for number in given)
+    ):
         return False
     k1, b = given
     return bool(0 <= k1 < math.inf and 0 <= b <= 1)
@@ -223,10 +227,10 @@ def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress)
         folds.append((describe_setting(chosen), float(reached[part].mean()), float(base[part].mean())))
         bar.update(1)
     differences = np.array(
-        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Setting)]
+        [trials.target_scores(setting) - base for setting in trials.done if isinstance(setting, Setting)]
     )
-    gain = Gain(float((reached - base).mean()), *_bounds(_repeated(differences, rng)))
-    weights = _draw(n, rng) / n
+    gain = Gain(float((reached - base).mean()), *_bounds(_bootstrap_gains(differences, rng)))
+    weights = _draw_counts(n, rng) / n
     rows = [
         TunedRow(
             setting if isinstance(setting, str) else describe_setting(setting),
@@ -253,26 +257,28 @@ def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
 
     leading = best_first([Setting(query) for query in steps.queries])[:_N_VARIED]
     if steps.varied:
-        leading += [Setting(query) for one in leading for query in variations(one.query)]
+        leading += [Setting(query) for setting in leading for query in variations(setting.query)]
     best = best_first(leading)[0]
     best = best_first([best, *(replace(best, bm25=pair) for pair in steps.bm25)])[0]
     return best_first([best, *(replace(best, rerank=depth) for depth in steps.depths)])[0]
 
 
-def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_counts(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return how often each of n questions is drawn in each resample."""
     return rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
 
 
-def _repeated(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _bootstrap_gains(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the gains of repeated choices: by questions drawn with replacement, on those not drawn.
 
     `differences` are those of each setting to the default, for each question.
     """
-    drawn = _draw(differences.shape[1], rng)
+    drawn = _draw_counts(differences.shape[1], rng)
     drawn = drawn[(drawn == 0).any(axis=1)]
     chosen = np.argmax(np.round(drawn @ differences.T, 12), axis=1)
-    return np.array([differences[one, counts == 0].mean() for one, counts in zip(chosen, drawn, strict=True)])
+    return np.array(
+        [differences[choice, counts == 0].mean() for choice, counts in zip(chosen, drawn, strict=True)]
+    )
 
 
 def _bounds(means: NDArray[np.float64]) -> tuple[float, float]:
@@ -290,12 +296,12 @@ def describe_setting(setting: Setting) -> str:
     >>> describe_setting(Setting(Query(), (1.2, 0.75), 20))
     'Auto() (default), k1=1.2, b=0.75, rerank=20'
     """
-    said = [describe(setting.query)]
+    parts = [describe(setting.query)]
     if setting.bm25 is not None:
-        said.append("k1={:g}, b={:g}".format(*setting.bm25))
+        parts.append("k1={:g}, b={:g}".format(*setting.bm25))
     if setting.rerank:
-        said.append(f"rerank={setting.rerank}")
-    return ", ".join(said)
+        parts.append(f"rerank={setting.rerank}")
+    return ", ".join(parts)
 
 
 def describe(query: Query) -> str:
@@ -309,18 +315,18 @@ def describe(query: Query) -> str:
     """
     if query == Query():
         return f"{query.fusion!r} (default)"
-    said, usual = query.to_dict(), Query().to_dict()
+    settings, usual = query.to_dict(), Query().to_dict()
     kind: Any = type(query.fusion)
-    values = [value for name, value in said.pop("fusion").items() if name != "method"]
+    values = [value for name, value in settings.pop("fusion").items() if name != "method"]
     usually = [value for name, value in Query(kind()).to_dict()["fusion"].items() if name != "method"]
     while values and values[-1] == usually[len(values) - 1]:
         del values[-1]
-    rest = []
-    for name, value in sorted(said.items()):
+    options = []
+    for name, value in sorted(settings.items()):
         if value != usual[name]:
             part = getattr(query, name)
-            rest.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
-    return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *rest])
+            options.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
+    return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *options])
 
 
 def _short(value: Any) -> str:

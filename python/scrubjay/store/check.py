@@ -11,7 +11,7 @@ from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import PlaintextError
-from scrubjay.store.residency.filling import graph_lost, readable
+from scrubjay.store.residency.loading import graph_lost, readable
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.sqlite.inspection import noting
 
@@ -76,9 +76,9 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
             if image[0] == state.version:
                 read.load_partition(scope, image[1])
                 if graph_lost(read, scope, image[1]):
-                    report.add(f"{scope!r}: image: its graph is not used; compact() writes it anew")
+                    report.add(f"{scope!r}: image: its graph is not used; compact() rewrites it")
         except (CorruptIndexError, TypeError, ValueError) as error:
-            report.add(f"{scope!r}: image: {error} (it is not used; compact() writes it anew)")
+            report.add(f"{scope!r}: image: {error} (it is not used; compact() rewrites it)")
             return
         # Expired documents may still be in an image.
         if image[0] == state.version and len(read) == len(rebuilt):

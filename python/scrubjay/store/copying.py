@@ -14,10 +14,10 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError, UnsupportedError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.residency.filling import decoded
+from scrubjay.store.residency.loading import decoded
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 
 _BATCH = 1000
 _LAYER = "memory_fact"  # a table of Memory, whose documents mirror rows of tables
@@ -58,8 +58,8 @@ def copy_documents(
     with source.store.snapshot():
         rest = _behind(_rows(source, now), _rows(target, now), target.store.place)
         batch: list[tuple[StoredRow, Scope]] = []
-        for one in rest:
-            batch.append(one)
+        for row in rest:
+            batch.append(row)
             if len(batch) == _BATCH:
                 written += _write(target, batch)
                 progress.update(len(batch))
@@ -67,11 +67,11 @@ def copy_documents(
         written += _write(target, batch)
         progress.update(len(batch))
         n, digest = _digest(_rows(source, now))
-    n_there, found = _digest(_rows(target, now))
-    if (n_there, found) != (n, digest):
+    n_there, digest_there = _digest(_rows(target, now))
+    if (n_there, digest_there) != (n, digest):
         raise StoreError(
-            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {found}: somebody wrote "
-            f"meanwhile: {target.store.place}"
+            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {digest_there}: a "
+            f"collection was written to meanwhile: {target.store.place}"
         )
     return CopyReport(n, written, digest)
 
@@ -80,9 +80,9 @@ def _rows(engine: DurableEngine, now: int) -> Iterator[tuple[StoredRow, Scope]]:
     with engine.store.snapshot():
         for page in engine.store.walk(now=now):
             for entry in page:
-                found = entry.load()
-                if found is not None:
-                    yield found
+                document = entry.load()
+                if document is not None:
+                    yield document
 
 
 def _behind(

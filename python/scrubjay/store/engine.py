@@ -1,6 +1,6 @@
 """A durable engine: the interface of the native engine over stored rows.
 
-Writing is in :mod:`scrubjay.store.writing` and :mod:`scrubjay.store.together`; this module adds searching,
+Writing is in :mod:`scrubjay.store.write_path` and :mod:`scrubjay.store.write_batches`; this module adds searching,
 reading and maintenance.
 """
 
@@ -30,11 +30,11 @@ from scrubjay.store.rows.listing import Listing, warn_of
 from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.scopes import Sight, exactly, sight_of
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll
-from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
+from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.together import Change, changing
-from scrubjay.store.writing import WritingEngine, checked_id
+from scrubjay.store.write_batches import Change, changing
+from scrubjay.store.write_path import WritingEngine, checked_id
 
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
@@ -147,7 +147,7 @@ class DurableEngine(WritingEngine):
         if not isinstance(scope, Scope) or self._closed:
             self.check_open()
             options |= {"vector": vector, "k": k, "embedder": embedder}
-            if isinstance(scope, (list, tuple)) and all(isinstance(one, Scope) for one in scope):
+            if isinstance(scope, (list, tuple)) and all(isinstance(item, Scope) for item in scope):
                 return self._search_together(text, scope, options)
             return residency.engine.search(text, scope=scope, **options)
         for _ in range(_PATIENCE):
@@ -220,7 +220,7 @@ class DurableEngine(WritingEngine):
         scopes = [scope] if isinstance(scope, Scope) else list(dict.fromkeys(scope))
         residency = self.residency
         for _ in range(_PATIENCE):
-            views = [residency.view(one) for one in scopes if isinstance(one, Scope)]
+            views = [residency.view(each_scope) for each_scope in scopes if isinstance(each_scope, Scope)]
             results = residency.engine.search_batch(texts, scope=scope, **options)
             if all(residency.held(view, stamp) for view, stamp in views):
                 seen = [view for view, _ in views]
@@ -232,10 +232,11 @@ class DurableEngine(WritingEngine):
         if all(seen):
             return results
         nothing = self.empty_native().search_batch(texts, scope=scope, **options)
-        erased = {one for one, view in zip(scopes, seen, strict=True) if not view}
-        asked = [scope] * len(results) if isinstance(scope, Scope) else scope
+        erased = {result_scope for result_scope, view in zip(scopes, seen, strict=True) if not view}
+        result_scopes = [scope] * len(results) if isinstance(scope, Scope) else scope
         return [
-            none if one in erased else found for one, found, none in zip(asked, results, nothing, strict=True)
+            none if result_scope in erased else result
+            for result_scope, result, none in zip(result_scopes, results, nothing, strict=True)
         ]
 
     def generation(self, scope: Scope) -> tuple[int, ...]:
@@ -258,25 +259,27 @@ class DurableEngine(WritingEngine):
             if self._place is None:
                 return None
         view, _ = self.residency.view(scope)
-        states = tuple((_ERASED if one.erased else one.applied, one.next_expiry) for one in view)
+        states = tuple(
+            (_ERASED if partition.erased else partition.applied, partition.next_expiry) for partition in view
+        )
         return (self._place, self.residency.generation, self.analyzer, self.k1, self.b, *states)
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
         """Find a text in the texts visible to `scope`; partitions that are not in memory are loaded first."""
         self._check_scope(scope)
-        (seen,), found = self._settled(
+        (seen,), result = self._settled(
             [scope], lambda: self.residency.engine.find_substring(text, scope=scope, k=k)
         )
-        return found if seen else self.empty_native().find_substring(text, scope=scope, k=k)
+        return result if seen else self.empty_native().find_substring(text, scope=scope, k=k)
 
     def admitted(self, scope: Scope, **options: Any) -> Result:
         """Return the documents visible to `scope`, unranked, in order of writing; partitions that are not in
         memory are loaded first. The options are those of the native scroll."""
         self._check_scope(scope)
-        (seen,), found = self._settled(
+        (seen,), result = self._settled(
             [scope], lambda: self.residency.engine.scroll(scope, newest=False, **options)
         )
-        return found if seen else self.empty_native().scroll(scope, **options)
+        return result if seen else self.empty_native().scroll(scope, **options)
 
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Load the documents visible to `scope` into memory; with `pin` they are never evicted."""
@@ -298,8 +301,8 @@ class DurableEngine(WritingEngine):
         if not isinstance(scope, Scope) or self._closed:
             self._check_scope(scope)
         sight = self._sights.get(scope) or self._sight(scope)
-        found = self.store.get(checked_id(id, self.identity.id_kind), sight, now=self.clock())
-        return None if found is None else self.document(*found)
+        row_and_scope = self.store.get(checked_id(id, self.identity.id_kind), sight, now=self.clock())
+        return None if row_and_scope is None else self.document(*row_and_scope)
 
     def found(self, id: RowId, *, within: Scope) -> list[StoredDocument]:
         """Return the documents with this id in all scopes that agree with `within`, in order of scope, without
@@ -309,8 +312,8 @@ class DurableEngine(WritingEngine):
             CorruptIndexError: one of them is damaged.
         """
         self._check_scope(within, "within")
-        found = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
-        return [without_vector(row, scope) for row, scope in found]
+        rows = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
+        return [without_vector(row, scope) for row, scope in rows]
 
     def document(self, row: StoredRow, scope: Scope) -> StoredDocument:
         """Return a row as a document, with its vector.
@@ -339,8 +342,8 @@ class DurableEngine(WritingEngine):
         self.check_open()
         if scope is not None and not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if scope is None or all(given is None for given in filters.values()):
-            if any(given is not None for given in filters.values()):
+        if scope is None or all(filter_value is None for filter_value in filters.values()):
+            if any(filter_value is not None for filter_value in filters.values()):
                 raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
             own = None if scope is None else self.store.cipher.readable_of(scope.visible())
             return self.store.count(own, now=self.clock()) if own is None or own else 0
@@ -427,8 +430,8 @@ class DurableEngine(WritingEngine):
             self.store.cipher.readable(scope.tenant)
         with self.store.writing("deleting", scopes=[scope]) as transaction:
             # Read under the write lock, so the transaction changes what is read here.
-            found, damaged = self._listings.matching(filter, scope, checked)
-            written = self._delete(transaction, {scope: found}, reason, now=self.clock())
+            matching_ids, damaged = self._listings.matching(filter, scope, checked)
+            written = self._delete(transaction, {scope: matching_ids}, reason, now=self.clock())
             if written:
                 self._commit(transaction.commit, written)
         warn_of(damaged, self.store.path)
@@ -492,7 +495,7 @@ class DurableEngine(WritingEngine):
         return store
 
     def changing(self, doing: str) -> AbstractContextManager[Change]:
-        """Combine several writes into one; see :func:`scrubjay.store.together.changing`."""
+        """Combine several writes into one; see :func:`scrubjay.store.write_batches.changing`."""
         return changing(self, doing)
 
     # ------------------------------------------------------------------ feedback

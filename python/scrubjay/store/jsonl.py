@@ -75,10 +75,10 @@ def write_export(
                 try:
                     if not is_id(id, identity.id_kind):
                         raise CorruptIndexError(f"an id that is {shown(id)}")
-                    found = load()
-                    if found is None:
+                    row_and_scope = load()
+                    if row_and_scope is None:
                         continue
-                    document = engine.document(*found)
+                    document = engine.document(*row_and_scope)
                     text = json.dumps(_line(document), ensure_ascii=False)
                 except CorruptIndexError as error:
                     named = "" if error.scope is None else f" of {error.scope!r}"
@@ -121,10 +121,10 @@ def write_tables(store: SqliteStore, file: TextIO) -> int:
             "collection",
             "data_key",
         }
-        found = connection.execute(
+        tables_found = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).fetchall()
-        for (table,) in found:
+        for (table,) in tables_found:
             if table in own:
                 continue
             cursor = connection.execute(f'SELECT * FROM "{table}"')
@@ -147,8 +147,8 @@ def _scopes(connection: sqlite3.Connection, table: str) -> dict[Any, list[str]] 
     head, _, number = table.partition("_")
     if head != "feedback" or not (number == "" or number.isdigit()):
         return None
-    found = connection.execute(f"SELECT key, tenant, user, agent FROM {Tables(int(number or 0)).scope}")
-    return {key: names for key, *names in found}
+    rows = connection.execute(f"SELECT key, tenant, user, agent FROM {Tables(int(number or 0)).scope}")
+    return {key: names for key, *names in rows}
 
 
 def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:

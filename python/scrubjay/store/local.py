@@ -13,7 +13,7 @@ from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
-from scrubjay.store.rows.stored import RowId, StoredDocument
+from scrubjay.store.rows.values import RowId, StoredDocument
 
 
 class LocalEngine(Engine):
@@ -96,8 +96,8 @@ class LocalEngine(Engine):
                 scroll.scope, filter=scroll.filter, exact=scroll.exact, newest=scroll.descending, **behind
             )
             versions.update(map(result.version, range(len(result))))
-        found = sorted(versions, reverse=first.descending)[n if several else 0 :]
-        return found[0] if found else None
+        ordered = sorted(versions, reverse=first.descending)[n if several else 0 :]
+        return ordered[0] if ordered else None
 
     def values(self, field: str, wanted: Scroll) -> Facet:
         """Count the values of a field among the documents of a scroll."""
@@ -143,18 +143,18 @@ class LocalEngine(Engine):
         gone: list[RowId] = []
         while True:
             result = self.scroll(scope, filter=filter, ids=ids, exact=True)
-            found = [result.id(i) for i in range(len(result))]
+            batch = [result.id(i) for i in range(len(result))]
             versions = [result.version(i) for i in range(len(result))]
-            n_deleted = self.delete_many(found, scope=scope, versions=versions)
-            gone += found
-            if n_deleted == len(found):
+            n_deleted = self.delete_many(batch, scope=scope, versions=versions)
+            gone += batch
+            if n_deleted == len(batch):
                 return gone
 
     def found(self, id: Any, *, within: Scope) -> list[Any]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
         scopes: list[Scope] = sorted(self.scopes(within))
-        found = (self.scroll(scope, ids=[id], exact=True) for scope in scopes)
-        return [document for result in found for document in _documents(result)]
+        results = (self.scroll(scope, ids=[id], exact=True) for scope in scopes)
+        return [document for result in results for document in _documents(result)]
 
 
 def _documents(result: Any) -> Iterator[StoredDocument]:

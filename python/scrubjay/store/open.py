@@ -12,7 +12,7 @@ from scrubjay.errors import StoreFormatError
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.residency.budget import Budget
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.connections import size_of
 from scrubjay.store.sqlite.store import SqliteStore, check_identity
@@ -99,7 +99,7 @@ def open_engine(
                         dim, cast(Any, stored.metric), dtype=cast(Any, stored.dtype), analyzer="plain"
                     )
                 raise StoreFormatError(
-                    f"the index was made with what is not known here: {error}: {place}"
+                    f"the index uses an option that this version does not know: {error}: {place}"
                 ) from None
 
         return DurableEngine(store, make_engine, budget=budget, model=model)

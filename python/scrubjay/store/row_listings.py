@@ -10,7 +10,7 @@ from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing, admitted, slices, undamaged, warn_of
 from scrubjay.store.rows.scopes import exactly
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, first_of, sorted_keys
-from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
+from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 
 
@@ -36,9 +36,9 @@ class RowListings:
         """Return the documents of a listing, restricted to `ids` if given, in order of their last write."""
         damaged: list[str] = []
         with self._store.snapshot():
-            found = list(islice(self._documents(wanted, ids, damaged), wanted.start, wanted.stop))
+            documents = list(islice(self._documents(wanted, ids, damaged), wanted.start, wanted.stop))
         warn_of(damaged, self._store.path)
-        return found
+        return documents
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
         """Return the documents of a page that begins after a position, and the position of the next page (None:
@@ -54,17 +54,19 @@ class RowListings:
             if wanted.by_writes:
                 start, n = 0 if after is None else after.version, wanted.limit + 1
                 listed = list(islice(self._documents(rows, None, damaged, after=start, first=n), n))
-                found = listed[: wanted.limit]
-                last = Position(None, found[-1].version) if len(listed) > wanted.limit else None
+                documents = listed[: wanted.limit]
+                last = Position(None, documents[-1].version) if len(listed) > wanted.limit else None
             else:
                 every = self._documents(rows, None, damaged)
-                places = first_of(((one.payload, one.version, one) for one in every), wanted, after)
-                found = [one for _, one in places[: wanted.limit]]
+                places = first_of(
+                    ((document.payload, document.version, document) for document in every), wanted, after
+                )
+                documents = [document for _, document in places[: wanted.limit]]
                 last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
             if wanted.vectors:
-                found = [self._with_vector(one) for one in found]
+                documents = [self._with_vector(document) for document in documents]
         warn_of(damaged, self._store.path)
-        return found, last
+        return documents, last
 
     def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
         """Return the version of the document after the first `n` that any of the scrolls has, in order of
@@ -76,8 +78,10 @@ class RowListings:
         if first.filter is None:
             scopes = list(dict.fromkeys(scope for scroll in wanted for scope in scroll.scopes))
             with self._store.snapshot():
-                found = self._store.numbers_in(scopes, now=self._now(), newest=first.descending, first=n + 1)
-            return found[n] if len(found) > n else None
+                numbers = self._store.numbers_in(
+                    scopes, now=self._now(), newest=first.descending, first=n + 1
+                )
+            return numbers[n] if len(numbers) > n else None
         if len(wanted) > 1:
             return UNKNOWN
         damaged: list[str] = []
@@ -92,7 +96,10 @@ class RowListings:
         rows = Listing(wanted.scope, wanted.exact, wanted.filter)
         with self._store.snapshot():
             listed = self._documents(rows, None, damaged)
-            keys = sorted_keys(((one.payload, one.version, (one.scope, one.id)) for one in listed), wanted)
+            keys = sorted_keys(
+                ((document.payload, document.version, (document.scope, document.id)) for document in listed),
+                wanted,
+            )
         warn_of(damaged, self._store.path)
         return keys
 
@@ -101,7 +108,7 @@ class RowListings:
         damaged: list[str] = []
         rows = Listing(wanted.scope, wanted.exact, wanted.filter)
         with self._store.snapshot():
-            facet = facet_of((one.payload for one in self._documents(rows, None, damaged)), field)
+            facet = facet_of((document.payload for document in self._documents(rows, None, damaged)), field)
         warn_of(damaged, self._store.path)
         return facet
 
@@ -127,10 +134,10 @@ class RowListings:
         )
         rows = undamaged(every, damaged)
         for part in slices(rows) if first is None else slices(rows, first):
-            kept = part
+            admitted_rows = part
             if wanted.filter is not None:
-                kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
-            for row, scope in kept:
+                admitted_rows = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
+            for row, scope in admitted_rows:
                 yield without_vector(row, scope)
 
     def _with_vector(self, document: StoredDocument) -> StoredDocument:

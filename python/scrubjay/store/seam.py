@@ -19,13 +19,13 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box, KeyRing, Master
-from scrubjay.store.rows.erased import ErasureReport, KeyProof
+from scrubjay.store.rows.erasure_search import ErasureReport, KeyProof
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
-from scrubjay.store.rows.stored import (
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.values import (
     Changes,
     Entry,
     Event,

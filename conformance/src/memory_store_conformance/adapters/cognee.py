@@ -94,8 +94,8 @@ class CogneeStore:
     async def aget(self, scope: Scope, id: str) -> Item | None:
         if not await self._engine.has_collection(_collection(scope)):
             return None
-        found = await self._engine.retrieve(_collection(scope), [str(_uuid(id))])
-        return _item(found[0]) if found else None
+        points = await self._engine.retrieve(_collection(scope), [str(_uuid(id))])
+        return _item(points[0]) if points else None
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
@@ -106,8 +106,8 @@ class CogneeStore:
         name = _collection(scope)
         if not await self._engine.has_collection(name):
             return []
-        found = await self._engine.search(name, text, vector, k, include_payload=True)
-        return [Hit(_item(one), -one.score) for one in found]
+        results = await self._engine.search(name, text, vector, k, include_payload=True)
+        return [Hit(_item(result), -result.score) for result in results]
 
     def close(self) -> None:
         if self._engine is not None:

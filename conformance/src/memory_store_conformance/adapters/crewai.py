@@ -58,8 +58,8 @@ class CrewAIStore:
             self._storage.update(record)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._storage.get_record(_uuid(scope, id))
-        return None if found is None else _item(found)
+        record = self._storage.get_record(_uuid(scope, id))
+        return None if record is None else _item(record)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._storage.delete(record_ids=[_uuid(scope, id) for id in ids])
@@ -73,12 +73,12 @@ class CrewAIStore:
     def search(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        found = self._storage.search(self._vector(text), **_asked(scope, k, filter))
-        return [Hit(_item(record), score) for record, score in found]
+        results = self._storage.search(self._vector(text), **_asked(scope, k, filter))
+        return [Hit(_item(record), score) for record, score in results]
 
     def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
-        found = self._storage.search([float(x) for x in vector], **_asked(scope, k, None))
-        return [Hit(_item(record), score) for record, score in found]
+        results = self._storage.search([float(x) for x in vector], **_asked(scope, k, None))
+        return [Hit(_item(record), score) for record, score in results]
 
     def list(self, scope: Scope, limit: int) -> Sequence[Item]:
         return [_item(record) for record in self._storage.list_records(_path(scope), limit=limit)]
@@ -104,8 +104,8 @@ class CrewAIStore:
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        found = await self._storage.asearch(self._vector(text), **_asked(scope, k, filter))
-        return [Hit(_item(record), score) for record, score in found]
+        results = await self._storage.asearch(self._vector(text), **_asked(scope, k, filter))
+        return [Hit(_item(record), score) for record, score in results]
 
     def close(self) -> None:
         self._close()

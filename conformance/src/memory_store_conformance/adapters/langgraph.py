@@ -58,12 +58,12 @@ class LangGraphStore:
             self._store.batch(puts)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._store.get(scope, id)
-        return None if found is None else _item(found)
+        item = self._store.get(scope, id)
+        return None if item is None else _item(item)
 
     def get_many(self, scope: Scope, ids: Sequence[str]) -> Sequence[Item | None]:
-        found = self._store.batch([GetOp(scope, id) for id in ids])
-        return [None if one is None else _item(one) for one in found]
+        items = self._store.batch([GetOp(scope, id) for id in ids])
+        return [None if item is None else _item(item) for item in items]
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._store.batch([PutOp(scope, id, None) for id in ids])
@@ -72,15 +72,15 @@ class LangGraphStore:
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
         condition = None if filter is None else dict(filter)
-        found = self._store.search(scope, query=text, filter=condition, limit=k)
-        return [Hit(_item(one), one.score) for one in found]
+        items = self._store.search(scope, query=text, filter=condition, limit=k)
+        return [Hit(_item(item), item.score) for item in items]
 
     def list(self, scope: Scope, limit: int) -> Sequence[Item]:
-        return [_item(one) for one in self._store.search(scope, limit=limit)]
+        return [_item(item) for item in self._store.search(scope, limit=limit)]
 
     def page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
         start = cursor or 0
-        items = [_item(one) for one in self._store.search(scope, limit=limit, offset=start)]
+        items = [_item(item) for item in self._store.search(scope, limit=limit, offset=start)]
         return Page(items, start + limit if len(items) == limit else None)
 
     def scopes(self, prefix: Scope) -> Sequence[Scope]:
@@ -97,15 +97,15 @@ class LangGraphStore:
             await self._store.abatch(_puts(scope, items, None))
 
     async def aget(self, scope: Scope, id: str) -> Item | None:
-        found = await self._store.aget(scope, id)
-        return None if found is None else _item(found)
+        item = await self._store.aget(scope, id)
+        return None if item is None else _item(item)
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
         condition = None if filter is None else dict(filter)
-        found = await self._store.asearch(scope, query=text, filter=condition, limit=k)
-        return [Hit(_item(one), one.score) for one in found]
+        items = await self._store.asearch(scope, query=text, filter=condition, limit=k)
+        return [Hit(_item(item), item.score) for item in items]
 
     def close(self) -> None:
         self._close()

@@ -88,7 +88,7 @@ class MCPStore:
         self._memo = setting.directory.parent / f"{setting.directory.name}.ids"
         lines = self._memo.read_text(encoding="utf-8").splitlines() if self._memo.exists() else []
         self._ids: dict[tuple[Scope, str], str] = {
-            (tuple(scope), id): given for scope, id, given in map(json.loads, lines)
+            (tuple(scope), id): issued for scope, id, issued in map(json.loads, lines)
         }
         self.operators = operators
         self.offers = {"scoped ids", "texts"} | ({"durable"} if durable else set())
@@ -101,25 +101,25 @@ class MCPStore:
         for item in items:
             _check_sendable(self._tools.add(scope, item))
         for item in items:
-            known = self._ids.get((scope, item.id))
-            if known is not None and self.get(scope, item.id) is not None:
-                given = self._tools.updated(known, self._call(scope, self._tools.update(known, item)))
+            current = self._ids.get((scope, item.id))
+            if current is not None and self.get(scope, item.id) is not None:
+                issued = self._tools.updated(current, self._call(scope, self._tools.update(current, item)))
             else:
-                given = self._tools.added(item, self._call(scope, self._tools.add(scope, item)))
-            if given != known:
-                self._ids[scope, item.id] = given
+                issued = self._tools.added(item, self._call(scope, self._tools.add(scope, item)))
+            if issued != current:
+                self._ids[scope, item.id] = issued
                 with self._memo.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps([scope, item.id, given]) + "\n")
+                    file.write(json.dumps([scope, item.id, issued]) + "\n")
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        given = self._ids.get((scope, id))
-        if given is None:
+        issued = self._ids.get((scope, id))
+        if issued is None:
             return None
         try:
-            found = self._tools.found(self._call(scope, self._tools.get(given)))
+            memories = self._tools.found(self._call(scope, self._tools.get(issued)))
         except ToolError:
             return None
-        return Item(id, found[0][1], found[0][2]) if found else None
+        return Item(id, memories[0][1], memories[0][2]) if memories else None
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         for id in ids:
@@ -155,7 +155,7 @@ class MCPStore:
         self._call(scope, self._tools.erase)
 
     def _hits(self, scope: Scope, answer: Any) -> list[Hit]:
-        names = {given: id for (whose, id), given in self._ids.items() if whose == scope}
+        names = {issued: id for (whose, id), issued in self._ids.items() if whose == scope}
         return [
             Hit(Item(names.get(given, given), text, metadata), score)
             for given, text, metadata, score in self._tools.found(answer)

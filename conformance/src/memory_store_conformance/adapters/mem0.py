@@ -64,8 +64,8 @@ class Mem0Store:
             store.update(id, vector=numbers, payload=payload)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._tenant(scope[0]).get(_uuid(scope, id))
-        return None if found is None or found.payload is None else _item(found)
+        memory = self._tenant(scope[0]).get(_uuid(scope, id))
+        return None if memory is None or memory.payload is None else _item(memory)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         for id in ids:
@@ -88,14 +88,14 @@ class Mem0Store:
         if filter is not None and "user_id" in filter:
             raise ValueError("filter: expected none on user_id, which says whose memories are searched")
         filters = {**({} if filter is None else _translated(filter)), "user_id": scope[1]}
-        found = self._tenant(scope[0]).search(text, [float(x) for x in vector], top_k=k, filters=filters)
-        return [Hit(_item(one), one.score) for one in found]
+        memories = self._tenant(scope[0]).search(text, [float(x) for x in vector], top_k=k, filters=filters)
+        return [Hit(_item(memory), memory.score) for memory in memories]
 
     def list(self, scope: Scope, limit: int) -> Sequence[Item]:
-        found = self._tenant(scope[0]).list(filters={"user_id": scope[1]}, top_k=limit)
-        if isinstance(found, (tuple, list)) and found and isinstance(found[0], list):
-            found = found[0]
-        return [_item(one) for one in found]
+        memories = self._tenant(scope[0]).list(filters={"user_id": scope[1]}, top_k=limit)
+        if isinstance(memories, (tuple, list)) and memories and isinstance(memories[0], list):
+            memories = memories[0]
+        return [_item(memory) for memory in memories]
 
     def close(self) -> None:
         while self._tenants:
@@ -120,14 +120,14 @@ def _item(found: Any) -> Item:
 
 def _translated(condition: Mapping[str, Any]) -> dict[str, Any]:
     """Return the filter in mem0's syntax: {"n": {"gt": 1}}, OR and NOT with lists."""
-    made: dict[str, Any] = {}
-    for field, wanted in condition.items():
+    result: dict[str, Any] = {}
+    for field, operand in condition.items():
         if field == "$or":
-            made["OR"] = [_translated(side) for side in wanted]
+            result["OR"] = [_translated(side) for side in operand]
         elif field == "$not":
-            made["NOT"] = [_translated(wanted)]
-        elif isinstance(wanted, Mapping):
-            made[field] = {name.removeprefix("$"): bound for name, bound in wanted.items()}
+            result["NOT"] = [_translated(operand)]
+        elif isinstance(operand, Mapping):
+            result[field] = {name.removeprefix("$"): bound for name, bound in operand.items()}
         else:
-            made[field] = wanted
-    return made
+            result[field] = operand
+    return result

@@ -31,8 +31,8 @@ class EmbeddingService:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))["input"]
-                texts = [asked] if isinstance(asked, str) else asked
+                given = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))["input"]
+                texts = [given] if isinstance(given, str) else given
                 rows = [[float(x) for x in row] for row in embedder.embed_documents(texts)]
                 data = [{"index": index, "embedding": row} for index, row in enumerate(rows)]
                 answer = json.dumps({"object": "list", "data": data}).encode()

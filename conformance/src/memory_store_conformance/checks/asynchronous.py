@@ -28,10 +28,10 @@ def same(ctx: Context) -> None:
         await store.aput(JANE, [Item(f"m{number}", f"note {number} about trains") for number in range(20)])
         return await store.aget(JANE, "m7"), ids_of(await store.asearch(JANE, "note 7 about trains", 5))
 
-    item, found = asyncio.run(work())
+    item, ids = asyncio.run(work())
     require(item is not None and item.text == "note 7 about trains", f"aget gives {item}")
     expected = ids_of(store.search(JANE, "note 7 about trains", 5))
-    require(found == expected, f"search gives {expected}, asearch {found}")
+    require(ids == expected, f"search gives {expected}, asearch {ids}")
 
 
 class _Instant:
@@ -46,8 +46,8 @@ class _Instant:
 
     def seconds_since(self) -> float:
         now = _Instant()
-        left = now._wall - self._wall - max(0.0, now._waited - self._waited)
-        return max(left, now._worked - self._worked)
+        remaining = now._wall - self._wall - max(0.0, now._waited - self._waited)
+        return max(remaining, now._worked - self._worked)
 
 
 def _waited_seconds() -> float:
@@ -84,10 +84,10 @@ def lag(ctx: Context) -> dict[str, Any]:
         start = _Instant()
         questions = [f"note {number} about keys {attempt}" for number in range(_N_SEARCHES)]
         await asyncio.gather(*(store.asearch(JANE, question, 10) for question in questions))
-        whole = start.seconds_since()
+        total = start.seconds_since()
         over = True
         await ticking
-        return longest, whole
+        return longest, total
 
     attempts = []
     for attempt in range(3):  # a busy machine may block the loop once
@@ -116,10 +116,10 @@ def cancelled(ctx: Context) -> None:
         task.cancel()
         await asyncio.wait([task], timeout=30)
         await asyncio.sleep(0.3)  # let work on threads finish
-        there = [await store.aget(JANE, f"{prefix}{number}") for number in range(n)]
+        results = [await store.aget(JANE, f"{prefix}{number}") for number in range(n)]
         await store.aput(JANE, [Item(f"{prefix}after", "written after the cancellation")])
         require(await store.aget(JANE, f"{prefix}after") is not None, "after a cancellation a put is lost")
-        return sum(item is not None for item in there)
+        return sum(item is not None for item in results)
 
     async def all_of_it() -> None:
         for number, delay in enumerate((0.0, 0.001, 0.01, 0.05)):
@@ -134,8 +134,8 @@ def loops(ctx: Context) -> None:
     """A store works in a second event loop after the first one was closed."""
     store = ctx.open()
     asyncio.run(store.aput(JANE, [Item("m1", "a note of the first loop")]))
-    found = asyncio.run(store.aget(JANE, "m1"))
-    require(found is not None and found.text == "a note of the first loop", f"the second loop got {found}")
+    item = asyncio.run(store.aget(JANE, "m1"))
+    require(item is not None and item.text == "a note of the first loop", f"the second loop got {item}")
 
 
 @check("async.together", needs={"aput", "aget"}, why="Turns of many users end at the same moment.")

@@ -88,9 +88,9 @@ def search_times(ctx: Context) -> dict[str, Any]:
         times = []
         for question in questions[5:]:
             start = time.perf_counter()
-            found = store.search(JANE, question, 10)
+            hits = store.search(JANE, question, 10)
             times.append(time.perf_counter() - start)
-            require(found, f"{question!r} found nothing among {n} items")
+            require(hits, f"{question!r} found nothing among {n} items")
         figures |= _percentiles(times, f"of {n}")
         ctx.close(store)
     return figures

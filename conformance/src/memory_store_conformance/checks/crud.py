@@ -34,9 +34,9 @@ def metadata(ctx: Context) -> None:
     store = ctx.open()
     written = {"kind": "ключ", "n": 7, "share": 0.25, "done": True, "open": False, "empty": ""}
     store.put(JANE, [Item("m1", "a note", written)])
-    found = store.get(JANE, "m1")
-    require(found is not None, "got nothing")
-    got = dict(found.metadata)
+    item = store.get(JANE, "m1")
+    require(item is not None, "got nothing")
+    got = dict(item.metadata)
     require(got == written, f"wrote {written}, got {got}")
     types = {name: type(value).__name__ for name, value in got.items()}
     expected = {name: type(value).__name__ for name, value in written.items()}
@@ -82,9 +82,9 @@ def replace_search(ctx: Context) -> None:
     store.put(JANE, [Item("m1", "the door code is 4711")])
     store.put(JANE, [Item("m1", "the garden is watered on Mondays")])
     for question in ("door code 4711", "garden watered"):
-        found = store.search(JANE, question, 10)
-        require(len(found) <= 1, f"{question!r} found {len(found)} items of one id")
-        texts = [hit.item.text for hit in found]
+        hits = store.search(JANE, question, 10)
+        require(len(hits) <= 1, f"{question!r} found {len(hits)} items of one id")
+        texts = [hit.item.text for hit in hits]
         require("the door code is 4711" not in texts, f"{question!r} found the old text")
     require(ids_of(store.search(JANE, "garden watered", 10)) == ["m1"], "the new text was not found")
 
@@ -94,8 +94,8 @@ def batch_same_id(ctx: Context) -> None:
     """The last of several items with one id in one put wins."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "first"), Item("m2", "between"), Item("m1", "last")])
-    found = store.get(JANE, "m1")
-    require(found is not None and found.text == "last", f"expected 'last', got {found and found.text!r}")
+    item = store.get(JANE, "m1")
+    require(item is not None and item.text == "last", f"expected 'last', got {item and item.text!r}")
 
 
 @check(
@@ -105,10 +105,10 @@ def batch_order(ctx: Context) -> None:
     """Several ids read at once come back in the order of the request, with a gap for an absent one."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(20)])
-    asked = ["m13", "m2", "absent", "m19", "m0", "m7"]
-    got = [None if item is None else item.id for item in store.get_many(JANE, asked)]
-    expected = [None if id == "absent" else id for id in asked]
-    require(got == expected, f"asked for {asked}, got {got}")
+    ids = ["m13", "m2", "absent", "m19", "m0", "m7"]
+    got = [None if item is None else item.id for item in store.get_many(JANE, ids)]
+    expected = [None if id == "absent" else id for id in ids]
+    require(got == expected, f"asked for {ids}, got {got}")
 
 
 @check("crud.batch-large", why="An import of a user's history is one batch.")
@@ -142,7 +142,7 @@ def same_text(ctx: Context) -> None:
 def odd_ids(ctx: Context) -> None:
     """Ids with separators, quotes, spaces and letters of any script are kept apart, or refused."""
     store = ctx.open()
-    kept = {}
+    written = {}
     for number, id in enumerate(
         ["a/b", "a.b", "a b", "a%b", "a_b", "a'b", 'a"b', "é", "e\u0301", "Ä", "ä", "名", "A", "a"]
     ):
@@ -150,13 +150,11 @@ def odd_ids(ctx: Context) -> None:
             store.put(JANE, [Item(id, f"note {number}")])
         except Exception:  # noqa: BLE001 - a refusal
             continue
-        kept[id] = f"note {number}"
-    require(kept, "every one of 14 ids was refused")
-    for id, text in kept.items():
-        found = store.get(JANE, id)
-        require(
-            found is not None and found.text == text, f"{id!r}: wrote {text!r}, got {found and found.text!r}"
-        )
+        written[id] = f"note {number}"
+    require(written, "every one of 14 ids was refused")
+    for id, text in written.items():
+        item = store.get(JANE, id)
+        require(item is not None and item.text == text, f"{id!r}: wrote {text!r}, got {item and item.text!r}")
 
 
 @check(
@@ -165,16 +163,16 @@ def odd_ids(ctx: Context) -> None:
 def no_alias(ctx: Context) -> None:
     """Changing an object passed to the store, or returned by it, does not change the stored item."""
     store = ctx.open()
-    given = {"tags": ["a"], "n": 1}
-    store.put(JANE, [Item("m1", "a note", given)])
-    given["n"] = 2
-    given["tags"].append("of the caller")  # type: ignore[attr-defined]
-    found = store.get(JANE, "m1")
+    written = {"tags": ["a"], "n": 1}
+    store.put(JANE, [Item("m1", "a note", written)])
+    written["n"] = 2
+    written["tags"].append("of the caller")  # type: ignore[attr-defined]
+    item = store.get(JANE, "m1")
     require(
-        dict(found.metadata) == {"tags": ["a"], "n": 1}, f"a change of what was given shows: {found.metadata}"
+        dict(item.metadata) == {"tags": ["a"], "n": 1}, f"a change of what was given shows: {item.metadata}"
     )
     try:
-        found.metadata["tags"].append("of the reader")
+        item.metadata["tags"].append("of the reader")
     except (TypeError, AttributeError):
         return  # returned as an immutable object
     again = store.get(JANE, "m1").metadata

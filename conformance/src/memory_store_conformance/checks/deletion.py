@@ -25,8 +25,8 @@ def _filled(ctx: Context) -> Any:
 def by_get(ctx: Context) -> None:
     """A deleted id returns nothing, and the other items stay."""
     store = _filled(ctx)
-    there = [id for id in ("m3", "m7") if store.get(JANE, id) is not None]
-    require(not there, f"deleted m3 and m7, still read: {there}")
+    present = [id for id in ("m3", "m7") if store.get(JANE, id) is not None]
+    require(not present, f"deleted m3 and m7, still read: {present}")
     absent = [f"m{number}" for number in (0, 1, 2, 4, 5, 6, 8, 9) if store.get(JANE, f"m{number}") is None]
     require(not absent, f"deleted m3 and m7, also gone: {absent}")
 
@@ -36,9 +36,9 @@ def by_search(ctx: Context) -> None:
     """A search by the words of a deleted item does not find it."""
     store = _filled(ctx)
     for question in ("the secret number 3 of jane", "secret number 7"):
-        found = ids_of(store.search(JANE, question, 10))
-        require(not {"m3", "m7"} & set(found), f"deleted m3 and m7, {question!r} found {found}")
-        require(len(found) == 8, f"deleted 2 of 10, a search for 10 found {len(found)}")
+        ids = ids_of(store.search(JANE, question, 10))
+        require(not {"m3", "m7"} & set(ids), f"deleted m3 and m7, {question!r} found {ids}")
+        require(len(ids) == 8, f"deleted 2 of 10, a search for 10 found {len(ids)}")
 
 
 @check("deletion.vector", needs={"delete", "search_vector"}, why=_FORGOTTEN)
@@ -46,8 +46,8 @@ def by_vector(ctx: Context) -> None:
     """A search by the vector of a deleted item does not find it."""
     store = _filled(ctx)
     vector = ctx.embedder.embed_query("the secret number 3 of jane")
-    found = ids_of(store.search_vector(JANE, vector, 10))
-    require(found and not {"m3", "m7"} & set(found), f"deleted m3 and m7, its vector found {found}")
+    ids = ids_of(store.search_vector(JANE, vector, 10))
+    require(ids and not {"m3", "m7"} & set(ids), f"deleted m3 and m7, its vector found {ids}")
 
 
 @check("deletion.list", needs={"delete", "list"}, why=_FORGOTTEN)
@@ -106,8 +106,8 @@ def reopened(ctx: Context) -> None:
     store.delete(JANE, ["m3"])
     ctx.close(store)
     store = ctx.open(directory)
-    found = ids_of(store.search(JANE, "the secret number 3", 20))
-    require("m3" not in found and len(found) == 9, f"deleted 1 of 10, after reopening found {found}")
+    ids = ids_of(store.search(JANE, "the secret number 3", 20))
+    require("m3" not in ids and len(ids) == 9, f"deleted 1 of 10, after reopening found {ids}")
     require(store.get(JANE, "m3") is None, "after reopening the deleted id is read")
 
 
@@ -121,10 +121,10 @@ def whole_scope(ctx: Context) -> None:
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number} of jane") for number in range(1500)])
     store.delete_scope(JANE)
-    found = ids_of(store.search(JANE, "note of jane", 50))
-    require(not found, f"deleted 1,500 items, a search found {len(found)}, such as {found[:3]}")
-    there = [number for number in range(0, 1500, 50) if store.get(JANE, f"m{number}") is not None]
-    require(not there, f"{len(there)} of 30 looked up are still read")
+    ids = ids_of(store.search(JANE, "note of jane", 50))
+    require(not ids, f"deleted 1,500 items, a search found {len(ids)}, such as {ids[:3]}")
+    present = [number for number in range(0, 1500, 50) if store.get(JANE, f"m{number}") is not None]
+    require(not present, f"{len(present)} of 30 looked up are still read")
 
 
 @check(
@@ -144,8 +144,8 @@ def bytes_on_disk(ctx: Context) -> None:
     if hasattr(store, "purge"):
         store.purge()
     ctx.close(store)
-    left = _files_with(directory, _SECRET)
-    require(not left, f"the deleted words are still in {left}")
+    files = _files_with(directory, _SECRET)
+    require(not files, f"the deleted words are still in {files}")
 
 
 def _files_with(directory: Path, text: str) -> list[str]:
@@ -191,9 +191,9 @@ def killed(ctx: Context) -> None:
             pass
         child.kill()
         store = ctx.open(directory)
-        left = sum(store.get(JANE, name) is not None for name in names)
+        n_left = sum(store.get(JANE, name) is not None for name in names)
         ctx.close(store)
         require(
-            left in (0, n),
-            f"killed {share:.0%} into a deletion of {n} items that takes {seconds:.3f} s: {left} are left",
+            n_left in (0, n),
+            f"killed {share:.0%} into a deletion of {n} items that takes {seconds:.3f} s: {n_left} are left",
         )

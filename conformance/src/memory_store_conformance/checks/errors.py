@@ -68,14 +68,12 @@ def unserialisable(ctx: Context) -> None:
     strange = object()
     items = [Item("m1", "a note"), Item("m2", "another", {"x": strange}), Item("m3", "a third")]
     error = _raised(lambda: store.put(JANE, items))
-    there = [id for id in ("m1", "m2", "m3") if store.get(JANE, id) is not None]
+    present = [id for id in ("m1", "m2", "m3") if store.get(JANE, id) is not None]
     if error is not None:
-        require(not there, f"refused with {type(error).__name__}, and {there} of 3 are written")
+        require(not present, f"refused with {type(error).__name__}, and {present} of 3 are written")
     else:
-        found = store.get(JANE, "m2")
-        require(
-            found is not None and found.metadata["x"] is strange, f"taken, and read back as {plain(found)}"
-        )
+        item = store.get(JANE, "m2")
+        require(item is not None and item.metadata["x"] is strange, f"taken, and read back as {plain(item)}")
 
 
 @check("errors.k", needs={"search"}, why="k comes from a model's tool call.")
@@ -134,8 +132,8 @@ def odd_questions(ctx: Context) -> None:
         require(
             not isinstance(error, _INTERNAL), f"{question[:20]!r}: a bare {type(error).__name__}: {error}"
         )
-        found = ids_of(store.search(JANE, "a note about trains", 5))
-        require(found == ["m1"], f"after the question {question[:20]!r} the usual one finds {found}")
+        ids = ids_of(store.search(JANE, "a note about trains", 5))
+        require(ids == ["m1"], f"after the question {question[:20]!r} the usual one finds {ids}")
 
 
 @check("errors.closed", why="A write to a closed store that says nothing is a lost memory.")

@@ -143,10 +143,10 @@ def missing(ctx: Context) -> None:
     got = ids_of(store.search(JANE, "a note called", 50, {"kind": "fact"}))
     require(got == ["a"], f"{{'kind': 'fact'}} admits {got}, expected ['a']")
     try:
-        found = ids_of(store.search(JANE, "a note called", 50, {"nowhere": "x"}))
+        ids = ids_of(store.search(JANE, "a note called", 50, {"nowhere": "x"}))
     except Exception:  # noqa: BLE001 - a refusal
         return
-    require(not found, f"{{'nowhere': 'x'}} admits {found}")
+    require(not ids, f"{{'nowhere': 'x'}} admits {ids}")
 
 
 @check(
@@ -175,10 +175,10 @@ def unknown(ctx: Context) -> None:
     store = ctx.open()
     store.put(JANE, [Item(id, f"a note called {id}", metadata) for id, metadata in _ITEMS.items()])
     try:
-        found = ids_of(store.search(JANE, "a note called", 50, {"n": {"$frobnicate": 1}}))
+        ids = ids_of(store.search(JANE, "a note called", 50, {"n": {"$frobnicate": 1}}))
     except Exception:  # noqa: BLE001 - as promised
         return
-    require(False, f"{{'n': {{'$frobnicate': 1}}}} raises nothing, and admits {found or 'nothing'}")
+    require(False, f"{{'n': {{'$frobnicate': 1}}}} raises nothing, and admits {ids or 'nothing'}")
 
 
 @check(

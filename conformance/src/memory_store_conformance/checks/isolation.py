@@ -25,9 +25,9 @@ def _kept_apart(ctx: Context, scopes: Sequence[Scope]) -> None:
     if len(written) < 2:
         raise NotOffered(f"all but {len(written)} of the scopes are refused")
     for number, scope in written:
-        found = {hit.item.text for hit in store.search(scope, "a private note of owner number", 50)}
+        texts = {hit.item.text for hit in store.search(scope, "a private note of owner number", 50)}
         expected = {f"a private note of owner number {number}"}
-        require(found == expected, f"a search of {scope} expects {sorted(expected)}, found {sorted(found)}")
+        require(texts == expected, f"a search of {scope} expects {sorted(expected)}, found {sorted(texts)}")
 
 
 @check("isolation.users", needs={"search"}, why=_LEAK)
@@ -118,10 +118,10 @@ def empty_parts(ctx: Context) -> None:
     store.put(JANE, [Item("m1", "a private note of jane")])
     for scope in (("acme", ""), ("", "jane"), ("", "")):
         try:
-            found = store.search(scope, "a private note of jane", 10)
+            hits = store.search(scope, "a private note of jane", 10)
         except Exception:  # noqa: BLE001 - a refusal
             continue
-        require(not found, f"a search of {scope} found {ids_of(found)} of {JANE}")
+        require(not hits, f"a search of {scope} found {ids_of(hits)} of {JANE}")
 
 
 @check(
@@ -139,10 +139,10 @@ def same_id(ctx: Context) -> None:
     except Exception:  # noqa: BLE001 - isolation.oracle judges what a refusal discloses
         del expected_texts[JOE]
     for scope, expected in expected_texts.items():
-        found = store.get(scope, "m1")
+        item = store.get(scope, "m1")
         require(
-            found is not None and found.text == expected,
-            f"{scope}: expected {expected!r}, got {plain(found)}",
+            item is not None and item.text == expected,
+            f"{scope}: expected {expected!r}, got {plain(item)}",
         )
 
 
@@ -155,8 +155,8 @@ def get_other(ctx: Context) -> None:
     """An id of another scope cannot be read."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
-    found = store.get(JOE, "m1")
-    require(found is None, f"{JOE} read {plain(found)} of {JANE}")
+    item = store.get(JOE, "m1")
+    require(item is None, f"{JOE} read {plain(item)} of {JANE}")
 
 
 @check(
@@ -236,8 +236,8 @@ def statistics(ctx: Context) -> None:
     store.put(JANE, [Item(f"m{number}", text) for number, text in enumerate(texts)])
 
     def answer() -> list[tuple[str, float | None]]:
-        found = store.search(JANE, "initech merger lunch", 4)
-        return [(hit.id, None if hit.score is None else round(hit.score, 5)) for hit in found]
+        hits = store.search(JANE, "initech merger lunch", 4)
+        return [(hit.id, None if hit.score is None else round(hit.score, 5)) for hit in hits]
 
     before = answer()
     store.put(JOE, [Item(f"j{number}", f"merger merger of the initech {number}") for number in range(200)])
@@ -280,10 +280,10 @@ def filter_injection(ctx: Context) -> None:
     store.put(JOE, [Item("m2", "a private note of joe")])
     for field in ("user_id", "user", "agent_id", "tenant", "scope", "namespace", "prefix", "collection_name"):
         try:
-            found = store.search(JOE, "a private note of jane", 10, {field: "jane"})
+            hits = store.search(JOE, "a private note of jane", 10, {field: "jane"})
         except Exception:  # noqa: BLE001 - a refusal
             continue
-        others = [hit.item.text for hit in found if hit.item.text != "a private note of joe"]
+        others = [hit.item.text for hit in hits if hit.item.text != "a private note of joe"]
         require(not others, f"joe's search with the filter {{{field!r}: 'jane'}} found {others}")
 
 

@@ -27,9 +27,9 @@ def identifiers(ctx: Context) -> dict[str, Any]:
     store.put(JANE, [Item(f"m{number}", text) for number, text in enumerate(texts)])
     wrong = []
     for number, name in enumerate(names):
-        found = store.search(JANE, f"what is {name}?", 1)
-        if ids_of(found) != [f"m{number}"]:
-            wrong.append((name, found[0].item.text if found else None))
+        hits = store.search(JANE, f"what is {name}?", 1)
+        if ids_of(hits) != [f"m{number}"]:
+            wrong.append((name, hits[0].item.text if hits else None))
     first = _N_IDENTIFIERS - len(wrong)
     require(
         first >= _LEAST_FIRST * _N_IDENTIFIERS, f"{first} of {_N_IDENTIFIERS} first; asked, got: {wrong[:3]}"
@@ -114,10 +114,8 @@ def k_results(ctx: Context) -> None:
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"a note about trains, number {number}") for number in range(30)])
     for k, expected in ((1, 1), (7, 7), (30, 30), (100, 30)):
-        found = ids_of(store.search(JANE, "a note about trains", k))
-        require(
-            len(found) == len(set(found)) == expected, f"k={k} of 30 matches gives {len(found)}: {found[:5]}"
-        )
+        ids = ids_of(store.search(JANE, "a note about trains", k))
+        require(len(ids) == len(set(ids)) == expected, f"k={k} of 30 matches gives {len(ids)}: {ids[:5]}")
 
 
 @check("retrieval.fresh", needs={"search"}, why="What was said a minute ago is what the next turn asks for.")
@@ -126,8 +124,8 @@ def fresh(ctx: Context) -> None:
     store = ctx.open()
     for number in range(30):
         store.put(JANE, [Item(f"m{number}", f"code word {number} zebra{number}")])
-        found = ids_of(store.search(JANE, f"zebra{number}", 30))
-        require(f"m{number}" in found, f"written as number {number + 1}, not among {len(found)} results")
+        ids = ids_of(store.search(JANE, f"zebra{number}", 30))
+        require(f"m{number}" in ids, f"written as number {number + 1}, not among {len(ids)} results")
 
 
 @check("retrieval.scripts", needs={"search"}, why="Most people do not write English.")
@@ -140,5 +138,5 @@ def scripts(ctx: Context) -> None:
     }  # fmt: skip
     store.put(JANE, [Item(id, text) for id, text in texts.items()])
     for id, text in texts.items():
-        found = ids_of(store.search(JANE, text, 1))
-        require(found == [id], f"{text!r} found {found}, expected [{id!r}]")
+        ids = ids_of(store.search(JANE, text, 1))
+        require(ids == [id], f"{text!r} found {ids}, expected [{id!r}]")

@@ -12,8 +12,8 @@ _NEEDS = {"state", "held"}
 def additive(ctx: Context) -> None:
     """For a predicate with many values, a new one leaves the old ones in force."""
     store = ctx.open()
-    for what in ("penicillin", "nuts", "pollen"):
-        store.state(JANE, "Jane", "is allergic to", what, single=False)
+    for allergen in ("penicillin", "nuts", "pollen"):
+        store.state(JANE, "Jane", "is allergic to", allergen, single=False)
     got = sorted(store.held(JANE, "Jane", "is allergic to"))
     require(got == ["nuts", "penicillin", "pollen"], f"stated penicillin, nuts and pollen, held are {got}")
 

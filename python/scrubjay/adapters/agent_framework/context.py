@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from agent_framework import ContextProvider, FunctionTool, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
+from scrubjay.adapters._turn_memory import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.memory.model.names import Floor
 from scrubjay.memory.runs.session import Session
@@ -160,7 +160,7 @@ class ScrubjayContextProvider(ContextProvider):
     def _tools_for(self, scope: Scope, run_id: str) -> list[Any]:
         """The tools of one run; the scope is fixed here, out of the model's reach."""
 
-        async def remember(content: Annotated[str, "One statement that is true later, too."]) -> str:
+        async def remember(content: Annotated[str, "One statement that will still be true later."]) -> str:
             done = await asyncio.to_thread(self.memory.propose, content, scope=scope, source=run_id)
             return f"{done.status}: {done.reason}" if done.reason else done.status
 
@@ -178,7 +178,7 @@ class ScrubjayContextProvider(ContextProvider):
             ),
             FunctionTool(
                 name="search_memories",
-                description="Search what is remembered from earlier conversations.",
+                description="Search the memories of earlier conversations.",
                 func=search_memories,
             ),
         ]

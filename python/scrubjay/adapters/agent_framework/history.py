@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from agent_framework import HistoryProvider, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import writable
+from scrubjay.adapters._turn_memory import writable
 from scrubjay.backend import NOBODY, Documents
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query

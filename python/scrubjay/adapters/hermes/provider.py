@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import Extract, Said, TurnMemory, block_of, writable
+from scrubjay.adapters._turn_memory import Extract, Said, TurnMemory, block_of, writable
 from scrubjay.adapters.hermes.settings import SCHEMA, home_of, saved, settings_of
 from scrubjay.adapters.hermes.tools import SCHEMAS, Tools
 from scrubjay.backend import NOBODY, joined
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _NOTED = {"both": ("user", "model"), "user": ("user",), "none": ()}
 _INTRODUCTION = (
     "# Scrubjay memory\n"
-    "What is relevant of earlier sessions is given with each message. scrubjay_search looks for more, "
+    "Relevant memories of earlier sessions come with each message. scrubjay_search looks for more, "
     "scrubjay_remember keeps a fact for later sessions, scrubjay_forget deletes one."
 )
 

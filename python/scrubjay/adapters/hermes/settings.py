@@ -12,8 +12,16 @@ _SETTINGS = "scrubjay.json"
 
 SCHEMA: list[dict[str, Any]] = [
     {"key": "path", "description": "Path of the file", "default": "$HERMES_HOME/scrubjay/memory.scrubjay"},
-    {"key": "embedder", "description": "Model to find by meaning; empty: by words", "default": "default"},
-    {"key": "budget_tokens", "description": "Tokens of what is recalled for a turn", "default": "1000"},
+    {
+        "key": "embedder",
+        "description": "Model for search by meaning; empty: search by words",
+        "default": "default",
+    },
+    {
+        "key": "budget_tokens",
+        "description": "Token budget for recalled memories in a turn",
+        "default": "1000",
+    },
     {
         "key": "floor",
         "description": "How relevant a memory must be to be recalled",
@@ -22,7 +30,7 @@ SCHEMA: list[dict[str, Any]] = [
     },
     {
         "key": "noted",
-        "description": "Whose messages are kept to be recalled later",
+        "description": "Whose messages are stored for later recall",
         "default": "both",
         "choices": ["both", "user", "none"],
     },

@@ -331,7 +331,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         target = Path(persist_path)
         target.parent.mkdir(parents=True, exist_ok=True)
         if log_of(target).exists():  # a log that SQLite would apply to the new file
-            raise StoreError(f"persist_path: expected a file that nobody has open: {target}")
+            raise StoreError(f"persist_path: expected a file that is not open elsewhere: {target}")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with Index.open(fresh) as file:

@@ -21,11 +21,13 @@ _BY = "mcp"
 class HoldMemories(Arguments):
     """Arguments of hold_memories."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=1000, description="shown to who is refused")]
+    reason: Annotated[str, Field(min_length=1, max_length=1000, description="shown in refusals")]
     name: Annotated[
         str | None,
         Field(
-            min_length=1, max_length=1000, description="of the hold, by which it is released; else its reason"
+            min_length=1,
+            max_length=1000,
+            description="name of the hold, for its release; by default its reason",
         ),
     ] = None
 
@@ -35,7 +37,7 @@ class ReleaseMemories(Arguments):
 
     name: Annotated[
         str | None,
-        Field(min_length=1, max_length=1000, description="of the hold; not needed if there is only one"),
+        Field(min_length=1, max_length=1000, description="name of the hold; optional if there is only one"),
     ] = None
 
 
@@ -51,7 +53,7 @@ class ImportMemories(Arguments):
         Field(
             min_length=1,
             max_length=MAX_LINES,
-            description="all lines of all pages of an export, the first line first",
+            description="all lines of all pages of an export, in order",
         ),
     ]
 
@@ -59,7 +61,9 @@ class ImportMemories(Arguments):
 class OneHold(BaseModel):
     """A legal hold."""
 
-    scope: Annotated[dict[str, str | None], Field(description="what is held, with everything within it")]
+    scope: Annotated[
+        dict[str, str | None], Field(description="scope of the hold, including everything within it")
+    ]
     name: str
     reason: str
     by: str
@@ -69,21 +73,23 @@ class OneHold(BaseModel):
 class Holds(BaseModel):
     """The result of list_holds and hold_memories."""
 
-    holds: Annotated[list[OneHold], Field(description="on these memories, and on what they are part of")]
+    holds: Annotated[
+        list[OneHold], Field(description="holds on these memories, and on the scopes that contain them")
+    ]
 
 
 class Released(BaseModel):
     """The result of release_memories."""
 
-    released: Annotated[bool, Field(description="whether exactly these memories were held")]
+    released: Annotated[bool, Field(description="whether there was a hold on exactly these memories")]
 
 
 class Imported(BaseModel):
     """The result of import_memories: the number of rows of each table."""
 
     written: dict[str, int]
-    same: Annotated[dict[str, int], Field(description="were there already")]
-    left_out: Annotated[dict[str, int], Field(description="the memory says something else there")]
+    same: Annotated[dict[str, int], Field(description="rows that existed already")]
+    left_out: Annotated[dict[str, int], Field(description="rows that conflict with existing ones")]
     reasons: list[str]
 
 

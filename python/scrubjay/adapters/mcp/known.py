@@ -10,7 +10,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, AsOf, KnownAt, bounded
 from scrubjay.memory import Preference, Provenance
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
 _Key = Annotated[
@@ -37,12 +37,13 @@ class SetPreference(Arguments):
 
     key: _Key
     text: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_TEXT, description="the wish, in a sentence")
+        str | None, Field(min_length=1, max_length=MAX_TEXT, description="the preference, in a sentence")
     ] = None
     value: Annotated[
         Any,
         Field(
-            description="for programs, any JSON value such as 25 or true; the text shows it if there is none"
+            description="for programs, any JSON value such as 25 or true; it becomes the text if there is "
+            "none"
         ),
     ] = None
 
@@ -77,8 +78,8 @@ class OnePreference(BaseModel):
 class Known(BaseModel):
     """The result of get_policies_and_preferences."""
 
-    policies: Annotated[list[OnePolicy], Field(description="rules of the tenant, all of those in force")]
-    preferences: Annotated[list[OnePreference], Field(description="all of the user's")]
+    policies: Annotated[list[OnePolicy], Field(description="all rules of the tenant in force")]
+    preferences: Annotated[list[OnePreference], Field(description="all preferences of the user")]
 
 
 class KnownTools:
@@ -134,7 +135,7 @@ class KnownTools:
             raise ValueError(outcome.reason)
         record = memory.get(outcome.id, scope=self._scope, hidden=True)
         if not isinstance(record, Preference):
-            raise ValueError(f"key: {given.key[:80]!r} was deleted by somebody else meanwhile")
+            raise ValueError(f"key: {given.key[:80]!r} was deleted concurrently")
         return _shown(record)
 
     def delete(self, given: DeletePreference) -> dict[str, Any]:

@@ -49,16 +49,14 @@ class RevokeMemory(Arguments):
     """Arguments of revoke_memory."""
 
     id: Id
-    reason: Annotated[
-        str, Field(min_length=1, max_length=1000, description="why it is not so, or not wanted")
-    ]
+    reason: Annotated[str, Field(min_length=1, max_length=1000, description="why it is wrong, or not wanted")]
 
 
 class GiveFeedback(Arguments):
     """Arguments of give_feedback."""
 
     id: Id
-    used: Annotated[bool, Field(description="whether it was of use")] = True
+    used: Annotated[bool, Field(description="whether it was useful")] = True
 
 
 class Revoked(BaseModel):
@@ -77,9 +75,9 @@ class Remembered(BaseModel):
     """The outcome of a proposed fact."""
 
     status: Annotated[str, Field(description="written, superseded, deduplicated or rejected")]
-    id: Annotated[str | None, Field(description="of the memory that says so now")]
+    id: Annotated[str | None, Field(description="id of the memory that says so now")]
     reason: str
-    superseded: Annotated[str | None, Field(description="id of the memory that it took the place of")]
+    superseded: Annotated[str | None, Field(description="id of the memory that it superseded")]
     active: Annotated[bool, Field(description="whether it is in force")]
 
 
@@ -91,7 +89,7 @@ class WhyMemory(BaseModel):
     status: str
     text: str
     run: Annotated[str, Field(description="the conversation that it comes from")]
-    events: Annotated[list[str], Field(description="what happened to it, oldest first")]
+    events: Annotated[list[str], Field(description="its history, oldest first")]
     supersedes: list[str]
     superseded_by: str | None
 

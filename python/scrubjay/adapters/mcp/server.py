@@ -42,7 +42,7 @@ from scrubjay.index import Hit, Hits, Index
 from scrubjay.memory import Recalled, RecalledHit
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.read.index_notes import notes_of
-from scrubjay.memory.read.moments import Moment, moment_asked
+from scrubjay.memory.read.time_axes import Moment, moment_asked
 from scrubjay.records import Record
 
 SHOWN_TEXT = 4_000  # characters of a text in search results; get_memory returns all
@@ -75,7 +75,7 @@ class MemoryServer:
     >>> joe.call("get_memory", {"id": added["id"]})
     Traceback (most recent call last):
     ...
-    scrubjay.backend.scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
+    scrubjay.backend.scoped_changes.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
     """
 
     def __init__(

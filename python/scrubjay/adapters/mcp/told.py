@@ -15,7 +15,7 @@ from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_CURSOR, MAX_TEXT, Arguments, KnownAt
 from scrubjay.errors import CursorError
 from scrubjay.memory import Fact
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 
 MAX_EVENTS = 500
 _MAX_HELD = 4
@@ -30,7 +30,8 @@ class GetHistory(Arguments):
         str, Field(min_length=1, max_length=MAX_TEXT, description='what facts are about, such as "Jane"')
     ]
     predicate: Annotated[
-        str, Field(min_length=1, max_length=MAX_TEXT, description='what they say of it, such as "lives in"')
+        str,
+        Field(min_length=1, max_length=MAX_TEXT, description='what they say about it, such as "lives in"'),
     ]
     known_at: KnownAt = None
 
@@ -39,16 +40,16 @@ class ListChanges(Arguments):
     """Arguments of list_changes."""
 
     since: Annotated[
-        int, Field(ge=0, le=2**62 - 1, description="the cursor of the answer before; 0: from the beginning")
+        int, Field(ge=0, le=2**62 - 1, description="the cursor of the previous answer; 0: from the beginning")
     ] = 0
-    limit: Annotated[int, Field(ge=1, le=MAX_EVENTS, description="how many changes at most")] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_EVENTS, description="maximum number of changes")] = 100
 
 
 class ExportMemories(Arguments):
     """Arguments of export_memories."""
 
     cursor: Annotated[
-        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the page before")
+        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the previous page")
     ] = None
 
 
@@ -57,21 +58,21 @@ class PastFact(BaseModel):
 
     id: str
     text: str
-    value: Annotated[Any, Field(description="what it says of the subject, if that was given by itself")]
+    value: Annotated[Any, Field(description="its value for the subject, if it was stored separately")]
     status: Annotated[str, Field(description="active, planned, ended, superseded, provisional or revoked")]
     holds: Annotated[
         list[list[str | None]],
-        Field(description="when it was so, as [from, until]; until null: for good; empty: it never was"),
+        Field(description="when it held, as [from, until]; until null: still; empty: never"),
     ]
     said_at: str | None
-    recorded_at: Annotated[str | None, Field(description="when the memory was told it")]
-    superseded_by: Annotated[str | None, Field(description="id of the fact that took its place")]
+    recorded_at: Annotated[str | None, Field(description="when it was recorded")]
+    superseded_by: Annotated[str | None, Field(description="id of the fact that superseded it")]
 
 
 class History(BaseModel):
     """The result of get_history."""
 
-    facts: Annotated[list[PastFact], Field(description="in the order of the times at which they begin")]
+    facts: Annotated[list[PastFact], Field(description="ordered by the times at which they begin")]
 
 
 class Change(BaseModel):
@@ -80,11 +81,11 @@ class Change(BaseModel):
     cursor: int
     at: str
     what: Annotated[str, Field(description="proposed, superseded, revoked, updated, expired, forgotten, ...")]
-    kind: Annotated[str | None, Field(description="of the record; null: of everything that is yours")]
+    kind: Annotated[str | None, Field(description="id of the record; null: all of yours")]
     id: str | None
     by: str | None
     detail: str | None
-    shared: Annotated[bool, Field(description="of a record that others share with you")]
+    shared: Annotated[bool, Field(description="whether the record is shared with you by others")]
 
 
 class Changed(BaseModel):
@@ -98,7 +99,7 @@ class Exported(BaseModel):
     """The result of export_memories."""
 
     lines: Annotated[
-        list[str], Field(description="one row each, as JSON; a file of all of them is an export")
+        list[str], Field(description="one row each, as JSON; all of them in a file are an export")
     ]
     next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
 

@@ -20,7 +20,7 @@ except ImportError as missing:
 from scrubjay.adapters.service.app import create_app
 from scrubjay.adapters.service.auth import PERMISSIONS, Grant, Tokens, add_token
 from scrubjay.adapters.service.examples import Example
+from scrubjay.adapters.service.lifespan import serve
 from scrubjay.adapters.service.limits import Limits
-from scrubjay.adapters.service.running import serve
 
 __all__ = ["PERMISSIONS", "Example", "Grant", "Limits", "Tokens", "add_token", "create_app", "serve"]

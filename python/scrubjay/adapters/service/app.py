@@ -19,18 +19,18 @@ from starlette.responses import Response
 from scrubjay._native import Scope, StaticEmbedder, show_config_dict
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models, search_models
-from scrubjay.adapters.service.asking import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.adapters.service.auth import Grant, Tokens
 from scrubjay.adapters.service.examples import Example
-from scrubjay.adapters.service.explaining import explain
+from scrubjay.adapters.service.explanation import explain
 from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
-from scrubjay.adapters.service.gate import Gate
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_routes import MemoryRoutes
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
 from scrubjay.adapters.service.page_files import PAGE_FILES, PageFile
 from scrubjay.adapters.service.page_routes import PageRoutes
+from scrubjay.adapters.service.request_checks import Gate
+from scrubjay.adapters.service.request_scope import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
 from scrubjay.errors import Error, StoreUnavailableError
 from scrubjay.index import Index
@@ -89,7 +89,7 @@ def create_app(
     ['/v1/search', '/v1/warm', '/v1/whoami']
     """
     if tokens is not None and grant is not None:
-        raise ValueError("grant: expected none beside tokens, which have them")
+        raise ValueError("grant: expected None together with tokens, which have grants")
     if tokens is None and grant is None:
         grant = Grant("local", None)
     limits = limits or Limits()
@@ -435,7 +435,9 @@ class Service:
     def _checked(self, record: dict[str, Any]) -> dict[str, Any]:
         if record.get("vector") is not None and Backend.of(self.index).dim is None:
             # The first vector would fix the dimension for all scopes.
-            raise BadArgumentError("vector: expected none, since this index has no embedder and no dimension")
+            raise BadArgumentError(
+                "vector: expected no vector, since this index has no embedder and no dimension"
+            )
         return record
 
 
@@ -466,4 +468,4 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 
 
 def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:
-    return {204: {"description": "It is gone."}} if gives is None else {200: {"model": gives}}
+    return {204: {"description": "Deleted."}} if gives is None else {200: {"model": gives}}

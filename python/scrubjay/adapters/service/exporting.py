@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from scrubjay._native import Scope
 from scrubjay.adapters.service import models
-from scrubjay.adapters.service.asking import FAILURES, scope_of
+from scrubjay.adapters.service.request_scope import FAILURES, scope_of
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _MAX_IN_MEMORY_BYTES = 4 << 20

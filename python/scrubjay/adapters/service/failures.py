@@ -56,7 +56,7 @@ _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     RefusedError: (403, "forbidden", None),
     BadArgumentError: (422, "invalid", None),
     StoreBusyError: (503, "busy", "another writer is at work; try again"),
-    ClosedError: (503, "unavailable", "the service is ending"),
+    ClosedError: (503, "unavailable", "the service is shutting down"),
     EmbedderError: (503, "embedder_failed", "the embedder failed; nothing was written"),
     RetrievalError: (503, "extractor_failed", "the model behind the service failed; nothing was written"),
     TokenFileError: (503, "unavailable", "tokens cannot be checked now"),

@@ -7,7 +7,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory import Memory
 from scrubjay.memory.model.decoding import as_moment
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.overview import Overview
 
 

@@ -13,21 +13,21 @@ from starlette.responses import Response
 
 from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page, shown_metadata
 from scrubjay.adapters.service import models
-from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.change_stream import Followers
 from scrubjay.adapters.service.exporting import Exports
 from scrubjay.adapters.service.failures import BadArgumentError, Json
-from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, candidate_of
 from scrubjay.adapters.service.memory_overview import blocks_of, overview, replayed
+from scrubjay.adapters.service.request_scope import FAILURES, grant_of, scope_of
 from scrubjay.memory import Memory, Provenance
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.model.checking import classify
-from scrubjay.memory.read.assembled import Assembled
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.assembly_result import Assembled
+from scrubjay.memory.read.recall_result import RecalledHit
 
-_Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record")]
+_Id = Annotated[str, Path(min_length=1, max_length=512, description="id of a record")]
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _OffLoop = Callable[..., Awaitable[Any]]
 _RECALL = ("kinds", "k", "task_type", "filter", "relevance", "without", *TIMES)
@@ -386,13 +386,13 @@ _ROUTES = (
 _CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {
         "model": models.Failure,
-        "description": "Another record says that already, or it was changed meanwhile.",
+        "description": "Another record already says this, or the record was changed concurrently.",
     }
 }
 
 
 def _answers(gives: str | None) -> dict[int | str, dict[str, Any]]:
-    return {204: {"description": "It is done."}} if gives is None else {200: {"model": ANSWERS[gives]}}
+    return {204: {"description": "Done."}} if gives is None else {200: {"model": ANSWERS[gives]}}
 
 
 def _unknown(id: str) -> UnknownRecordError:

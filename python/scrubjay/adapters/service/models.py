@@ -27,7 +27,7 @@ def encodable(value: Any) -> Any:
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("expected text that UTF-8 can encode, got half a surrogate pair") from None
+        raise ValueError("expected text that UTF-8 can encode, got a lone surrogate") from None
     except ValueError:
         raise ValueError("expected finite numbers") from None
     except RecursionError:
@@ -49,7 +49,8 @@ Context = Annotated[
     str,
     Field(
         max_length=16_384,
-        description="a title, or a summary of where the text stands: embedded and indexed with it",
+        description="a title, or a summary of the surrounding text, which is embedded and indexed with the "
+        "text",
     ),
 ]
 Object = Annotated[dict[str, Any], AfterValidator(encodable)]
@@ -59,15 +60,15 @@ Span = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_leng
 Passages = Annotated[
     list[Span] | Literal[False],
     Field(
-        description="where they are in the text, [first character, the one after the last] of each: each gets a vector "
-        "of its own; false: the text has one vector, however long it is; left out: long texts are cut"
+        description="ranges of passages in the text, [first character, end] each, with one vector for "
+        "each; false: one vector for the whole text; if omitted, long texts are split"
     ),
 ]
 Vectors = Annotated[
     Annotated[Vector, Tag("list[number]")]
     | Annotated[list[Vector], Field(min_length=1, max_length=MAX_PASSAGES), Tag("list[vector]")],
     Discriminator(_vectors_kind),
-    Field(description="in place of the embedding: of the text, or one for each passage"),
+    Field(description="replaces the embedding: one vector for the text, or one for each passage"),
 ]
 Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]
 WrittenAt = Annotated[
@@ -75,11 +76,12 @@ WrittenAt = Annotated[
     Field(
         ge=0,
         lt=2**62,
-        description="as GET returned it: write only if it is still that; 0: only if there is none",
+        description="the version returned by GET: write only if it is unchanged; 0: only if the memory does "
+        "not exist",
     ),
 ]
 SeenAt = Annotated[
-    int, Field(ge=1, lt=2**62, description="as GET returned it: change only if it is still that")
+    int, Field(ge=1, lt=2**62, description="the version returned by GET: change only if it is unchanged")
 ]
 Ids = Annotated[list[Id], Field(max_length=10_000)]
 Filter = Annotated[
@@ -153,7 +155,8 @@ class Changes(Request):
     metadata: Annotated[
         Object | None,
         Field(
-            description="merged into what is there: keys that are left out stay, a null removes its key; null: all go"
+            description="merged into the stored metadata: missing keys are unchanged, a null removes its key; "
+            "null removes all"
         ),
     ] = None
     created_at: Time | None = None
@@ -182,9 +185,9 @@ class ListIn(Request):
 
     filter: Filter | None = None
     ids: Ids | None = None
-    exact: Annotated[bool, Field(description="only of precisely this scope, not those shared with it")] = (
-        False
-    )
+    exact: Annotated[
+        bool, Field(description="only memories of exactly this scope, not those shared with it")
+    ] = False
     limit: Annotated[int, Field(ge=1, le=MAX_K)] = 10
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     order: Literal["newest", "oldest"] = "newest"
@@ -216,7 +219,7 @@ class Memory(BaseModel):
     expires_at: str | None
     context: str | None
     version: Annotated[
-        int, Field(description="another one after each write; PUT, PATCH and DELETE take it as a condition")
+        int, Field(description="changes with each write; PUT, PATCH and DELETE accept it as a condition")
     ]
     scope: ScopeOut
 
@@ -257,7 +260,7 @@ class Status(BaseModel):
 
     status: Annotated[
         Literal["ok", "stale"],
-        Field(description="stale: a database does not answer; what is in memory is searched on"),
+        Field(description="stale: the database is unreachable; searches are answered from memory"),
     ]
 
 

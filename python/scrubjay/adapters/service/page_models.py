@@ -26,9 +26,11 @@ class About(BaseModel):
     """The service and its limits."""
 
     version: str
-    embedder: Annotated[str | None, Field(description="its name; null: searches go by words only")]
+    embedder: Annotated[
+        str | None, Field(description="name of the embedder; null: searches go by words only")
+    ]
     max_k: int
-    memory: Annotated[bool, Field(description="whether it has the routes below /v1/memory")]
+    memory: Annotated[bool, Field(description="whether the routes below /v1/memory exist")]
     examples: list[Example]
 
 
@@ -36,7 +38,7 @@ class ScopeCount(ScopeOut):
     """A scope with memories."""
 
     own: Annotated[int, Field(description="memories of exactly this scope")]
-    visible: Annotated[int, Field(description="memories that a search from it looks at, the shared ones too")]
+    visible: Annotated[int, Field(description="memories visible to a search from it, including shared ones")]
     memory: Annotated[
         bool, Field(description="whether the typed memory has facts or episodes of exactly this scope")
     ]
@@ -46,7 +48,7 @@ class Scopes(BaseModel):
     """The scopes that the token may name, sorted."""
 
     scopes: list[ScopeCount]
-    more: Annotated[bool, Field(description="whether there are further ones")]
+    more: Annotated[bool, Field(description="whether there are more scopes")]
     next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
 
 
@@ -55,7 +57,9 @@ class MapIn(Request):
 
     text: Annotated[QueryText | None, Field(description="a question, placed among the memories")] = None
     filter: Filter | None = None
-    limit: Annotated[int, Field(ge=1, le=MAX_POINTS, description="the last written ones")] = 1_000
+    limit: Annotated[int, Field(ge=1, le=MAX_POINTS, description="number of the last written memories")] = (
+        1_000
+    )
     scope: ScopeIn | None = None
 
 
@@ -70,10 +74,10 @@ class Point(Place):
     """A memory with the coordinates of its vector."""
 
     id: str
-    text: Annotated[str, Field(description="its beginning")]
+    text: Annotated[str, Field(description="beginning of the text")]
     created_at: str | None
     scope: ScopeOut
-    category: Annotated[str | None, Field(description="of its metadata, if that is a text")]
+    category: Annotated[str | None, Field(description="`category` of its metadata, if that is a text")]
 
 
 class Map(BaseModel):
@@ -81,8 +85,11 @@ class Map(BaseModel):
 
     points: list[Point]
     query: Place | None
-    visible: Annotated[int, Field(description="memories that a search looks at")]
-    without_vector: Annotated[int, Field(description="of those looked at; they have no place")]
+    visible: Annotated[int, Field(description="memories visible to a search")]
+    without_vector: Annotated[
+        int, Field(description="visible memories without a vector, which are not drawn")
+    ]
     shares: Annotated[
-        list[float], Field(description="of the spread of the vectors, that each axis shows", max_length=2)
+        list[float],
+        Field(description="fraction of the variance of the vectors along each axis", max_length=2),
     ]

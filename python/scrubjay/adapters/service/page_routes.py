@@ -13,19 +13,21 @@ from starlette.responses import Response
 from scrubjay._native import Scope, show_config_dict
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models, page_models
-from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
 from scrubjay.adapters.service.auth import RefusedError
 from scrubjay.adapters.service.examples import Example
 from scrubjay.adapters.service.failures import BadArgumentError, Json
 from scrubjay.adapters.service.limits import Limits
-from scrubjay.adapters.service.mapping import draw
+from scrubjay.adapters.service.request_scope import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.vector_map import draw
 from scrubjay.backend import Backend
 from scrubjay.errors import CursorError
 from scrubjay.index import Index
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
-_Contains = Annotated[str | None, Query(max_length=256, description="in a part of the scope, in any case")]
-_Cursor = Annotated[str | None, Query(max_length=4_000, description="the next_cursor of the page before")]
+_Contains = Annotated[
+    str | None, Query(max_length=256, description="substring of a part of the scope, ignoring case")
+]
+_Cursor = Annotated[str | None, Query(max_length=4_000, description="next_cursor of the previous page")]
 _Limit = Annotated[int, Query(ge=1, le=page_models.MAX_SCOPES)]
 
 

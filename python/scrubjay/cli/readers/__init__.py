@@ -7,9 +7,9 @@ with a tenant, user, agent or scope keeps it; the others get the scope of the co
 
 from __future__ import annotations
 
+from scrubjay.cli.reader_state import InputError, Reading, Skips
 from scrubjay.cli.readers.select import header_of_export, is_export, paths_below, read_paths, read_sources
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading, Skips
 
 __all__ = [
     "InputError",

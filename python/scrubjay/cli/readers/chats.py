@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scrubjay.cli.reading import Reading
+from scrubjay.cli.reader_state import Reading
 from scrubjay.turns import as_turn
 
 _SPOKEN = ("user", "assistant", "human", "ai", "model")
@@ -45,9 +45,7 @@ def read(
         role = _role(message)
         text = _text(message.get("content", message.get("text"))) or _text(message.get("text"))
         if role not in _SPOKEN:
-            reading.skips.add(
-                file, f"a message of {role or 'nobody'}, who does not speak in the conversation"
-            )
+            reading.skips.add(file, f"a message of the role {role or 'none'}, which is not a speaker")
             continue
         if not text.strip():
             reading.skips.add(file, "a turn without text (an image or a call)")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers import chats, slack
 from scrubjay.cli.readers.records import read_object
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading, decode
 
 
 def read_lines(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
@@ -45,8 +45,8 @@ def read_json(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     if slack.is_messages(value):
         yield from slack.read(value, source, reading)
         return
-    if (what := slack.is_listing(source, value)) is not None:
-        raise InputError(f"{name}: Slack's list of {what}, which holds no messages")
+    if (kind := slack.is_listing(source, value)) is not None:
+        raise InputError(f"{name}: Slack's list of {kind}, which holds no messages")
     if chats.is_messages(value):
         value = {"messages": value}
     if not isinstance(value, (Mapping, list)):

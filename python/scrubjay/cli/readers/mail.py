@@ -10,9 +10,9 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers.prose import plain_text
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.memory.intake.passages import read_pieces
 
 
@@ -63,10 +63,10 @@ def _read(data: bytes, fallback_id: str, name: str, reading: Reading) -> Iterato
     metadata = {key: value for key in ("from", "to", "cc") if (value := _header(message, key))}
     if subject:
         metadata["subject"] = subject
-    found = list(read_pieces(text, markdown=False))
-    if not found:
+    passages = list(read_pieces(text, markdown=False))
+    if not passages:
         reading.skips.add(name, "a message without text")
-    for number, passage in enumerate(found, start=1):
+    for number, passage in enumerate(passages, start=1):
         yield {
             "id": id if number == 1 else f"{id}#{number}",
             "text": f"{subject}\n{passage.body}" if subject else passage.body,

@@ -8,9 +8,9 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers.prose import passages
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory.intake.passages import read_pieces
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+from scrubjay.cli.reader_state import Reading, decode
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import Reading, decode
 from scrubjay.memory.intake.passages import read_pieces
 
 _BLOCKS = frozenset(

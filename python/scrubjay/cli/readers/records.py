@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers import chats
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.payload import to_utc
 
 TEXT_FIELDS = ("text", "content", "memory", "message", "body")
@@ -43,7 +43,9 @@ def read_object(
         raise InputError(f"{where}: expected a text under one of {', '.join(TEXT_FIELDS)}, or a conversation")
     vector = value.get("vector")
     if value.get(_EMBEDDING) is not None:
-        reading.skips.note(file, "a field embedding: vectors are made anew, a field vector would be kept")
+        reading.skips.note(
+            file, "a field embedding: ignored, vectors are computed again; a field vector would be kept"
+        )
     if not text.strip() and vector is None:
         reading.skips.add(file, "an empty text", at=place_of(where, file))
         return
@@ -85,19 +87,19 @@ def read_object(
 
 def _renamed(value: Mapping[str, Any], where: str, reading: Reading) -> Mapping[str, Any]:
     """Return the object with the fields named on the command line renamed to the known ones."""
-    for wanted, given in reading.columns.items():
-        if given == wanted:
+    for field, column in reading.columns.items():
+        if column == field:
             continue
-        if not given:
-            value = {key: item for key, item in value.items() if key != wanted}
+        if not column:
+            value = {key: item for key, item in value.items() if key != field}
             continue
-        if given not in value:
+        if column not in value:
             raise InputError(
-                f"{where}: expected a field {given!r}, got {', '.join(map(repr, value)) or 'none'}"
+                f"{where}: expected a field {column!r}, got {', '.join(map(repr, value)) or 'none'}"
             )
         value = {
-            wanted: value[given],
-            **{key: item for key, item in value.items() if key not in (given, wanted)},
+            field: value[column],
+            **{key: item for key, item in value.items() if key not in (column, field)},
         }
     return value
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers import jsons, mail, papers, prose, tables, whatsapp
 from scrubjay.cli.readers.sources import Source, files_below, find
-from scrubjay.cli.reading import InputError, Reading, decode
 from scrubjay.errors import MissingExtraError
 
 

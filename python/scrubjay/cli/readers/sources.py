@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath, PurePosixPath
 
-from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.reader_state import InputError, Skips
 
 _MAX_MEMBER_BYTES = 1 << 30  # of a zip archive, unpacked
 
@@ -135,8 +135,8 @@ def _members(path: Path, name: str, skips: Skips) -> Iterator[Source]:
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:
-        said = (error.strerror or error) if isinstance(error, OSError) else error
-        raise InputError(f"{name}: {said}") from None
+        message = (error.strerror or error) if isinstance(error, OSError) else error
+        raise InputError(f"{name}: {message}") from None
     with archive:
         names = set(archive.namelist())
         for member in sorted(names):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from scrubjay.cli.reading import Reading
+from scrubjay.cli.reader_state import Reading
 from scrubjay.turns import as_turn
 
 _LINE = re.compile(
@@ -47,12 +47,12 @@ def is_chat(content: str) -> bool:
 def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield one record per message, with the id "file#number"; system messages, and media without text, are skipped."""
     messages = list(_messages(content))
-    order = _order([one.when for one in messages])
+    order = _order([message.when for message in messages])
     chat = re.sub(r"\A.*WhatsApp Chat (?:with|-)\s*", "", re.sub(r"\.txt\Z", "", name.rpartition("/")[2]))
     number = 0
     for message in messages:
         if message.author is None:
-            reading.skips.add(name, "a line that nobody said, of WhatsApp itself")
+            reading.skips.add(name, "a system message of WhatsApp")
             continue
         number += 1  # media count, too, so that later ids do not depend on whether media are exported
         if _MEDIA.match(message.text.strip()):
@@ -61,7 +61,7 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
         try:
             created_at = _time(message.when, order)
         except ValueError:
-            reading.skips.add(name, f"a time that is none: {message.when[0][:20]}")
+            reading.skips.add(name, f"an invalid time: {message.when[0][:20]}")
             continue
         yield {
             "id": f"{name}#{number}",
@@ -79,18 +79,18 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
 def _messages(content: str) -> Iterator[_Message]:
     last: _Message | None = None
     for line in content.replace("\r\n", "\n").split("\n"):
-        found = _LINE.match(line.translate(_MARKS))
-        if found is None:
+        match = _LINE.match(line.translate(_MARKS))
+        if match is None:
             if last is not None:
                 last = last._replace(text=f"{last.text}\n{line}")
             continue
         if last is not None:
             yield last
-        said = _SAID.match(found["rest"])
+        said = _SAID.match(match["rest"])
         last = (
-            _Message(found, None, found["rest"])
+            _Message(match, None, match["rest"])
             if said is None
-            else _Message(found, said["author"].strip(), said["text"])
+            else _Message(match, said["author"].strip(), said["text"])
         )
     if last is not None:
         yield last

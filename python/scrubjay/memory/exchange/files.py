@@ -159,8 +159,8 @@ class Files:
 
         Args:
             path: the dump.
-            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; :mod:`scrubjay.memory.exchange.foreign`
-                documents the formats.
+            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; the formats are documented in
+                :mod:`scrubjay.memory.exchange.other_systems`.
             scope: the scope of the facts. If it names no user, the users (and agents) named in the dump become those of
                 this tenant; if it does, statements of other users are left out.
             as_notes: write notes to the index instead, which do not pass the gate.

@@ -80,16 +80,16 @@ class _Item(NamedTuple):
 
 def as_markdown(memory: Verbs, scope: Scope) -> tuple[str, int]:
     """Return the records in force of exactly a scope as Markdown, and their number."""
-    records = [one for one in memory.list(scope, exact=True) if one.status == "active"]
+    records = [record for record in memory.list(scope, exact=True) if record.status == "active"]
     lines = [f"# Memory of {', '.join(name for name in names_of(scope) if name)}", ""]
     lines += [_INTRODUCTION, ""]
     for kind, heading in _HEADINGS.items():
         lines += [f"## {heading}", ""]
-        lines += [_marked(one) for one in records if one.kind == kind]
+        lines += [_marked(record) for record in records if record.kind == kind]
         lines.append("")
-    said = dict(zip(("tenant", "user", "agent"), names_of(scope), strict=True))
+    names = dict(zip(("tenant", "user", "agent"), names_of(scope), strict=True))
     end = json.dumps(
-        {"format": 1, **said, "ids": {one.id: _digest(_written(one)) for one in records}}
+        {"format": 1, **names, "ids": {record.id: _digest(_written(record)) for record in records}}
     ).replace("--", "-\\u002d")
     return "\n".join([*lines, f"<!-- scrubjay memory {end} -->", ""]), len(records)
 
@@ -169,9 +169,9 @@ def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str], list[st
             "path: expected the last line of an export as Markdown, which names its scope, got none"
         )
     try:
-        said: dict[str, Any] = json.loads(ends[0][1])
-        whose = [said["tenant"], said["user"], said["agent"]]
-        ids = {str(id): str(digest) for id, digest in said["ids"].items()}
+        footer: dict[str, Any] = json.loads(ends[0][1])
+        whose = [footer["tenant"], footer["user"], footer["agent"]]
+        ids = {str(id): str(digest) for id, digest in footer["ids"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"path: expected the last line of an export as Markdown, got another: {error}"

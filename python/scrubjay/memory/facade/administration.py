@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.index.documented import documented
+from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.gate.policies import policy_of, revoke_global, write_global
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, merge
 from scrubjay.memory.intake.intake import Intake

@@ -13,14 +13,14 @@ from scrubjay._native import Scope
 from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index import Index
-from scrubjay.index.documented import documented
+from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
 from scrubjay.memory.facade.proposals import checked_proposals
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.gate import Gate, Proposed
-from scrubjay.memory.gate.standing import Standing
-from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.intake.distillation import Distilled
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested
 from scrubjay.memory.intake.intake import Intake
@@ -43,14 +43,14 @@ from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.model.values import Validators
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.feed import Feed
-from scrubjay.memory.read.lines import Line, Summarise, dated
 from scrubjay.memory.read.lookup import Lookup, Place
+from scrubjay.memory.read.prompt_lines import Line, Summarise, dated
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
 from scrubjay.memory.read.recall import Recall
-from scrubjay.memory.read.recalled import Recalled
+from scrubjay.memory.read.recall_result import Recalled
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.runs import Runs
@@ -59,7 +59,7 @@ from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 Self = TypeVar("Self", bound="Memory")
 
@@ -96,8 +96,8 @@ class Memory:
         dates: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         """As :meth:`Memory.open`, over an index with a file that is open already; closing the memory leaves it open."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
-        self._parts = Parts(index, Settings.checked(*given), retriever)
+        settings = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
+        self._parts = Parts(index, Settings.checked(*settings), retriever)
 
     @classmethod
     @documented(open_parts)
@@ -110,9 +110,9 @@ class Memory:
         dates: Sequence[str] | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Open the memory in a file, or create it; the file of an index gets memory's tables beside its own."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
+        settings = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         memory = cls.__new__(cls)
-        memory._parts = open_parts(path, embedder, Settings.checked(*given), retriever, options)
+        memory._parts = open_parts(path, embedder, Settings.checked(*settings), retriever, options)
         return memory
 
     @property

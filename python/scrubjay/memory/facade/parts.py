@@ -13,15 +13,15 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
 from scrubjay.memory.facade.administration import MemoryAdmin
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.facts import Facts
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.intake.relative_dates import checked_languages
 from scrubjay.memory.ledger import schema
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import COLLECTION, MemoryContext
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.lifecycle.consistency import Consistency
@@ -40,8 +40,8 @@ from scrubjay.memory.runs.runs import Runs
 from scrubjay.retrieval.retriever import Retriever
 
 
-def _said(given: object) -> str:
-    return "one in memory" if isinstance(given, Index) else type(given).__name__
+def _shown(value: object) -> str:
+    return "one in memory" if isinstance(value, Index) else type(value).__name__
 
 
 def _check(settings: Settings, retriever: object) -> None:
@@ -71,7 +71,7 @@ class Parts:
     ) -> None:
         if not isinstance(index, Index) or not Backend.of(index).is_durable:
             raise TypeError(
-                f"index: expected an Index with a file or a database, got {_said(index)}; Memory.open(path) makes both"
+                f"index: expected an Index with a file or a database, got {_shown(index)}; Memory.open(path) makes both"
             )
         _check(settings, retriever)
         context = self.context = MemoryContext(index, settings)
@@ -186,9 +186,9 @@ def open_parts(
         raise
 
 
-def _of_memory(index: Index, given: EmbedderLike | None) -> Embedder | None:
+def _of_memory(index: Index, wanted: EmbedderLike | None) -> Embedder | None:
     """Return the embedder that "auto" means if only the memory has vectors and the documents beside it have none."""
-    if not (isinstance(given, str) and given == AUTO) or index.embedder is not None:
+    if not (isinstance(wanted, str) and wanted == AUTO) or index.embedder is not None:
         return None
     if COLLECTION not in index.admin.collections():
         return None

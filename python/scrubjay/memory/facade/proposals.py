@@ -18,9 +18,9 @@ def checked_proposals(proposals: Any) -> list[Proposed]:
     if isinstance(proposals, (str, Mapping)) or not isinstance(proposals, Iterable):
         raise TypeError(f"proposals: {expected} of each in a sequence, got {type(proposals).__name__}")
     found = list(proposals)
-    for place, one in enumerate(found):
-        if not isinstance(one, (tuple, list)):
-            raise TypeError(f"proposals[{place}]: {expected}, got {type(one).__name__}")
-        if len(one) != 3:
-            raise TypeError(f"proposals[{place}]: {expected}, got {len(one)} values")
+    for place, item in enumerate(found):
+        if not isinstance(item, (tuple, list)):
+            raise TypeError(f"proposals[{place}]: {expected}, got {type(item).__name__}")
+        if len(item) != 3:
+            raise TypeError(f"proposals[{place}]: {expected}, got {len(item)} values")
     return found

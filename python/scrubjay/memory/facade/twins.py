@@ -78,12 +78,12 @@ class AsyncFeed(Twinned[Feed]):
         """
         import asyncio
 
-        seen = await asyncio.to_thread(lambda: self._sync.cursor) if since is None else since
+        cursor = await asyncio.to_thread(lambda: self._sync.cursor) if since is None else since
         while True:
-            found = await asyncio.to_thread(self._sync.changes, seen, scope=scope, within=within)
+            found = await asyncio.to_thread(self._sync.changes, cursor, scope=scope, within=within)
             for event in found:
                 yield event
-                seen = event.cursor
+                cursor = event.cursor
             if not found:
                 await asyncio.sleep(poll_s)
 

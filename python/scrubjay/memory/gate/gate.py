@@ -1,7 +1,7 @@
 """The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
 
 Before the file is locked: classify, resolve the scope, verify by kind (:mod:`scrubjay.memory.model.proposal`), then
-read what is known, embed and judge (:mod:`scrubjay.memory.ledger.asking`). In the writer's turn: deduplicate,
+read what is known, embed and judge (:mod:`scrubjay.memory.ledger.preparation`). In the writer's turn: deduplicate,
 supersede, decide the status, and write row, document and log together; for each kind in
 :mod:`scrubjay.memory.gate.facts`, `episodes`, `preferences` and `policies`.
 """
@@ -16,14 +16,14 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import RejectedError
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts, stands_alone
 from scrubjay.memory.gate.policies import policy_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
-from scrubjay.memory.gate.standing import Standing
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import documents_in
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.rejections import write_rejection
 from scrubjay.memory.model.candidates import (
     Candidate,
@@ -38,12 +38,12 @@ from scrubjay.memory.model.checking import (
 from scrubjay.memory.model.content import as_kept, checked_str
 from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.new_facts import UNFELT
+from scrubjay.memory.model.precedence import tenant_of
 from scrubjay.memory.model.proposal import Proposal, prepared
 from scrubjay.memory.model.refusal import Unfit
-from scrubjay.memory.model.ruling import tenant_of
 from scrubjay.memory.model.values import said
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _log = logging.getLogger("scrubjay.memory")
 
@@ -125,11 +125,11 @@ class Gate:
         self._asking.gather(proposed)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in proposed] + [scope.tenant for _, scope, _ in revoke]
-        of = _written(proposed) | {scope for _, scope, _ in revoke}
+        owners = _written(proposed) | {scope for _, scope, _ in revoke}
         if also is not None:  # it may write rows of the tenant
-            of |= {Scope(tenant) for tenant in tenants}
+            owners |= {Scope(tenant) for tenant in tenants}
         is_keyed = self._context.store.cipher.ring is not None
-        with self._context.changing("proposing", tenants, of=of) as change:
+        with self._context.changing("proposing", tenants, of=owners) as change:
             for id, scope, reason in revoke:
                 self._standing.revoke_in(change, id, scope, reason, None)
             if is_keyed:
@@ -273,25 +273,25 @@ class Gate:
 
     # ------------------------------------------------------------------ in the writer's turn
 
-    def _decide(self, change: Change, one: Proposal) -> Outcome:
-        if one.unfit:
-            return self._reject(change, one, one.unfit)
+    def _decide(self, change: Change, proposal: Proposal) -> Outcome:
+        if proposal.unfit:
+            return self._reject(change, proposal, proposal.unfit)
         try:
-            if one.kind == "fact":
-                return self._facts.write(change, one)
-            if one.kind == "episode":
-                return write_episode(change, one, self._asking)
-            if one.kind == "preference":
-                return write_preference(change, one)
-            window = one.begins_at, one.expires_at
-            return write_policy(change, one.candidate, one.scope.tenant, window, one.source)
+            if proposal.kind == "fact":
+                return self._facts.write(change, proposal)
+            if proposal.kind == "episode":
+                return write_episode(change, proposal, self._asking)
+            if proposal.kind == "preference":
+                return write_preference(change, proposal)
+            window = proposal.begins_at, proposal.expires_at
+            return write_policy(change, proposal.candidate, proposal.scope.tenant, window, proposal.source)
         except Unfit as unfit:
-            return self._reject(change, one, str(unfit))
+            return self._reject(change, proposal, str(unfit))
 
-    def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
-        content = as_kept(content_of(one.kind, one.candidate))
-        write_rejection(change, one.scope, one.kind, reason, content, one.source)
-        return Outcome("rejected", one.kind, None, reason, active=False)
+    def _reject(self, change: Change, proposal: Proposal, reason: str) -> Outcome:
+        content = as_kept(content_of(proposal.kind, proposal.candidate))
+        write_rejection(change, proposal.scope, proposal.kind, reason, content, proposal.source)
+        return Outcome("rejected", proposal.kind, None, reason, active=False)
 
 
 def _written(proposals: Iterable[Proposal]) -> set[str | Scope]:
@@ -301,26 +301,30 @@ def _written(proposals: Iterable[Proposal]) -> set[str | Scope]:
     A statement about the tenant is counted together with those of all its users, and may end their copies of it. The
     only other thing read from the tenant is the newest version of a policy, which a row records as of its own write.
     """
-    of: set[str | Scope] = set()
-    for one in proposals:
-        of.add(one.scope)  # a rejection is recorded there
-        if one.about_tenant:
-            of.add(one.scope.tenant)
-        elif one.target is not None:
-            of.add(one.target)
-    return of
+    owners: set[str | Scope] = set()
+    for proposal in proposals:
+        owners.add(proposal.scope)  # a rejection is recorded there
+        if proposal.about_tenant:
+            owners.add(proposal.scope.tenant)
+        elif proposal.target is not None:
+            owners.add(proposal.target)
+    return owners
 
 
 def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:
-    place, first = next((place, one) for place, one in enumerate(outcomes) if not one)
+    place, first = next((place, outcome) for place, outcome in enumerate(outcomes) if not outcome)
     where = f"proposals[{place}]: " if len(outcomes) > 1 else ""
     return RejectedError(f"{where}a {first.kind} was rejected: {first.reason}", outcomes)
 
 
-def _checked_revocation(one: Any, name: str) -> tuple[str, Scope, str]:
-    if not isinstance(one, (tuple, list)) or len(one) != 3:
-        raise TypeError(f"{name}: expected (id, scope, reason), got {type(one).__name__}")
-    return checked_str(one[0], f"{name}.id"), checked_scope(one[1]), checked_str(one[2], f"{name}.reason")
+def _checked_revocation(revocation: Any, name: str) -> tuple[str, Scope, str]:
+    if not isinstance(revocation, (tuple, list)) or len(revocation) != 3:
+        raise TypeError(f"{name}: expected (id, scope, reason), got {type(revocation).__name__}")
+    return (
+        checked_str(revocation[0], f"{name}.id"),
+        checked_scope(revocation[1]),
+        checked_str(revocation[2], f"{name}.reason"),
+    )
 
 
 def _raised(outcome: Outcome) -> None:

@@ -16,15 +16,15 @@ from scrubjay.memory.ledger.rows import find_row, insert, new_id, rows_where
 from scrubjay.memory.model.candidates import Outcome, PolicyCandidate, Provenance
 from scrubjay.memory.model.checking import checked_source, verify
 from scrubjay.memory.model.content import named
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.precedence import EVERYWHERE
 from scrubjay.memory.model.proposal import Window, window_of
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import PolicyRow, is_global
-from scrubjay.memory.model.ruling import EVERYWHERE
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def policy_of(
@@ -51,7 +51,7 @@ def write_policy(
     mandatory: bool = False,
 ) -> Outcome:
     """Write the next version of a policy as provisional, unless the newest version has the same content and times."""
-    given, ends_at = window
+    since_us, ends_at = window
     detail = kept_detail(
         value=candidate.value, type=candidate.type, mandatory=mandatory, sensitivity=candidate.sensitivity
     )
@@ -65,7 +65,7 @@ def write_policy(
         None,
     )
     if latest is not None and latest.status != "revoked":
-        same_window = latest.expires_at == ends_at and given in (None, latest.begins_at)
+        same_window = latest.expires_at == ends_at and since_us in (None, latest.begins_at)
         is_classified = bool(candidate.sensitivity) and not getattr(record_of(latest), "sensitivity", "")
         if same_window and not is_classified and is_same(latest, candidate.text, detail):
             active = latest.status == "active"
@@ -77,7 +77,7 @@ def write_policy(
         user="",
         agent="",
         status="provisional",
-        begins_at=change.now if given is None else given,
+        begins_at=change.now if since_us is None else since_us,
         expires_at=ends_at,
         created_at=change.now,
         **provenance_columns(change, tenant, source),

@@ -14,15 +14,15 @@ from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.rows import PreferenceRow
 from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
-def write_preference(change: Change, one: Proposal) -> Outcome:
+def write_preference(change: Change, proposal: Proposal) -> Outcome:
     """Write a preference in place of the one with its key, or return why the existing one stays."""
-    candidate: PreferenceCandidate = one.candidate
-    assert one.target is not None
+    candidate: PreferenceCandidate = proposal.candidate
+    assert proposal.target is not None
     connection, now = change.connection, change.now
-    tenant, user, _ = names_of(one.target)
+    tenant, user, _ = names_of(proposal.target)
     held: PreferenceRow | None = next(
         rows_where(
             connection,
@@ -45,18 +45,18 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
                 f"key: {candidate.key!r} is {held.source}, which an inferred preference does not replace"
             )
         same = says_the_same and held.source == candidate.source
-        if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
-            _classify(change, held, candidate.sensitivity, one.source.author)
+        if same and held.expires_at == proposal.expires_at and held.confidence >= candidate.confidence:
+            _classify(change, held, candidate.sensitivity, proposal.source.author)
             return Outcome("deduplicated", "preference", held.id, "already known")
     id = new_id("preference")
-    said_at = now if one.said_at is None else min(one.said_at, now)
+    said_at = now if proposal.said_at is None else min(proposal.said_at, now)
     late = held is not None and said_at < held.created_at
     if held is not None and not late:
         connection.execute(
             "UPDATE memory_preference SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
             (id, max(said_at, held.created_at), held.id),
         )
-        log(change, held.id, "superseded", one.source.author, id)
+        log(change, held.id, "superseded", proposal.source.author, id)
     row = PreferenceRow(
         id=id,
         tenant=tenant,
@@ -64,9 +64,9 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
         agent="",
         status="superseded" if late else "active",
         begins_at=None,
-        expires_at=one.expires_at,
+        expires_at=proposal.expires_at,
         created_at=said_at,
-        **provenance_columns(change, tenant, one.source),
+        **provenance_columns(change, tenant, proposal.source),
         key=candidate.key,
         text=candidate.text,
         source=candidate.source,
@@ -76,7 +76,7 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
         detail=detail,
     )
     insert(connection, "memory_preference", row)
-    log(change, id, "written", one.source.author)
+    log(change, id, "written", proposal.source.author)
     if late:
         return Outcome("written", "preference", id, "a later statement is in force", active=False)
     if held is None:
@@ -89,10 +89,12 @@ def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | N
     detail = {} if held.detail is None else json.loads(held.detail)
     if not sensitivity or detail.get("sensitivity"):
         return
-    kept = sealed_columns(change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)})
+    sealed = sealed_columns(
+        change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)}
+    )
     change.connection.execute(
         "UPDATE memory_preference SET detail = ?, updated_at = ? WHERE id = ?",
-        (kept["detail"], change.now, held.id),
+        (sealed["detail"], change.now, held.id),
     )
     log(change, held.id, "restated", by)
 

@@ -16,7 +16,7 @@ from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.projection import Held
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, holds_of, ids_of, is_in_force, with_held
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 class Promotion:
@@ -49,8 +49,8 @@ class Promotion:
         )
         names = (row.tenant, row.user, row.agent)
         slot = facts_of_slot(connection, names, topics, with_provisional=True) if topics else []
-        others = [one for one in slot if one.id != row.id]
-        rivals = [one for one in others if one.status != "provisional"]
+        others = [fact for fact in slot if fact.id != row.id]
+        rivals = [fact for fact in others if fact.status != "provisional"]
         if row.relation is None or (row.single is None and hasattr(self._context.judge, "is_single")):
             is_single = self._context.is_single(row.predicate, row.content)
             single = None if is_single is None else int(is_single)

@@ -55,23 +55,25 @@ class Consolidated:
 def merge(records: Sequence[Any]) -> Candidate | None:
     """The merger without a model: the longest fact replaces all, with the metadata and entities of the others. Episodes
     are left as they are."""
-    if not all(isinstance(one, Fact) for one in records):
+    if not all(isinstance(record, Fact) for record in records):
         return None
-    best: Fact = max(records, key=lambda one: (len(one.content), one.created_at, one.id))
+    best: Fact = max(records, key=lambda record: (len(record.content), record.created_at, record.id))
     metadata: dict[str, Any] = {}
-    for one in records:
-        metadata.update(one.metadata)
+    for record in records:
+        metadata.update(record.metadata)
     return FactCandidate(
         best.content,
         best.subject,
         best.predicate,
-        max(one.confidence for one in records),
+        max(record.confidence for record in records),
         evidence=best.evidence,
         metadata={**metadata, **best.metadata} or None,
         single=best.single,
         value=best.value,
-        entities=list(dict.fromkeys(name for one in records for name in one.entities)),
-        importance=max((one.importance for one in records if one.importance is not None), default=None),
+        entities=list(dict.fromkeys(name for record in records for name in record.entities)),
+        importance=max(
+            (record.importance for record in records if record.importance is not None), default=None
+        ),
     )
 
 
@@ -127,8 +129,8 @@ def consolidate(
         source = Provenance(_RUN)
         outcomes = [*gate.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
     found: dict[str, list[Any]] = {"merged": [], "summed_up": []}
-    for (what, _, ids), outcome in zip(proposals, outcomes, strict=True):
-        found[what].append((outcome, ids))
+    for (kind, _, ids), outcome in zip(proposals, outcomes, strict=True):
+        found[kind].append((outcome, ids))
     return Consolidated(tuple(found["merged"]), tuple(found["summed_up"]))
 
 
@@ -139,17 +141,17 @@ def _kind(candidate: Candidate) -> str:
 def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]:
     """Return groups of facts with one subject and predicate that say nearly the same; each fact is in at most one."""
     holders: dict[tuple[str, str, str], list[int]] = {}
-    words = [_words(one.content) for one in facts]
+    words = [_words(fact.content) for fact in facts]
     groups: dict[int, list[int]] = {}
-    of: dict[int, int] = {}
-    for i, one in enumerate(facts):
-        keys = [(normalised(one.subject), normalised(one.predicate), word) for word in sorted(words[i])]
+    first_of: dict[int, int] = {}
+    for i, fact in enumerate(facts):
+        keys = [(normalised(fact.subject), normalised(fact.predicate), word) for word in sorted(words[i])]
         near = {j for key in keys if len(rest := holders.get(key, [])) <= _MAX_PER_WORD for j in rest}
         for j in sorted(near):
-            if _share(words[i], words[j]) >= likeness and _are_one(one, facts[j]):
-                first = of.get(j, j)
+            if _share(words[i], words[j]) >= likeness and _are_one(fact, facts[j]):
+                first = first_of.get(j, j)
                 if all(_share(words[i], words[k]) >= likeness for k in groups.get(first, [first])):
-                    of[i] = first
+                    first_of[i] = first
                     groups.setdefault(first, [first]).append(i)
                     break
         for key in keys:
@@ -180,9 +182,9 @@ def _share(one: set[str], other: set[str]) -> float:
 
 def _of_one_task(episodes: Sequence[Episode], least: int) -> Iterable[list[Episode]]:
     """Return groups of episodes of one task type without a summary; summaries are not summarised again."""
-    done = {id for one in episodes for id in one.metadata.get(_SUMMED_UP, ())}
+    done = {id for episode in episodes for id in episode.metadata.get(_SUMMED_UP, ())}
     by_task: dict[str, list[Episode]] = {}
-    for one in episodes:
-        if one.id not in done and _SUMMED_UP not in one.metadata:
-            by_task.setdefault(one.task_type, []).append(one)
+    for episode in episodes:
+        if episode.id not in done and _SUMMED_UP not in episode.metadata:
+            by_task.setdefault(episode.task_type, []).append(episode)
     return [some for task, some in by_task.items() if task and len(some) >= least]

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.model.checking import classify
 from scrubjay.memory.model.names import RELATIONS, Relation
@@ -55,7 +55,7 @@ class Retraction:
 
     They end when it was said: they were true before. `content` states it as a sentence ("Jane left Acme"), for history
     and :meth:`Memory.why`. With a `value`, or if the content names some of several ("Jane is not allergic to nuts any
-    more"), only the named facts end (:func:`scrubjay.memory.model.named.ended`); without both, all.
+    more"), only the named facts end (:func:`scrubjay.memory.model.target_statements.ended`); without both, all.
     """
 
     subject: str
@@ -110,17 +110,17 @@ def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
         raise TypeError(f"extractor: expected an Extraction or candidates, got {type(answer).__name__}")
     found, retracted = [], []
-    for one in answer:
-        if isinstance(one, Retraction):
-            retracted.append(one)
-        elif isinstance(one, Found):
-            found.append(one)
-        elif isinstance(one, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
-            found.append(Found(one))
-        elif isinstance(one, (str, Mapping)):
-            found.append(Found(classify(one)[1]))
+    for item in answer:
+        if isinstance(item, Retraction):
+            retracted.append(item)
+        elif isinstance(item, Found):
+            found.append(item)
+        elif isinstance(item, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
+            found.append(Found(item))
+        elif isinstance(item, (str, Mapping)):
+            found.append(Found(classify(item)[1]))
         else:
-            raise TypeError(f"extractor: expected candidates, got {type(one).__name__}")
+            raise TypeError(f"extractor: expected candidates, got {type(item).__name__}")
     return Extraction(tuple(found), tuple(retracted))
 
 
@@ -212,12 +212,12 @@ class OpenAIExtractor:
         }
         answer = post_json(self._endpoint, body, self._timeout_s)
         try:
-            said = json_of_answer(answer["choices"][0]["message"]["content"])
+            content = json_of_answer(answer["choices"][0]["message"]["content"])
         except (ValueError, KeyError, TypeError, IndexError):
-            said = None
-        if not isinstance(said, dict):
+            content = None
+        if not isinstance(content, dict):
             raise RetrievalError(f"{self._url}: expected a JSON object in the model's answer")
-        return read_answer(said)
+        return read_answer(content)
 
     def __repr__(self) -> str:
         return f"<scrubjay.memory.OpenAIExtractor {self.name!r} at {self._url!r}>"
@@ -292,12 +292,12 @@ def _fact(item: Mapping[str, Any]) -> FactCandidate:
 
 def _stated(item: Any) -> FactCandidate:
     """Return a fact, possibly in another project's form, whose model was asked only for a sentence."""
-    given: Mapping[str, Any] = {"text": item} if isinstance(item, str) else item
-    name = next((name for name in ("content", "memory", "text") if given.get(name)), "content")
-    said = {key: value for key, value in given.items() if key in _OF_A_FACT and value is not None}
-    made = _fact({"subject": "-", "predicate": "-", **said, "content": _text(given, name)})
-    has_slot = "subject" in said and "predicate" in said
-    return made if has_slot else replace(made, subject="", predicate="")
+    fields: Mapping[str, Any] = {"text": item} if isinstance(item, str) else item
+    name = next((name for name in ("content", "memory", "text") if fields.get(name)), "content")
+    fact_fields = {key: value for key, value in fields.items() if key in _OF_A_FACT and value is not None}
+    fact = _fact({"subject": "-", "predicate": "-", **fact_fields, "content": _text(fields, name)})
+    has_slot = "subject" in fact_fields and "predicate" in fact_fields
+    return fact if has_slot else replace(fact, subject="", predicate="")
 
 
 _OF_A_FACT = frozenset(
@@ -333,8 +333,8 @@ def _text(item: Mapping[str, Any], name: str) -> str:
 
 
 def _texts(value: Any) -> Sequence[str]:
-    given = value if isinstance(value, list) else []
-    return tuple(one for one in given if isinstance(one, str) and one.strip())
+    items = value if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str) and item.strip())
 
 
 def _confidence(item: Mapping[str, Any]) -> float:
@@ -360,23 +360,23 @@ def _value(item: Mapping[str, Any]) -> str | float | bool | None:
 
 
 def _relation(item: Mapping[str, Any]) -> Relation:
-    said = item.get("relation") or "asserts"
+    value = item.get("relation") or "asserts"
     for relation in RELATIONS:
-        if relation == said:
+        if relation == value:
             return relation
     raise ValueError("relation")
 
 
 def _day(item: Mapping[str, Any], name: str) -> datetime | None:
     """Read a day, month or year as its first moment. A fact that lost its time would supersede later ones."""
-    said = item.get(name)
-    if said is None or (isinstance(said, str) and said.strip().lower() in _NO_DAY):
+    value = item.get(name)
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_DAY):
         return None
-    if isinstance(said, int) and not isinstance(said, bool):
-        said = str(said)
-    found = _DAY.fullmatch(said.strip())
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    found = _DAY.fullmatch(value.strip())
     if found is None:
-        return payload.to_utc(said.strip(), name)
+        return payload.to_utc(value.strip(), name)
     year, month, day = (int(part or 1) for part in found.groups())
     return datetime(year, month, day, tzinfo=timezone.utc)
 

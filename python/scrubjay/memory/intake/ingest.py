@@ -18,14 +18,14 @@ from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.extractors import AnyExtractor, Extractor, as_extraction
 from scrubjay.memory.intake.notes import Note, read_notes
-from scrubjay.memory.intake.stabilise import Transcript, Utterance
+from scrubjay.memory.intake.transcripts import Transcript, Utterance
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.drafts import check_text
+from scrubjay.memory.ledger.event_drafts import check_text
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.model.candidates import FactCandidate, Provenance
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.records import Fact
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.store.rows.scopes import names_of
 
 
@@ -96,8 +96,8 @@ def _plan(file: str, notes: Sequence[Note], known: Sequence[Fact]) -> _Plan:
     by_mark = {mark_of(note.passage.text): note for note in notes}
     held = {str(fact.metadata.get("passage")) for fact in known}
     # A fact that an extractor found in the file as a whole is revoked with the file.
-    gone = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
-    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, gone)
+    stale = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
+    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, stale)
 
 
 def _together(plans: Sequence[_Plan]) -> list[list[_Plan]]:

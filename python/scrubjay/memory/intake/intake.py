@@ -12,7 +12,7 @@ from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, consolidate, merge
-from scrubjay.memory.intake.distil import Distilled, distil
+from scrubjay.memory.intake.distillation import Distilled, distil
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested, ingest
 from scrubjay.memory.intake.relative_dates import checked_languages, language_of, usable

@@ -183,12 +183,12 @@ def checked_languages(dates: Any) -> tuple[str, ...] | None:
         return None
     if isinstance(dates, (str, bytes)) or not isinstance(dates, Sequence):
         raise TypeError(f'dates: expected a sequence of languages such as ["de"], got {type(dates).__name__}')
-    for one in dates:
-        if not isinstance(one, str):
-            raise TypeError(f"dates: expected languages as str, got {type(one).__name__}")
-        if one != "en":
-            _locale(one)
-    return tuple(dict.fromkeys(one for one in dates if one != "en"))
+    for language in dates:
+        if not isinstance(language, str):
+            raise TypeError(f"dates: expected languages as str, got {type(language).__name__}")
+        if language != "en":
+            _locale(language)
+    return tuple(dict.fromkeys(language for language in dates if language != "en"))
 
 
 def phrases_of(text: str, language: str) -> list[Phrase]:
@@ -263,10 +263,10 @@ def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: in
 @lru_cache(maxsize=4096)
 def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
     """Return (count, unit, whether the number was said) of a phrase; None: it is not a relative date."""
-    known, said = _WORDS.get(language, _NO_WORDS), phrase.casefold()
-    numbered = _numbered(language, said)
+    known, folded = _WORDS.get(language, _NO_WORDS), phrase.casefold()
+    numbered = _numbered(language, folded)
     is_counted = any(letter.isdigit() for letter in numbered)
-    translated = known.more.get(said) or _translated(language, numbered)
+    translated = known.more.get(folded) or _translated(language, numbered)
     if translated is None:
         return None
     meant = _MEANT.fullmatch(translated)
@@ -274,15 +274,15 @@ def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
         is_past = meant["future"] is None
         if not translated.startswith("0 ") and is_past != translated.endswith("ago"):
             return None  # "3 Tage", which is not a date
-        if is_counted and not is_past and said.split(" ")[0] != known.ahead:
+        if is_counted and not is_past and folded.split(" ")[0] != known.ahead:
             return None
         return (-1 if is_past else 1) * int(meant["n"]), meant["unit"], is_counted
-    return _of_weekday(known, language, said)
+    return _of_weekday(known, language, folded)
 
 
-def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool] | None:
+def _of_weekday(known: _Words, language: str, phrase: str) -> tuple[int, str, bool] | None:
     """Return the last or next weekday for a name beside a word that says which."""
-    parts = said.split(" ")
+    parts = phrase.split(" ")
     last, next = set(known.last.split()), set(known.next.split())
     for which, name in ((parts[0], parts[1:]), (parts[-1], parts[:-1])):
         if len(parts) < 2 or which not in last | next:
@@ -293,10 +293,10 @@ def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool
     return None
 
 
-def _numbered(language: str, said: str) -> str:
+def _numbered(language: str, phrase: str) -> str:
     """Return a phrase with figures for its number words."""
     numbers = _numbers(language)
-    return " ".join(str(numbers.get(word, word)) for word in said.split(" "))
+    return " ".join(str(numbers.get(word, word)) for word in phrase.split(" "))
 
 
 @lru_cache(maxsize=64)
@@ -305,14 +305,14 @@ def _numbers(language: str) -> Mapping[str, int]:
     return {form: n for n, forms in enumerate(known, 1) for form in forms.split("/")}
 
 
-def _translated(language: str, said: str) -> str | None:
+def _translated(language: str, phrase: str) -> str | None:
     """Return the library's translation of a phrase into English; None if it fails."""
     settings: Any = _settings()
     try:
-        made: str = _locale(language).translate(said, settings=settings)
+        translation: str = _locale(language).translate(phrase, settings=settings)
     except (ValueError, TypeError, IndexError, AttributeError, re.error):  # the library parses any input
         return None
-    return " ".join(made.split())
+    return " ".join(translation.split())
 
 
 @lru_cache(maxsize=64)

@@ -196,7 +196,7 @@ class Changes:
         cipher = self._context.store.cipher
 
         def made() -> ChangeEvent:
-            said = opened_in(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
+            opened_detail = opened_in(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
             if (
                 not isinstance(record, str)
                 or not isinstance(what, str)
@@ -211,7 +211,7 @@ class Changes:
                 kind_of(record) if record else None,
                 record or None,
                 by,
-                said,
+                opened_detail,
             )
 
         return decoded("memory_log", number, made)

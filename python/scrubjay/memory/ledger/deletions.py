@@ -17,17 +17,17 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import ERASED
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import rows_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def note_deletion(
     change: Change, scope: Scope, reason: str, by: str | None, counts: Mapping[str, int]
 ) -> None:
     """Write a deletion event."""
-    given = json.dumps({what: n for what, n in counts.items() if n})
+    encoded_counts = json.dumps({kind: n for kind, n in counts.items() if n})
     change.connection.execute(
         "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (change.now, *names_of(scope), reason, by, given),
+        (change.now, *names_of(scope), reason, by, encoded_counts),
     )
 
 

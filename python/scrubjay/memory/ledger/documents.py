@@ -10,7 +10,7 @@ from scrubjay._native import Scope
 from scrubjay.memory.model.documents import Document, Embedded, documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 class Documents:
@@ -76,8 +76,8 @@ class Documents:
 
     def _leave(self, row: FactRow | EpisodeRow, reason: str) -> None:
         self.has_changed = True
-        gone = self._gone.setdefault(scope_in(row), {})
-        gone.update(dict.fromkeys(ids_of_documents(row), reason))
+        removals = self._gone.setdefault(scope_in(row), {})
+        removals.update(dict.fromkeys(ids_of_documents(row), reason))
 
     def _known(self, row: FactRow | EpisodeRow, text: str) -> Embedded | None:
         found = self._find(ids_of_documents(row)[0], scope_in(row))
@@ -104,10 +104,10 @@ class Documents:
                 vectors.append(embedded.vector)
                 payloads.append(payload.with_pending(document.payload, embedded.pending))
                 times.append(document.times)
-        for scope, gone in self._gone.items():
-            for reason in dict.fromkeys(gone.values()):
+        for scope, removals in self._gone.items():
+            for reason in dict.fromkeys(removals.values()):
                 self._change.delete(
-                    [id for id, why in gone.items() if why == reason], scope=scope, reason=reason
+                    [id for id, why in removals.items() if why == reason], scope=scope, reason=reason
                 )
         self._gone = {}
         if ids:

@@ -35,8 +35,8 @@ def read_runs(
         ).fetchall():
             event = dict(zip((*_EVENT, *EVENT), row, strict=True))
             for column in EVENT:
-                said = sealer.open(run["tenant"], place_of_event(column, key, event["seq"]), event[column])
-                event[column] = None if said is None else said.decode()
+                plain = sealer.open(run["tenant"], place_of_event(column, key, event["seq"]), event[column])
+                event[column] = None if plain is None else plain.decode()
             events.append(event)
         distilled = []
         for row in connection.execute(
@@ -90,9 +90,15 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
         "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND user = ? AND key = ?",
         (said["n_events"], said["n_turns"], tenant, said["user"], key),
     )
-    for one in said["distilled"]:
+    for row in said["distilled"]:
         execute(
             INSERT_DISTILLED,
-            (*(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode(), tenant, said["user"], key),
+            (
+                *(row[name] for name in _DISTILLED[:4]),
+                row["outcomes"].encode(),
+                tenant,
+                said["user"],
+                key,
+            ),
         )
     return True

@@ -77,9 +77,9 @@ def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> li
 def is_held(connection: sqlite3.Connection) -> Callable[[_Owned], bool]:
     """Return a predicate for rows under a hold; the holds are read once."""
     by_tenant: dict[str, list[holds.Held]] = {}
-    for one in held_scopes(connection):
-        tenant, user, agent = names_of(one.scope)
-        by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, one.reason))
+    for hold in held_scopes(connection):
+        tenant, user, agent = names_of(hold.scope)
+        by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, hold.reason))
 
     def held(row: _Owned) -> bool:
         return holds.is_held(by_tenant.get(row.tenant, ()), row.user, row.agent)
@@ -101,5 +101,5 @@ def check_hold(connection: sqlite3.Connection, scope: Scope, *, within: bool) ->
     found = held_scopes(connection, scope.tenant)
     if found:
         holds.check_held(
-            (holds.Held(*names_of(one.scope)[1:], one.reason) for one in found), scope, within=within
+            (holds.Held(*names_of(hold.scope)[1:], hold.reason) for hold in found), scope, within=within
         )

@@ -9,7 +9,7 @@ from scrubjay.memory.ledger.rows import insert, kind_of
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
@@ -34,7 +34,7 @@ def drop(change: Change, row: Row, what: str = "expired", by: str | None = None)
 
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
     """Log an event of an existing record. The detail may quote the record, and is sealed like it."""
-    connection, number, kept = change.connection, None, detail
+    connection, number, sealed = change.connection, None, detail
     kind = str(kind_of(record))
     cipher = cipher_of(connection)
     if detail is not None and cipher is not None and cipher.ring is not None:
@@ -47,8 +47,8 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
         if settle(connection, tenant):
             number = next_number(connection, "memory_log", wanted=True)
             at = place_in("memory_log", "detail", number, ())
-            kept = sealed_cell(cipher, tenant, user, at, detail)
-    written = connection.execute(_LOGGED[kind], (number, change.now, what, by, kept, record))
+            sealed = sealed_cell(cipher, tenant, user, at, detail)
+    written = connection.execute(_LOGGED[kind], (number, change.now, what, by, sealed, record))
     if written.rowcount != 1:
         raise CorruptIndexError("its row is gone", id=record)
 

@@ -28,10 +28,10 @@ def forget_names(
     In the tenant's remaining rows a name is replaced where it is a whole value; texts are not searched.
     """
     execute = connection.execute
-    given = {"user": scope.user, "agent": scope.agent}
-    names = [scope.tenant, *(name for name in given.values() if name is not None)]
+    columns = {"user": scope.user, "agent": scope.agent}
+    names = [scope.tenant, *(name for name in columns.values() if name is not None)]
     condition = "tenant = ?" + "".join(
-        f" AND {column} = ?" for column, name in given.items() if name is not None
+        f" AND {column} = ?" for column, name in columns.items() if name is not None
     )
     person = scope.user if scope.user is not None else scope.agent
     tables = [*_NAMING, "memory_log"]

@@ -37,7 +37,7 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         "DROP CONSTRAINT sj_memory_hold_pkey, ADD PRIMARY KEY (home, tenant, usr, agent, name)",
         "ALTER TABLE sj_memory_hold FORCE ROW LEVEL SECURITY",
     ),
-    4: (),  # moves users' rows to their homes, which scrubjay.store.postgres.placing has done before
+    4: (),  # moves users' rows to their homes, which scrubjay.store.postgres.row_homes has done before
 }
 """Format -> the statements that migrate to it from the previous one; there was no database of format 1."""
 _RECORDS = {

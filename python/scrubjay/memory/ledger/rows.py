@@ -32,7 +32,7 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import fetched
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _MISSING = {
     "policy": {"user": "''", "agent": "''", "begins_at": "effective_from", "expires_at": "effective_until"},
@@ -239,8 +239,8 @@ def insert(connection: sqlite3.Connection, table: str, *rows: Row) -> None:
     values = []
     for row in rows:
         if sealing[row.tenant]:
-            said = {name: getattr(row, name) for name in SEALED[table]}
-            row = row._replace(**sealed_columns(connection, row, said))
+            columns = {name: getattr(row, name) for name in SEALED[table]}
+            row = row._replace(**sealed_columns(connection, row, columns))
         values.append(_VALUES[table](row))
     insert_values(connection, _INSERT[table], values)
 
@@ -257,7 +257,7 @@ def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str
 
 
 def update_fact(change: Change, old: FactRow, new: FactRow, columns: Iterable[str]) -> None:
-    """Write the columns of a fact that changed, out of some."""
+    """Write those of some columns of a fact that changed."""
     values = {name: getattr(new, name) for name in columns if getattr(new, name) != getattr(old, name)}
     if values:
         values = sealed_columns(change.connection, new, values)

@@ -313,10 +313,10 @@ def missing_rules(connection: sqlite3.Connection) -> list[str]:
     if not sealing.is_file(connection):
         return postgres.missing_tables(connection)
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
-    made = (statement.split("(")[0].split() for statement in TABLES)
+    heads = (statement.split("(")[0].split() for statement in TABLES)
     return [
         words[i + 1]
-        for words in made
+        for words in heads
         for i, word in enumerate(words)
         if word in _RULES and words[i + 1] not in there
     ]

@@ -118,8 +118,8 @@ def sealed_cell(cipher: Cipher | None, tenant: str, user: str, place: str, given
     if cipher is None or given is None or given == "":
         return given
     raw = given.encode() if isinstance(given, str) else given
-    kept = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw, user=user)
-    return given if kept == raw else kept
+    sealed = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw, user=user)
+    return given if sealed == raw else sealed
 
 
 def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes: bool, refused: bool) -> Any:
@@ -158,14 +158,14 @@ def sealed_values(
     Raises:
         EncryptionError: the tenant's key is unavailable; nothing may be written.
     """
-    kept = dict(values)
+    sealed = dict(values)
     if settle(connection, tenant):
         cipher = cipher_of(connection)
         for column in SEALED[table]:
-            if column in kept:
+            if column in sealed:
                 at = place_in(table, column, id, bound)
-                kept[column] = sealed_cell(cipher, tenant, user, at, kept[column])
-    return kept
+                sealed[column] = sealed_cell(cipher, tenant, user, at, sealed[column])
+    return sealed
 
 
 def next_number(connection: sqlite3.Connection, table: str, *, wanted: bool) -> int | None:
@@ -267,8 +267,8 @@ class Sealer:
             return given
         raw = given.encode() if isinstance(given, str) else given
         seal = self._cipher.seal_text if isinstance(given, str) else self._cipher.seal
-        kept: str | bytes | None = seal(tenant, place, raw, user=user)
-        return given if kept == raw else kept
+        sealed: str | bytes | None = seal(tenant, place, raw, user=user)
+        return given if sealed == raw else sealed
 
     def open_text(self, tenant: str, column: str, run: int, seq: int, kept: str | bytes | None) -> str | None:
         """Return the text of an event's cell.

@@ -121,7 +121,7 @@ def believed_rows(
 
 
 class Beliefs:
-    """What was believed at a time about facts that are read one by one. Each slot is projected once.
+    """Beliefs at a time about facts that are read one by one. Each slot is projected once.
 
     Args:
         connection: a connection to one snapshot of the file.

@@ -20,7 +20,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.deletions import deleted_since, last_deletion
-from scrubjay.memory.ledger.drafts import Draft, check_text
+from scrubjay.memory.ledger.event_drafts import Draft, check_text
 from scrubjay.memory.ledger.holds import HELD
 from scrubjay.memory.ledger.sealing import EVENT as _SEALED
 from scrubjay.memory.ledger.sealing import Sealer, is_file, settle
@@ -198,13 +198,15 @@ class Traces:
                 turn += draft.kind == "user"
                 at = now if draft.at is None else draft.at
                 texts = (draft.author, draft.content, draft.data)
-                kept: Sequence[str | bytes | None] = texts  # neither UTF-8 nor JSON begins like sealed bytes
+                columns: Sequence[str | bytes | None] = (
+                    texts  # neither UTF-8 nor JSON begins like sealed bytes
+                )
                 if is_sealed:
-                    kept = [
+                    columns = [
                         self._sealer.seal(scope.tenant, _place(column, key, seq), text, user=names[1])
                         for column, text in zip(_SEALED, texts, strict=True)
                     ]
-                event = (key, seq, turn, at, expires_at, draft.kind, *kept, scope.tenant)
+                event = (key, seq, turn, at, expires_at, draft.kind, *columns, scope.tenant)
                 ask(*insertion_of_event(transaction.connection, event, names[1]))
                 if number >= n_unseen:
                     events.append(_event((seq, turn, at, draft.kind), *texts))
@@ -219,9 +221,9 @@ class Traces:
     def last_deletion(self, tenant: str) -> int:
         """Return the number of the last deletion event of a tenant."""
         version = self._version()  # before reading: a concurrent deletion belongs to a later version
-        kept = self._last_deletion
-        if version is not None and kept[0] == version and kept[1] == tenant:
-            return kept[2]
+        cached = self._last_deletion
+        if version is not None and cached[0] == version and cached[1] == tenant:
+            return cached[2]
         with self._reading() as connection:
             number = last_deletion(connection, tenant)
         self._last_deletion = (version, tenant, number)
@@ -355,8 +357,8 @@ class Traces:
             if not isinstance(kind, str):
                 raise CorruptIndexError(f"its kind is {shown(kind)}")
             author, content = (
-                self._sealer.open_text(tenant, column, key, seq, kept)
-                for column, kept in zip(_SEALED[:2], sealed[:2], strict=True)
+                self._sealer.open_text(tenant, column, key, seq, cell)
+                for column, cell in zip(_SEALED[:2], sealed[:2], strict=True)
             )
             if author is None or content is None:
                 raise CorruptIndexError("its author or content is missing")
@@ -426,9 +428,9 @@ def sweep_traces(
     only the events of that tenant are deleted.
     """
     others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
-    whose, given = ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))
+    whose, values = ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))
     others += whose
-    away = (*away, *given)
+    away = (*away, *values)
     held = HELD.format(row="memory_run", user="memory_run.user", agent="memory_run.agent")
     others += f" AND run NOT IN (SELECT key FROM memory_run WHERE {held})"
     due = f"SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?{others}"
@@ -438,7 +440,7 @@ def sweep_traces(
     n_deleted = connection.execute(
         f"DELETE FROM memory_event WHERE expires_at <= ?{others}", (now, *away)
     ).rowcount
-    connection.execute(f"UPDATE memory_run SET erasing = 0 WHERE erasing = 1{whose}", given)
+    connection.execute(f"UPDATE memory_run SET erasing = 0 WHERE erasing = 1{whose}", values)
     return int(n_deleted)
 
 
@@ -457,9 +459,9 @@ def erase_traces(
             values.append(name)
     execute = connection.execute
     execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)
-    gone, whose = "run IN (SELECT key FROM memory_run WHERE erasing = 1 AND tenant = ?)", (tenant,)
-    n_deleted = execute(f"DELETE FROM memory_event WHERE {gone}", whose).rowcount
-    execute(f"DELETE FROM memory_distilled WHERE {gone}", whose)
+    of_erased, whose = "run IN (SELECT key FROM memory_run WHERE erasing = 1 AND tenant = ?)", (tenant,)
+    n_deleted = execute(f"DELETE FROM memory_event WHERE {of_erased}", whose).rowcount
+    execute(f"DELETE FROM memory_distilled WHERE {of_erased}", whose)
     execute("DELETE FROM memory_run WHERE erasing = 1 AND tenant = ?", whose)
     return int(n_deleted)
 

@@ -77,15 +77,15 @@ def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) 
 
     The numbers of an AUTOINCREMENT table continue: those of deleted rows are not reused.
     """
-    made = f"{table}_new"
+    new_table = f"{table}_new"
     opening = f"CREATE TABLE {table}("
     create = next(statement for statement in tables if statement.startswith(opening))
-    connection.execute(create.replace(opening, f"CREATE TABLE {made}(", 1))
+    connection.execute(create.replace(opening, f"CREATE TABLE {new_table}(", 1))
     columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall())
-    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table}")
+    connection.execute(f"INSERT INTO {new_table}({columns}) SELECT {columns} FROM {table}")
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     connection.execute(f"DROP TABLE {table}")  # with its indexes and triggers
-    connection.execute(f"ALTER TABLE {made} RENAME TO {table}")
+    connection.execute(f"ALTER TABLE {new_table} RENAME TO {table}")
     if last is not None:
         connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
         connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES (?, ?)", (table, *last))

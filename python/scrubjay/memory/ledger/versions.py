@@ -17,7 +17,7 @@ from scrubjay.memory.ledger.log import drop
 from scrubjay.memory.ledger.rows import insert, new_ids, rows_where, update_fact
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, ids_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 IS_VERSION = "id LIKE '%.%'"
 """SQL condition for the rows of versions."""
@@ -40,7 +40,7 @@ def keep_version(change: Change, before: FactRow, withdrawn_at: int) -> None:
         withdrawn_at: when the edit is recorded: from then on the old statement is known to be wrong.
     """
     connection = change.connection
-    numbers = [int(one.id.rpartition(".")[2]) for one in versions_of(connection, before)]
+    numbers = [int(version.id.rpartition(".")[2]) for version in versions_of(connection, before)]
     (slot,) = new_ids("slot")
     is_tenants = not (before.user or before.agent)
     row = before._replace(

@@ -19,7 +19,7 @@ from scrubjay.memory.model.documents import documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.decoding import is_id, scope_of
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore
 
 
@@ -93,8 +93,8 @@ class Consistency:
             if not is_id(document.id, "str"):
                 raise CorruptIndexError("a document's id cannot be read", id=document.id)
             whole = document.damage is None
-            said = payload.with_pending(document.payload, False) if whole else None
-            documents[scope, document.id] = (document.text, said) if whole else ("", None)
+            stored = payload.with_pending(document.payload, False) if whole else None
+            documents[scope, document.id] = (document.text, stored) if whole else ("", None)
         missing: list[FactRow | EpisodeRow] = []
         for kind, status in (("fact", "<> 'provisional'"), ("episode", "= 'active'")):
             condition = f"status {status} AND (expires_at IS NULL OR expires_at > ?)"

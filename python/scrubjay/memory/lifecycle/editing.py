@@ -27,10 +27,10 @@ from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, Pr
 from scrubjay.memory.model.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
 from scrubjay.memory.model.decoding import as_moment, moment_of
 from scrubjay.memory.model.details import detail_in, with_earlier
-from scrubjay.memory.model.making import loaded, record_of
 from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.row_records import loaded, record_of
 from scrubjay.memory.model.rows import (
     EpisodeRow,
     FactRow,
@@ -43,7 +43,7 @@ from scrubjay.memory.model.rows import (
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _CHANGEABLE = {
     "fact": (
@@ -116,31 +116,35 @@ class Editing:
         """
         checked_scope(scope)
         with self._context.reading() as connection:
-            seen = find_row(connection, id, scope)
-        if seen is None or not belongs_to(seen, scope) or not is_in_force(seen, self._context.clock()):
+            current = find_row(connection, id, scope)
+        if (
+            current is None
+            or not belongs_to(current, scope)
+            or not is_in_force(current, self._context.clock())
+        ):
             raise absent(id)
-        if isinstance(seen, PolicyRow):
+        if isinstance(current, PolicyRow):
             raise ValueError("id: a version of a policy never changes; write the next one with policy()")
-        known = _CHANGEABLE[seen.kind]
+        known = _CHANGEABLE[current.kind]
         for name in changes:
             if name not in known:
-                raise ValueError(f"{name}: expected a field of a {seen.kind} ({', '.join(known)})")
+                raise ValueError(f"{name}: expected a field of a {current.kind} ({', '.join(known)})")
         if not changes:
             raise ValueError(f"changes: expected some of {', '.join(known)}, got none")
         if "expires_at" in changes or "ttl" in changes:
             until = self._context.expiry(changes.pop("expires_at", None), changes.pop("ttl", None))
         else:
-            until = seen.expires_at
+            until = current.expires_at
         if until is not None and until <= self._context.clock():
             raise ValueError("expires_at: expected a future time; to remove a record, delete or revoke it")
-        candidate = self._changed(seen, changes)
-        metadata = encoded(candidate.metadata) if seen.kind != "preference" else None
+        candidate = self._changed(current, changes)
+        metadata = encoded(candidate.metadata) if current.kind != "preference" else None
         embedded = None
-        if isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text:
+        if isinstance(current, (FactRow, EpisodeRow)) and _text(candidate) != current.text:
             embedded = self._context.embed_texts([_text(candidate)])[0]
         with self._context.changing("updating", [scope.tenant], of=[scope]) as change:
             held = find_row(change.connection, id, scope)
-            if held is None or _said(held) != _said(seen):
+            if held is None or _without_hashes(held) != _without_hashes(current):
                 raise ConflictError(f"id: {id!r} was changed in the meantime; read it again")
             check_hold(change.connection, scope_in(held), within=False)
             fresh = self._rewrite(change, held, candidate, until, metadata)
@@ -160,10 +164,10 @@ class Editing:
         return record_of(fresh, self._context.clock())
 
     def _changed(self, row: Row, changes: Mapping[str, Any]) -> Any:
-        made: Any
+        candidate: Any
         if isinstance(row, FactRow):
             detail = detail_in(row)
-            made = FactCandidate(
+            candidate = FactCandidate(
                 row.content,
                 row.subject,
                 row.predicate,
@@ -180,7 +184,7 @@ class Editing:
             )
         elif isinstance(row, EpisodeRow):
             old: Any = record_of(row)
-            made = EpisodeCandidate(
+            candidate = EpisodeCandidate(
                 row.summary,
                 row.outcome,
                 row.task_type,
@@ -193,17 +197,17 @@ class Editing:
             )
         else:
             assert isinstance(row, PreferenceRow)
-            made = _preference(row, changes)
-        names = {field.name for field in fields(made)}
-        made = replace(made, **{name: value for name, value in changes.items() if name in names})
+            candidate = _preference(row, changes)
+        names = {field.name for field in fields(candidate)}
+        candidate = replace(candidate, **{name: value for name, value in changes.items() if name in names})
         try:
             if isinstance(row, PreferenceRow):
-                made = verify(row.kind, with_text(made), Provenance(row.source_run))
-                refused = fault(self._context.settings.validate, made)
+                candidate = verify(row.kind, with_text(candidate), Provenance(row.source_run))
+                refused = fault(self._context.settings.validate, candidate)
                 if refused:
                     raise Unfit(refused)
-                return made
-            return verify(row.kind, made, Provenance(row.source_run))
+                return candidate
+            return verify(row.kind, candidate, Provenance(row.source_run))
         except Unfit as unfit:
             raise ValueError(str(unfit)) from None
 
@@ -291,7 +295,7 @@ def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: by
         remove_documents(change, other, "expired")
 
 
-def _said(row: Row) -> Row:
+def _without_hashes(row: Row) -> Row:
     """The row without its hashes, which are derived, and change when the tenant is sealed."""
     if isinstance(row, FactRow):
         return row._replace(hash=b"", topic=b"", value_hash=None)
@@ -322,8 +326,8 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
     )
 
 
-def _time_of(given: CreatedAt | None) -> int | None:
-    moment = payload.to_utc(given, "completed_at")
+def _time_of(created_at: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(created_at, "completed_at")
     return None if moment is None else payload.microseconds(moment)
 
 

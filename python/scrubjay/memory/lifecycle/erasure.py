@@ -32,7 +32,7 @@ from scrubjay.memory.model.documents import ids_of_documents
 from scrubjay.memory.model.rows import FactRow, belongs_to, is_global, scope_in
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport, KeyProof
+from scrubjay.store.rows.erasure_search import ErasureReport, KeyProof
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
@@ -52,7 +52,7 @@ class Forgotten:
     @property
     def total(self) -> int:
         """The sum of all counts except documents, which are projections of records or belong to other collections."""
-        return sum(n for what, n in self.counts.items() if what != "documents")
+        return sum(n for kind, n in self.counts.items() if kind != "documents")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class MemoryErasure:
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """What is proved, in words: about each key of the user, rows, and the texts searched for and not found."""
+        """The proofs in words: about each key of the user, rows, and the texts searched for and not found."""
         rows = () if self.rows else ("rows absent",)
         searched = () if self.files is None else self.files.proofs
         return tuple(dict.fromkeys((*map(str, self.keys), *rows, *searched)))
@@ -109,8 +109,8 @@ class Erasure:
         if by is not None:
             checked_str(by, "by")
         # Copies of a tenant's fact, which may belong to any user, come back into force once it is deleted.
-        of = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
-        with self._context.changing("deleting", of=of) as change:
+        owners = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
+        with self._context.changing("deleting", of=owners) as change:
             row = find_row(change.connection, id, scope)
             if row is None or not belongs_to(row, scope):
                 return False
@@ -184,19 +184,19 @@ class Erasure:
         words = Pseudonyms(scope) if names else None
         if self._context.store.cipher.ring is not None:
             self._context.store.cipher.openable(scope.tenant)
-        of: list[str | Scope] = [scope.tenant]
+        owners: list[str | Scope] = [scope.tenant]
         if names:  # they occur in other scopes' rows; the stamp of all tenants announces their removal
-            of.append("")
+            owners.append("")
         elif scope.user is not None:
-            of = [scope, Scope(scope.tenant)]
-        with self._context.changing("forgetting", of=of) as change:
+            owners = [scope, Scope(scope.tenant)]
+        with self._context.changing("forgetting", of=owners) as change:
             connection = change.connection
             check_hold(connection, scope, within=True)
             with erasing(connection):
-                gone = _gather(connection, scope)
+                gathered = _gather(connection, scope)
                 shared = [  # facts of the tenant itself: the user's scope does not contain their documents
                     found
-                    for some in _some(gone["memory_fact"])
+                    for some in _some(gathered["memory_fact"])
                     for found in raw_rows_where(
                         connection,
                         "fact",
@@ -204,7 +204,7 @@ class Erasure:
                         (scope.tenant, *some),
                     )
                 ]
-                counts.update(_erase_rows(connection, scope, gone))
+                counts.update(_erase_rows(connection, scope, gathered))
             if scope.user is not None:
                 for found in shared:
                     log_gone(change, found[0], (scope.tenant, "", ""), "forgotten")
@@ -223,7 +223,7 @@ class Erasure:
             note_deletion(change, scope, reason, by, counts)
             log_gone(change, "", names_of(scope), "forgotten", by)
         self._rules.clear(None if names else scope.tenant)
-        return Forgotten({what: n for what, n in counts.items() if n})
+        return Forgotten({kind: n for kind, n in counts.items() if n})
 
     def verify_erased(
         self,
@@ -242,7 +242,7 @@ class Erasure:
         with self._context.snapshot() as connection:
             tables = [*KINDS.values(), "memory_observation", "memory_rejection", "memory_run"]
             for table in tables:
-                condition, values = _of(scope, table)
+                condition, values = _condition(scope, table)
                 if condition is None:
                     continue
                 (n,) = connection.execute(
@@ -265,7 +265,7 @@ def documents_within(connection: sqlite3.Connection, scope: Scope) -> list[tuple
     counted = []
     numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
     for suffix in ["", *(f"_{number}" for number in numbers)]:
-        condition, values = _of(scope, f"scope{suffix}")
+        condition, values = _condition(scope, f"scope{suffix}")
         (n,) = connection.execute(
             f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
         ).fetchone()
@@ -285,13 +285,13 @@ def _marks(values: Sequence[Any]) -> str:
 
 def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]]:
     """Return the ids of all records to erase, by table."""
-    gone: dict[str, list[str]] = {}
+    gathered: dict[str, list[str]] = {}
     for table in KINDS.values():
-        condition, values = _of(scope, table)
+        condition, values = _condition(scope, table)
         found: list[Any] = []
         if condition is not None:
             found = connection.execute(f"SELECT id FROM {table} WHERE {condition}", values).fetchall()
-        gone[table] = [id for (id,) in found]
+        gathered[table] = [id for (id,) in found]
     if scope.user is not None:  # unconfirmed facts of the tenant that only this user observed
         found = connection.execute(
             "SELECT id FROM memory_fact f WHERE tenant = ? "
@@ -300,12 +300,12 @@ def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]
             "SELECT 1 FROM memory_observation o WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user <> ?)",
             (scope.tenant, scope.user, scope.user),
         ).fetchall()
-        gone["memory_fact"] = list(dict.fromkeys([*gone["memory_fact"], *(id for (id,) in found)]))
-    return gone
+        gathered["memory_fact"] = list(dict.fromkeys([*gathered["memory_fact"], *(id for (id,) in found)]))
+    return gathered
 
 
 def _erase_rows(
-    connection: sqlite3.Connection, scope: Scope, gone: Mapping[str, Sequence[str]]
+    connection: sqlite3.Connection, scope: Scope, ids: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     counts: dict[str, int] = {}
     if scope.user is not None:  # the remaining observers do not learn of the erased one
@@ -323,25 +323,25 @@ def _erase_rows(
         )
     for kind, table in KINDS.items():
         counts[kind] = 0
-        for some in _some(gone[table]):
-            which, given = f"IN ({_marks(some)})", (scope.tenant, *some)
+        for some in _some(ids[table]):
+            which, bound = f"IN ({_marks(some)})", (scope.tenant, *some)
             counts[kind] += connection.execute(
-                f"DELETE FROM {table} WHERE tenant = ? AND id {which}", given
+                f"DELETE FROM {table} WHERE tenant = ? AND id {which}", bound
             ).rowcount
-            connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)
+            connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", bound)
             if kind == "fact":
-                connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", given)
-    condition, values = _of(scope, "memory_log")  # of records deleted earlier; one event replaces them
+                connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", bound)
+    condition, values = _condition(scope, "memory_log")  # of records deleted earlier; one event replaces them
     connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
-    for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
-        condition, values = _of(scope, table)
+    for counted, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
+        condition, values = _condition(scope, table)
         if condition is not None:
-            counts[what] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
+            counts[counted] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
     counts["trace"] = erase_traces(connection, tenant=scope.tenant, user=scope.user, agent=scope.agent)
     return counts
 
 
-def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
+def _condition(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
     """The condition for rows of a table within a scope; None if the table cannot contain any."""
     tenant, user, agent = names_of(scope)
     condition, values = "tenant = ?", [tenant]
@@ -357,7 +357,7 @@ def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
     return condition, values
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise TypeError(f"{name}: expected a sequence, got {type(given).__name__}")
-    return list(given)
+def _listed(value: Any, name: str) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a sequence, got {type(value).__name__}")
+    return list(value)

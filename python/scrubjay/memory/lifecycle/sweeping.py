@@ -24,7 +24,7 @@ from scrubjay.memory.model.rows import EpisodeRow, FactRow, is_visible, scope_in
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _DAY_US = 86_400_000_000
 
@@ -105,10 +105,10 @@ class Sweeping:
     ) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
         held = is_held(change.connection)
-        whose, given = _of_tenant(tenant)
+        whose, names = _of_tenant(tenant)
         for kind in ("preference", "fact", "episode"):
             for found in raw_rows_where(
-                change.connection, kind, f"expires_at <= ?{whose}", (change.now, *given)
+                change.connection, kind, f"expires_at <= ?{whose}", (change.now, *names)
             ):
                 row: Any = as_row(kind, found)
                 if not isinstance(row.expires_at, int):
@@ -135,12 +135,12 @@ class Sweeping:
         self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]], tenant: str | None
     ) -> int:
         decay, n_faded, held = self._context.settings.decay, 0, is_held(change.connection)
-        whose, given = _of_tenant(tenant)
+        whose, names = _of_tenant(tenant)
         weak = raw_rows_where(
             change.connection,
             "fact",
             f"status = 'active' AND confidence < ? AND last_used_at < ?{whose}",
-            (decay.keep_from, change.now - _DAY_US, *given),
+            (decay.keep_from, change.now - _DAY_US, *names),
         )
         for found in weak:
             row: Any = as_row("fact", found)
@@ -173,23 +173,23 @@ class Sweeping:
     def _let_go(self, change: Change, away: Collection[str], tenant: str | None) -> int:
         """Delete rows that were kept only for look-ups, once their time is over."""
         before = change.now - int(self._context.settings.retention_days * _DAY_US)
-        gone = [
+        conditions = [
             ("preference", "status IN ('superseded', 'revoked') AND updated_at < ?", before),
             ("episode", "status = 'revoked' AND updated_at < ?", before),
             ("fact", f"status = 'revoked' AND NOT {IS_VERSION} AND updated_at < ?", before),
         ]
         if self._context.settings.history_days is not None:
             past = change.now - int(self._context.settings.history_days * _DAY_US)
-            gone += [
+            conditions += [
                 ("fact", "status = 'superseded' AND updated_at < ?", past),
                 ("fact", f"{IS_VERSION} AND updated_at < ?", past),
                 ("fact", "status = 'active' AND valid_until < ?", past),
             ]
-        whose, given = _of_tenant(tenant)
+        whose, names = _of_tenant(tenant)
         others = (f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else "") + whose
         execute, n, held = change.connection.execute, 0, is_held(change.connection)
-        for kind, condition, limit in gone:
-            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away, *given)):
+        for kind, condition, limit in conditions:
+            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away, *names)):
                 row: Any = as_row(kind, found)
                 if held(row):
                     continue
@@ -203,7 +203,7 @@ class Sweeping:
         table = "memory_rejection"
         spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"
         n += execute(
-            f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away, *given)
+            f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away, *names)
         ).rowcount
         return n
 

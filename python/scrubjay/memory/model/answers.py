@@ -57,18 +57,18 @@ class Why:
 
     def __str__(self) -> str:
         source = self.provenance
-        said = f"{self.record.kind} {self.record.id} ({self.record.status}): {self.record.text}\n"
-        said += f"  from run {source.run}" + ("" if source.turn is None else f", turn {source.turn}")
-        said += "".join(
+        text = f"{self.record.kind} {self.record.id} ({self.record.status}): {self.record.text}\n"
+        text += f"  from run {source.run}" + ("" if source.turn is None else f", turn {source.turn}")
+        text += "".join(
             f", {name} {value}" for name, value in (("by", source.author), ("at", source.place)) if value
         )
-        said += f", under policies up to {source.policy_version}, recorded {source.at}\n"
+        text += f", under policies up to {source.policy_version}, recorded {source.at}\n"
         if len(self.observed_in) > 1:
-            said += f"  observed in {', '.join(self.observed_in)}\n"
+            text += f"  observed in {', '.join(self.observed_in)}\n"
         for event in self.events:
-            said += f"  {event.at} {event.what}" + (f" by {event.by}" if event.by else "")
-            said += f": {event.detail}\n" if event.detail else "\n"
-        return said
+            text += f"  {event.at} {event.what}" + (f" by {event.by}" if event.by else "")
+            text += f": {event.detail}\n" if event.detail else "\n"
+        return text
 
 
 @dataclass(frozen=True)

@@ -137,22 +137,22 @@ def is_single(
     >>> is_single("born in") is None
     True
     """
-    said = words_of(predicate)
-    if said in several or not said:
+    phrase = words_of(predicate)
+    if phrase in several or not phrase:
         return False
-    if said in single:
+    if phrase in single:
         return True
-    ruled = _ruled(said)
+    ruled = _ruled(phrase)
     if ruled is False:
         return False
     text = normalised(content)
     words = _spoken(text)
-    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and said.split()[-1] not in _ONE_OF):
+    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and phrase.split()[-1] not in _ONE_OF):
         return False
     if _ONE_OF_SEVERAL.search(text) or (not is_dated and _PAST.search(text)):
         return False
     if isinstance(ruled, str):  # unlisted
-        takes_place = says_in_place(text) or is_now(text, said.split()[-1]) or is_number_now(text)
+        takes_place = says_in_place(text) or is_now(text, phrase.split()[-1]) or is_number_now(text)
         return None if takes_place else False
     return ruled
 
@@ -187,8 +187,8 @@ def is_compound(predicate: str) -> bool:
     >>> is_compound("savings goal"), is_compound("doctor")
     (True, False)
     """
-    said = words_of(predicate)
-    return not any(name in _MAYBE for name in (said, _bare(said), _head(said)))
+    phrase = words_of(predicate)
+    return not any(name in _MAYBE for name in (phrase, _bare(phrase), _head(phrase)))
 
 
 @lru_cache(maxsize=4096)
@@ -198,9 +198,9 @@ def holds_names(predicate: str) -> bool:
     >>> holds_names("doctor"), holds_names("expense approver"), holds_names("savings goal"), holds_names("joined")
     (True, True, False, False)
     """
-    said = words_of(predicate)
-    head = _head(said)
-    return said in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
+    phrase = words_of(predicate)
+    head = _head(phrase)
+    return phrase in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
 
 
 _UNLISTED = "unlisted"
@@ -211,19 +211,19 @@ _COMPOUND = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def _ruled(said: str) -> bool | str | None:
+def _ruled(phrase: str) -> bool | str | None:
     """Return the cardinality that the words of a predicate give by themselves; `_UNLISTED`: none."""
-    for name in _forms(said):
+    for name in _forms(phrase):
         if name in _SEVERAL:
             return False
         if name in _MAYBE:
             return None
         if name in _SINGLE:
             return True
-    head = _head(said)
-    if head != said:
+    head = _head(phrase)
+    if head != phrase:
         return _ruled(head)
-    words = said.split()
+    words = phrase.split()
     if not words:  # empty, or punctuation only
         return _UNLISTED
     last = words[-1]
@@ -232,18 +232,18 @@ def _ruled(said: str) -> bool | str | None:
         return not is_plural or last in _ONE_OF
     if len(words) > 1 and last in _ONE_OF:
         return words[0] not in ("free", "spare", "all", "former", "any")
-    return None if _ends(said, _ENDS_OF_A_KIND) or _ends(said, _ENDS_ON_CHANGE) else _UNLISTED
+    return None if _ends(phrase, _ENDS_OF_A_KIND) or _ends(phrase, _ENDS_ON_CHANGE) else _UNLISTED
 
 
-def _head(said: str) -> str:
+def _head(phrase: str) -> str:
     """Return the head noun of a predicate: "city" in "city of residence"."""
-    head, _, rest = said.partition(" of ")
-    return head if rest else said
+    head, _, rest = phrase.partition(" of ")
+    return head if rest else phrase
 
 
-def _ends(said: str, last_words: frozenset[str]) -> bool:
+def _ends(phrase: str, last_words: frozenset[str]) -> bool:
     """Whether a predicate ends with one of these words, and the words before it do not allow several values."""
-    *before, last = said.split()
+    *before, last = phrase.split()
     if not before:
         return last_words is _ENDS_ON_CHANGE and _COMPOUND.fullmatch(last) is not None
     if last not in last_words:
@@ -254,11 +254,11 @@ def _ends(said: str, last_words: frozenset[str]) -> bool:
     )
 
 
-def _forms(said: str) -> dict[str, None]:
+def _forms(phrase: str) -> dict[str, None]:
     """Return the forms under which the lists may have a predicate: as it is, without its auxiliary verb, with its verb
     in the present tense ("residing in", "reside in": "resides in")."""
-    bare = _bare(said)
-    forms = dict.fromkeys((said, bare))
+    bare = _bare(phrase)
+    forms = dict.fromkeys((phrase, bare))
     first, _, rest = bare.partition(" ")
     if rest and first.isascii():
         stem = first.removesuffix("ing")
@@ -266,10 +266,10 @@ def _forms(said: str) -> dict[str, None]:
     return forms
 
 
-def _bare(said: str) -> str:
+def _bare(phrase: str) -> str:
     """Return a predicate without its auxiliary verb: "is living in", "has employer"."""
-    first, _, rest = said.partition(" ")
-    return rest if rest and first in ("is", "are", "has", "have", "am", "s", "was") else said
+    first, _, rest = phrase.partition(" ")
+    return rest if rest and first in ("is", "are", "has", "have", "am", "s", "was") else phrase
 
 
 def canonical(predicate: str) -> str:
@@ -278,8 +278,8 @@ def canonical(predicate: str) -> str:
     >>> canonical("Resides_in"), canonical("employer"), canonical("now wohnt in"), canonical("favourite bird")
     ('lives in', 'works at', 'lives in', 'favourite bird')
     """
-    said = words_of(predicate)
-    return next((_USUAL[form] for form in _forms(said) if form in _USUAL), said)
+    phrase = words_of(predicate)
+    return next((_USUAL[form] for form in _forms(phrase) if form in _USUAL), phrase)
 
 
 def topics_of(subject: str, predicate: str) -> tuple[bytes, ...]:

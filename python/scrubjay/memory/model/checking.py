@@ -62,21 +62,21 @@ def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candi
     if isinstance(candidate, str):
         return "fact", FactCandidate(candidate)
     if isinstance(candidate, Mapping):
-        given = dict(candidate)
-        kind = given.pop("kind", None)
+        values = dict(candidate)
+        kind = values.pop("kind", None)
         if kind is None:
-            kind = "episode" if "summary" in given else "preference" if "key" in given else "fact"
+            kind = "episode" if "summary" in values else "preference" if "key" in values else "fact"
         if kind not in CANDIDATES:
             raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
         names = [field.name for field in fields(CANDIDATES[kind])]
-        unknown = sorted(str(name) for name in given if name not in names)
+        unknown = sorted(str(name) for name in values if name not in names)
         if unknown:
             raise ValueError(f"{unknown[0]}: unknown field of a {kind}, expected {', '.join(names)}")
         try:
-            return kind, CANDIDATES[kind](**given)
+            return kind, CANDIDATES[kind](**values)
         except TypeError:
             raise ValueError(
-                f"candidate: {kind}: expected more than {sorted(given)} of {', '.join(names)}"
+                f"candidate: {kind}: expected more than {sorted(values)} of {', '.join(names)}"
             ) from None
     found = _KIND_OF.get(type(candidate))
     if found is None:
@@ -132,9 +132,9 @@ def with_values(given: _T, values: Mapping[str, Any]) -> _T:
         return given
     if type(given) not in _PLAIN:
         return replace(given, **values)  # type: ignore[type-var]
-    made = object.__new__(type(given))  # as the dataclass constructor does field by field, but faster
-    object.__setattr__(made, "__dict__", {**vars(given), **values})
-    return made
+    copied = object.__new__(type(given))  # as the dataclass constructor does field by field, but faster
+    object.__setattr__(copied, "__dict__", {**vars(given), **values})
+    return copied
 
 
 @lru_cache(maxsize=64)
@@ -195,14 +195,14 @@ def _verify_statement(candidate: FactCandidate) -> None:
     if candidate.relation not in RELATIONS:
         raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
     for name in ("replaces", "entities"):
-        given = getattr(candidate, name)
-        if given == ():  # nearly always
+        texts = getattr(candidate, name)
+        if texts == ():  # nearly always
             continue
-        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-            raise TypeError(f"{name}: expected a sequence of str, got {type(given).__name__}")
-        for i, one in enumerate(given):
-            if len(checked_str(one, f"{name}[{i}]")) > MAX_NAME_CHARS:
-                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(one):,}")
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
+            raise TypeError(f"{name}: expected a sequence of str, got {type(texts).__name__}")
+        for i, text in enumerate(texts):
+            if len(checked_str(text, f"{name}[{i}]")) > MAX_NAME_CHARS:
+                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(text):,}")
     if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
         raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
     encoded_detail(candidate)
@@ -221,22 +221,22 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
         and not (candidate.entities or candidate.sensitivity)
     ):
         return None
-    given = {
+    detail = {
         "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
         "entities": entity_names(candidate.entities) if candidate.entities else None,
         "importance": candidate.importance,
         "sensitivity": candidate.sensitivity or None,
     }
-    given = {name: value for name, value in given.items() if value is not None}
-    if not given:
+    detail = {name: value for name, value in detail.items() if value is not None}
+    if not detail:
         return None
-    for name, value in given.items():
+    for name, value in detail.items():
         try:
-            given[name] = payload.checked_metadata({name: value})[name]
+            detail[name] = payload.checked_metadata({name: value})[name]
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace("metadata", "candidate")) from None
     try:
-        data = json.dumps(given, separators=(",", ":")).encode()
+        data = json.dumps(detail, separators=(",", ":")).encode()
     except RecursionError:
         raise ValueError("value: expected less nesting") from None
     if len(data) > 4 * MAX_CHARS:
@@ -244,12 +244,12 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
     return data
 
 
-def _confident(candidate: Any, least: float, what: str) -> None:
+def _confident(candidate: Any, least: float, kind: str) -> None:
     confidence = number_in(candidate.confidence, "confidence")
     if math.isnan(confidence):
         raise Unfit(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
     if confidence < least:
-        raise Unfit(f"confidence: {what} needs {least}, got {confidence:g}")
+        raise Unfit(f"confidence: {kind} needs {least}, got {confidence:g}")
 
 
 def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
@@ -295,8 +295,10 @@ def encoded_artifacts(artifacts: Any) -> bytes:
     names = [f"artifacts[{i}]" for i in range(len(artifacts))]
     return _encoded(
         [
-            payload.checked_value(one, name) if isinstance(one, Mapping) else checked_str(one, name)
-            for one, name in zip(artifacts, names, strict=True)
+            payload.checked_value(artifact, name)
+            if isinstance(artifact, Mapping)
+            else checked_str(artifact, name)
+            for artifact, name in zip(artifacts, names, strict=True)
         ],
         "artifacts",
     )

@@ -52,8 +52,8 @@ def digest_in(names: Sequence[str], text: str) -> bytes:
 
 def topic(subject: str, predicate: str) -> bytes:
     """Return the topic of facts that may contradict each other; empty if subject or predicate is empty."""
-    about, what = normalised(subject), normalised(predicate)
-    return _sha256(about, what) if about and what else b""
+    subject_words, predicate_words = normalised(subject), normalised(predicate)
+    return _sha256(subject_words, predicate_words) if subject_words and predicate_words else b""
 
 
 def value_words(value: Any) -> str:

@@ -147,18 +147,18 @@ class RowTypes:
         Raises:
             CorruptIndexError: a value is not what was written; the message names record and column.
         """
-        given = tuple(map(type, row))
-        if given not in self._right:
+        types = tuple(map(type, row))
+        if types not in self._right:
             for name, classes, value in zip(row._fields, self.classes, row, strict=True):
                 if value.__class__ not in classes:
                     raise CorruptIndexError(
                         f"{row.kind}.{name}: {shown(value)} is not what was written", id=row.id
                     )
-            self._right.add(given)
+            self._right.add(types)
         for i, moment in zip(self.times, self._times_in(row), strict=True):
             if moment is not None and not _FIRST_US <= moment <= _LAST_US:
-                what = f"{row.kind}.{row._fields[i]}: expected a time in microseconds, got {shown(moment)}"
-                raise CorruptIndexError(what, id=row.id)
+                message = f"{row.kind}.{row._fields[i]}: expected a time in microseconds, got {shown(moment)}"
+                raise CorruptIndexError(message, id=row.id)
 
 
 def checked(row: Any, types: RowTypes, *, in_the_clear: bool) -> Any:

@@ -55,7 +55,7 @@ def with_earlier(before: FactRow, after: FactRow, recorded_at: int, since: int |
         recorded_at: when the change is recorded; later than all recorded times of the row.
         since: changes recorded before this time are dropped; None: none are.
     """
-    earlier = [one for one in _earlier_in(before) if since is None or one[0] >= since]
+    earlier = [entry for entry in _earlier_in(before) if since is None or entry[0] >= since]
     changed = _difference(before, after)
     if changed:
         earlier.append((recorded_at, changed))
@@ -83,19 +83,19 @@ def as_known(row: FactRow, known_at: int) -> FactRow:
         return row
 
     def then() -> FactRow:
-        said: dict[str, Any] = {}
+        state: dict[str, Any] = {}
         for recorded_at, values in reversed(changes):
             if recorded_at > known_at:
-                said.update(values)
+                state.update(values)
         detail = said_now(row)
         for name in _IN_DETAIL:
-            if name in said and said[name] is None:
+            if name in state and state[name] is None:
                 detail.pop(name, None)
-            elif name in said:
-                detail[name] = said[name]
-        columns = {name: said[name] for name in _COLUMNS if name in said}
-        if "metadata" in said:
-            columns["metadata"] = None if said["metadata"] is None else _encoded(said["metadata"])
+            elif name in state:
+                detail[name] = state[name]
+        columns = {name: state[name] for name in _COLUMNS if name in state}
+        if "metadata" in state:
+            columns["metadata"] = None if state["metadata"] is None else _encoded(state["metadata"])
         known = row._replace(**columns, detail=_encoded(detail))
         if not (known.subject and known.predicate):
             known = known._replace(topic=b"")  # it was in no slot at that time

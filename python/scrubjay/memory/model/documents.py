@@ -17,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.details import detail_in
-from scrubjay.memory.model.making import loaded, sensitivity_of
+from scrubjay.memory.model.row_records import loaded, sensitivity_of
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import begin_of_episode, holds_of
 from scrubjay.passage_vectors import DocumentVector
@@ -81,11 +81,11 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
     """
     own = loaded(row.metadata)
     metadata = {**(_turn_of(row, own) if with_turn else {}), **own, "kind": row.kind, "record": row.id}
-    said: dict[str, Any]
+    attributes: dict[str, Any]
     if isinstance(row, FactRow):
         detail = detail_in(row)
         metadata["confidence"] = row.confidence
-        said = {
+        attributes = {
             "subject": row.subject,
             "predicate": row.predicate,
             "faded": bool(row.faded),
@@ -97,10 +97,10 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
         created_at = row.created_at if row.said_at is None else row.said_at
         times = holds_of(row) or _NEVER
     else:
-        said = {"outcome": row.outcome, "task_type": row.task_type, "sensitivity": sensitivity_of(row)}
+        attributes = {"outcome": row.outcome, "task_type": row.task_type, "sensitivity": sensitivity_of(row)}
         created_at = begin_of_episode(row)
         times = ((created_at, None),)
-    for name, value in said.items():
+    for name, value in attributes.items():
         if value:
             metadata[name] = value
     # All values were checked when they were written to the row, and are JSON types.
@@ -108,14 +108,14 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
     expires_at = row.expires_at
     if expires_at is not None:
         fields["expires_at"] = as_moment(expires_at).isoformat()
-    made, scope, text = [], scope_in(row), row.text
+    documents, scope, text = [], scope_in(row), row.text
     for id, (begin, end) in zip(_ids(row, len(times)), times, strict=True):
         metadata["valid_from"] = begin
         metadata.pop("valid_until", None)
         if end is not None:
             metadata["valid_until"] = end
-        made.append(Document(id, scope, text, payload.encode_fields(fields), (created_at, expires_at)))
-    return made
+        documents.append(Document(id, scope, text, payload.encode_fields(fields), (created_at, expires_at)))
+    return documents
 
 
 def _with_detail(metadata: dict[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def _with_detail(metadata: dict[str, Any], detail: Mapping[str, Any]) -> dict[st
         metadata["value"] = value
     if importance is not None:
         metadata["importance"] = importance
-    made: dict[str, Any] = with_entities(metadata, detail.get("entities"))
-    return made
+    combined: dict[str, Any] = with_entities(metadata, detail.get("entities"))
+    return combined
 
 
 def place_in_run(seq: int) -> str:

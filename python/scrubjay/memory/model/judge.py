@@ -47,10 +47,10 @@ class DefaultJudge:
     """
 
     def __init__(self, several: Collection[str] = (), single: Collection[str] = ()) -> None:
-        for name, given in (("several", several), ("single", single)):
-            if isinstance(given, str):
+        for name, predicates in (("several", several), ("single", single)):
+            if isinstance(predicates, str):
                 raise TypeError(f"{name}: expected a collection of str, got one str")
-            for one in given:
+            for one in predicates:
                 checked_str(one, f"{name}: a predicate")
         self.several = frozenset(words_of(predicate) for predicate in several)
         self.single = frozenset(words_of(predicate) for predicate in single)

@@ -174,30 +174,30 @@ def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
     """
     is_known = is_listed(said.predicate)
     found = [
-        one
-        for one in known
-        if not (is_known and one.single is False)
+        statement
+        for statement in known
+        if not (is_known and statement.single is False)
         and contradicts(
-            one.text,
+            statement.text,
             said.text,
             said.predicate,
             subject=said.subject,
-            known_value=one.given,
+            known_value=statement.given,
             said_value=said.given,
         )
     ]
     if is_known or said.single:
         return found
     words = stems(said.text)
-    values = [stems(one.given or _tail(one.text, one.predicate)) for one in found]
-    named = [one for one, value in zip(found, values, strict=True) if value and value <= words]
+    values = [stems(statement.given or _tail(statement.text, statement.predicate)) for statement in found]
+    named = [statement for statement, value in zip(found, values, strict=True) if value and value <= words]
     if named or in_place_of(said.text):
         return named
-    return found if len({one.value for one in found}) == 1 else []
+    return found if len({statement.value for statement in found}) == 1 else []
 
 
-def _takes_place(said: str, predicate: str) -> bool:
-    return says_in_place(said) or is_now(said, _noun(predicate))
+def _takes_place(text: str, predicate: str) -> bool:
+    return says_in_place(text) or is_now(text, _noun(predicate))
 
 
 def _unit(value: str) -> str:
@@ -210,8 +210,8 @@ def _noun(predicate: str) -> str:
 
 def _tail(text: str, predicate: str) -> str:
     """Return the part of a text after the words of its predicate; all of it if they do not occur."""
-    said = words_of(predicate)
-    place = re.search(rf"\b{re.escape(said)}\b", text, re.IGNORECASE) if said else None
+    phrase = words_of(predicate)
+    place = re.search(rf"\b{re.escape(phrase)}\b", text, re.IGNORECASE) if phrase else None
     rest = text[place.end() :] if place else text
     rest = re.sub(r"^[\s:]*(?:is|are|was|were|ist|est|es|è|é)\b", "", rest).strip(" .!:")
     return re.sub(r"^now |,? (?:now|instead|jetzt|nun|maintenant|ahora|adesso|ora|agora|nu)$", "", rest)

@@ -20,7 +20,7 @@ RECALLED_KINDS: tuple[RecalledKind, ...] = ("fact", "episode", "note")
 RELATIONS: tuple[Relation, ...] = ("asserts", "ends", "corrects", "plans")
 
 Retention: TypeAlias = Literal["short", "standard", "long", "permanent"]
-"""How long an event of a run is kept: 7, 90 or 365 days, or until it is erased."""
+"""Retention class of an event of a run: kept for 7, 90 or 365 days, or until it is erased."""
 
 Floor: TypeAlias = Literal["none", "low", "standard", "high"]
 """The relevance that the best record needs for anything to be added to a prompt."""

@@ -42,11 +42,11 @@ class NewFact(NamedTuple):
     outcome: Outcome
     """The outcome of its proposal if it ends no other fact."""
     held: Mapping[str, Held]
-    """When each fact of the slot holds."""
+    """The intervals in which each fact of the slot holds."""
 
 
 def fact_row(
-    one: Proposal,
+    proposal: Proposal,
     scope: Scope,
     *,
     ids: Sequence[str],
@@ -66,9 +66,9 @@ def fact_row(
         hash: the hash of its content in the scope.
         detail: value, entities, importance and sensitivity.
     """
-    candidate: FactCandidate = one.candidate
+    candidate: FactCandidate = proposal.candidate
     tenant, user, agent = names_of(scope)
-    source, (id, slot) = one.source, ids
+    source, (id, slot) = proposal.source, ids
     return FactRow(
         id=id,
         tenant=tenant,
@@ -76,7 +76,7 @@ def fact_row(
         agent=agent,
         status="active" if user or agent else "provisional",
         begins_at=None,
-        expires_at=one.expires_at,
+        expires_at=proposal.expires_at,
         created_at=now,
         source_run=source.run,
         source_turn=source.turn,
@@ -93,20 +93,20 @@ def fact_row(
         last_used_at=now,
         faded=0,
         evidence=candidate.evidence or None,
-        metadata=one.metadata,
+        metadata=proposal.metadata,
         updated_at=now,
         slot=slot,
         hash=hash,
-        topic=one.topic,
+        topic=proposal.topic,
         relation=candidate.relation,
         single=None if candidate.single is None else int(candidate.single),
-        said_at=now if one.said_at is None else one.said_at,
+        said_at=now if proposal.said_at is None else proposal.said_at,
         recorded_at=now,
-        valid_from=one.valid_from,
-        valid_until=one.valid_until,
+        valid_from=proposal.valid_from,
+        valid_until=proposal.valid_until,
         replaces=encoded_ids(candidate.replaces),
         holds="[]",
-        value_hash=one.value_hash,
+        value_hash=proposal.value_hash,
         detail=detail,
     )
 

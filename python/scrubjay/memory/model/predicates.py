@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def _listed(text: str) -> frozenset[str]:
-    return frozenset(one.strip() for one in text.replace("\n", ";").split(";") if one.strip())
+    return frozenset(name.strip() for name in text.replace("\n", ";").split(";") if name.strip())
 
 
 SINGLE = _listed(

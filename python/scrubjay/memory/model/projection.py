@@ -10,10 +10,10 @@ matter:
   whenever it arrived; when it is over, the one that it interrupted holds again.
 - With a predicate that has one value of a kind (`single` is None) statements accumulate, except that a later one ends
   an earlier one that it contradicts by its words (:mod:`scrubjay.memory.model.kinds`).
-- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.named`) on its day, and holds itself
-  until its value (for a single value: any value) begins anew; `corrects` replaces a statement for all of its time;
-  `plans` holds as a plan from the day it was said, and competes with others only from its stated day (without one
-  never).
+- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.target_statements`) on its day, and
+  holds itself until its value (for a single value: any value) begins anew; `corrects` replaces a statement for all of
+  its time; `plans` holds as a plan from the day it was said, and competes with others only from its stated day
+  (without one never).
 - Statements that say the same are one: the one that begins first stands for all. One that says more about the same
   value replaces the one that says less while it holds; two that say different things about the same value both hold.
 - An end or a correction that names no statement changes none.
@@ -28,8 +28,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scrubjay.memory.model.kinds import replaced
-from scrubjay.memory.model.named import Named, corrected, ended
 from scrubjay.memory.model.names import Relation
+from scrubjay.memory.model.target_statements import Named, corrected, ended
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
 Interval = tuple[int, int | None]
@@ -55,7 +55,7 @@ class Statement(NamedTuple):
     replaces: tuple[str, ...] = ()
     """Ids of statements that it contradicts, whatever their values."""
     withdrawn_at: int | None = None
-    """When it was revoked, or merged into another."""
+    """Time at which it was revoked, or merged into another."""
     subject: str = ""
     predicate: str = ""
     given: str = ""
@@ -101,7 +101,9 @@ def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | 
     """
     statements = list(statements)
     held = project(statements, known_at=known_at)
-    return [one.id for one in statements if one.id in held and held[one.id].at(valid_at)]
+    return [
+        statement.id for statement in statements if statement.id in held and held[statement.id].at(valid_at)
+    ]
 
 
 def project(
@@ -116,27 +118,31 @@ def project(
         known_at: in microseconds since 1970.
         others: statements of other slots that replace some of these.
     """
-    told = [one for one in statements if known_at is None or one.recorded_at <= known_at]
-    if len(told) == 1 and told[0].relation == "asserts" and not told[0].affirmed and not others:
-        return {told[0].id: _alone(told[0], known_at)}
-    told.sort(key=lambda one: (one.said_at, one.recorded_at, one.id))
-    alive = [one for one in told if not _is_withdrawn(one, known_at)]
+    known = [statement for statement in statements if known_at is None or statement.recorded_at <= known_at]
+    if len(known) == 1 and known[0].relation == "asserts" and not known[0].affirmed and not others:
+        return {known[0].id: _alone(known[0], known_at)}
+    known.sort(key=lambda statement: (statement.said_at, statement.recorded_at, statement.id))
+    alive = [statement for statement in known if not _is_withdrawn(statement, known_at)]
     closed: dict[str, str] = {}
     spans = _spans(alive, closed)
-    plans = {one.id: (one.said_at, one.valid_from) for one in alive if one.relation == "plans"}
+    plans = {
+        statement.id: (statement.said_at, statement.valid_from)
+        for statement in alive
+        if statement.relation == "plans"
+    }
     _end(alive, spans, plans, closed)
-    beside = [one for one in others if known_at is None or one.recorded_at <= known_at]
-    beside = [one for one in beside if not _is_withdrawn(one, known_at)]
-    spans.update((one.id, (_begin(one), one.valid_until)) for one in beside)
+    beside = [statement for statement in others if known_at is None or statement.recorded_at <= known_at]
+    beside = [statement for statement in beside if not _is_withdrawn(statement, known_at)]
+    spans.update((statement.id, (_begin(statement), statement.valid_until)) for statement in beside)
     _replace([*alive, *beside], alive, spans, plans, closed)
     _contradict(alive, spans, closed)
     claims = [
         claim
-        for one in alive
-        if one.id in spans and _is_span(spans[one.id]) and one.relation != "ends"
-        for claim in _claims(one, spans[one.id], known_at)
+        for statement in alive
+        if statement.id in spans and _is_span(spans[statement.id]) and statement.relation != "ends"
+        for claim in _claims(statement, spans[statement.id], known_at)
     ]
-    held = {one.id: Held(by=closed.get(one.id)) for one in told}
+    held = {statement.id: Held(by=closed.get(statement.id)) for statement in known}
     voices = voices_of([claim.statement for claim in sorted(claims, key=lambda claim: claim.order)])
     _accumulate([claim for claim in claims if not claim.statement.single], held, closed, voices)
     _prevail([claim for claim in claims if claim.statement.single], held, closed, voices)
@@ -144,45 +150,45 @@ def project(
         cut = without(held[less].intervals, held[more].intervals)
         if cut != held[less].intervals:
             held[less] = Held(cut, more)
-    for one in alive:
-        if one.relation == "ends":
-            held[one.id] = _after_end(one, claims, closed)
-        elif one.id in plans and (one.id in spans or one.valid_from is None):
-            held[one.id] = _with_plan(plans[one.id], held[one.id])
+    for statement in alive:
+        if statement.relation == "ends":
+            held[statement.id] = _after_end(statement, claims, closed)
+        elif statement.id in plans and (statement.id in spans or statement.valid_from is None):
+            held[statement.id] = _with_plan(plans[statement.id], held[statement.id])
     return held
 
 
-def _alone(one: Statement, known_at: int | None) -> Held:
+def _alone(statement: Statement, known_at: int | None) -> Held:
     """Return when a statement holds that no other one affects."""
-    span = (_begin(one), one.valid_until)
-    return Held((span,)) if _is_span(span) and not _is_withdrawn(one, known_at) else Held()
+    span = (_begin(statement), statement.valid_until)
+    return Held((span,)) if _is_span(span) and not _is_withdrawn(statement, known_at) else Held()
 
 
-def _claims(one: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
+def _claims(statement: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
     """Return the claims of a statement: from its beginning, and from each restatement."""
     begin, end = span
-    again = [(at, at, when) for at, when in one.affirmed if known_at is None or when <= known_at]
+    again = [(at, at, when) for at, when in statement.affirmed if known_at is None or when <= known_at]
     return [
-        _Claim(at, end, one, said_at, recorded_at)
-        for at, said_at, recorded_at in ((begin, one.said_at, one.recorded_at), *again)
+        _Claim(at, end, statement, said_at, recorded_at)
+        for at, said_at, recorded_at in ((begin, statement.said_at, statement.recorded_at), *again)
         if end is None or at < end
     ]
 
 
-def _after_end(one: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:
+def _after_end(statement: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:
     """Return when an end holds: until the ended value begins anew."""
-    moment = _end_of(one)
-    ended = {id for id, by in closed.items() if by == one.id}
-    values = {claim.statement.value for claim in claims if claim.statement.id in ended} | {one.value}
+    moment = _end_of(statement)
+    ended = {id for id, by in closed.items() if by == statement.id}
+    values = {claim.statement.value for claim in claims if claim.statement.id in ended} | {statement.value}
     anew = [
         claim
         for claim in claims
         if claim.begin >= moment
         and claim.statement.id not in ended
-        and (claim.statement.value in values or (one.single and claim.statement.single))
+        and (claim.statement.value in values or (statement.single and claim.statement.single))
     ]
     if not anew:
-        return Held(((moment, None),), closed.get(one.id))
+        return Held(((moment, None),), closed.get(statement.id))
     first = min(anew, key=lambda claim: claim.order)
     return Held(((moment, first.begin),) if moment < first.begin else (), first.statement.id)
 
@@ -196,82 +202,96 @@ def _with_plan(plan: Interval, held: Held) -> Held:
     return held._replace(intervals=(plan, *held.intervals))
 
 
-def _is_withdrawn(one: Statement, known_at: int | None) -> bool:
-    return one.withdrawn_at is not None and (known_at is None or one.withdrawn_at <= known_at)
+def _is_withdrawn(statement: Statement, known_at: int | None) -> bool:
+    return statement.withdrawn_at is not None and (known_at is None or statement.withdrawn_at <= known_at)
 
 
 def _is_span(span: Interval) -> bool:
     return span[1] is None or span[0] < span[1]
 
 
-def _begin(one: Statement) -> int:
-    return one.said_at if one.valid_from is None else one.valid_from
+def _begin(statement: Statement) -> int:
+    return statement.said_at if statement.valid_from is None else statement.valid_from
 
 
 def _spans(alive: Sequence[Statement], closed: dict[str, str]) -> dict[str, Interval]:
     """Return the stated interval of each statement; a correction takes it over from the corrected one, which has
     none."""
     spans = {
-        one.id: (_begin(one), one.valid_until)
-        for one in alive
-        if one.relation != "plans" or one.valid_from is not None
+        statement.id: (_begin(statement), statement.valid_until)
+        for statement in alive
+        if statement.relation != "plans" or statement.valid_from is not None
     }
-    for one in alive:
-        if one.relation != "corrects":
+    for statement in alive:
+        if statement.relation != "corrects":
             continue
-        for target in _corrected(one, alive, closed):
-            begin, end = spans.pop(target.id, spans[one.id])
-            closed[target.id] = one.id
-            spans[one.id] = (
-                begin if one.valid_from is None else one.valid_from,
-                end if one.valid_until is None else one.valid_until,
+        for target in _corrected(statement, alive, closed):
+            begin, end = spans.pop(target.id, spans[statement.id])
+            closed[target.id] = statement.id
+            spans[statement.id] = (
+                begin if statement.valid_from is None else statement.valid_from,
+                end if statement.valid_until is None else statement.valid_until,
             )
     return spans
 
 
-def _corrected(one: Statement, alive: Sequence[Statement], closed: Mapping[str, str]) -> list[Statement]:
+def _corrected(
+    statement: Statement, alive: Sequence[Statement], closed: Mapping[str, str]
+) -> list[Statement]:
     """Return what a correction corrects: the statements in `replaces`, or the one that it names among earlier ones."""
-    if one.replaces:
-        return [other for other in alive if other.id in one.replaces]
+    if statement.replaces:
+        return [other for other in alive if other.id in statement.replaces]
     earlier = [
         other
         for other in alive
         if other.id not in closed
         and other.relation != "ends"
-        and (other.said_at, other.recorded_at, other.id) < (one.said_at, one.recorded_at, one.id)
+        and (other.said_at, other.recorded_at, other.id)
+        < (statement.said_at, statement.recorded_at, statement.id)
     ]
-    return [earlier[place] for place in corrected(_named(one), [_named(other) for other in earlier])]
+    return [earlier[place] for place in corrected(_named(statement), [_named(other) for other in earlier])]
 
 
-def _named(one: Statement) -> Named:
-    return Named(one.text, one.value, one.given, one.single, one.subject, one.predicate)
+def _named(statement: Statement) -> Named:
+    return Named(
+        statement.text,
+        statement.value,
+        statement.given,
+        statement.single,
+        statement.subject,
+        statement.predicate,
+    )
 
 
-def _end_of(one: Statement) -> int:
+def _end_of(statement: Statement) -> int:
     """Return the moment of an end: its stated beginning, else its stated end, else the time when it was said."""
-    return one.valid_until if one.valid_from is None and one.valid_until is not None else _begin(one)
+    return (
+        statement.valid_until
+        if statement.valid_from is None and statement.valid_until is not None
+        else _begin(statement)
+    )
 
 
 def _end(
     alive: Sequence[Statement], spans: dict[str, Interval], plans: dict[str, Interval], closed: dict[str, str]
 ) -> None:
     """Close, for each end, the earlier statements that it names."""
-    for one in alive:
-        if one.relation != "ends":
+    for statement in alive:
+        if statement.relation != "ends":
             continue
-        moment = _end_of(one)
+        moment = _end_of(statement)
         begun = [
             other
             for other in alive
             if other.relation != "ends"
             and (_begins_by(spans.get(other.id), moment) or _begins_by(plans.get(other.id), moment))
         ]
-        if one.replaces:
-            targets = [other for other in begun if other.id in one.replaces]
+        if statement.replaces:
+            targets = [other for other in begun if other.id in statement.replaces]
         else:
-            targets = [begun[place] for place in ended(_named(one), [_named(other) for other in begun])]
+            targets = [begun[place] for place in ended(_named(statement), [_named(other) for other in begun])]
         for other in targets:
-            _close(other, moment, one, spans, plans, closed)
+            _close(other, moment, statement, spans, plans, closed)
 
 
 def _begins_by(span: Interval | None, moment: int) -> bool:
@@ -286,11 +306,11 @@ def _replace(
     closed: dict[str, str],
 ) -> None:
     """End the statements that others replace explicitly where those begin."""
-    for one in some:
-        if one.replaces and one.relation in ("asserts", "plans") and one.id in spans:
+    for statement in some:
+        if statement.replaces and statement.relation in ("asserts", "plans") and statement.id in spans:
             for other in alive:
-                if other.id in one.replaces and other.id != one.id:
-                    _close(other, spans[one.id][0], one, spans, plans, closed)
+                if other.id in statement.replaces and other.id != statement.id:
+                    _close(other, spans[statement.id][0], statement, spans, plans, closed)
 
 
 def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: dict[str, str]) -> None:
@@ -300,28 +320,28 @@ def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: 
     Plans without a day, ends, and statements that last only for a time contradict nothing here: whether the interrupted
     statement is over is unknown.
     """
-    told = [one for one in alive if one.id in spans and one.relation != "ends"]
-    if all(one.single is not None for one in told):
+    asserted = [statement for statement in alive if statement.id in spans and statement.relation != "ends"]
+    if all(statement.single is not None for statement in asserted):
         return
-    told.sort(key=lambda one: _order(one, spans))
-    for place, one in enumerate(told):
-        begin, end = spans[one.id]
-        if one.single is False or end is not None:
+    asserted.sort(key=lambda statement: _order(statement, spans))
+    for place, statement in enumerate(asserted):
+        begin, end = spans[statement.id]
+        if statement.single is False or end is not None:
             continue
         rivals = [
             other
-            for other in told[:place]
+            for other in asserted[:place]
             if _lasts_to(spans[other.id], begin)
-            and other.value != one.value
-            and not (one.single and other.single)
+            and other.value != statement.value
+            and not (statement.single and other.single)
         ]
-        for other in replaced(one, rivals) if rivals else ():
+        for other in replaced(statement, rivals) if rivals else ():
             spans[other.id] = (spans[other.id][0], begin)
-            closed[other.id] = one.id
+            closed[other.id] = statement.id
 
 
-def _order(one: Statement, spans: Mapping[str, Interval]) -> tuple[int, int, int, str]:
-    return spans[one.id][0], one.said_at, one.recorded_at, one.id
+def _order(statement: Statement, spans: Mapping[str, Interval]) -> tuple[int, int, int, str]:
+    return spans[statement.id][0], statement.said_at, statement.recorded_at, statement.id
 
 
 def _lasts_to(span: Interval, moment: int) -> bool:
@@ -336,11 +356,11 @@ def _close(
     plans: dict[str, Interval],
     closed: dict[str, str],
 ) -> None:
-    for kept in (spans, plans):
-        if other.id in kept:
-            begin, end = kept[other.id]
+    for intervals in (spans, plans):
+        if other.id in intervals:
+            begin, end = intervals[other.id]
             if end is None or moment < end:
-                kept[other.id] = (begin, moment)
+                intervals[other.id] = (begin, moment)
                 closed[other.id] = by.id
 
 

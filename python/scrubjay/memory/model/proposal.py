@@ -80,46 +80,46 @@ def prepared(
     """
     kind, found = classify(candidate)
     typed: Any = with_text(found) if kind in ("policy", "preference") else found
-    one = Proposal(kind, typed, scope, checked_source(source))
+    proposal = Proposal(kind, typed, scope, checked_source(source))
     try:
-        one.candidate = classified(settings.classify, verify(kind, typed, one.source))
-        one.target, one.about_tenant = resolve(kind, typed, scope)
+        proposal.candidate = classified(settings.classify, verify(kind, typed, proposal.source))
+        proposal.target, proposal.about_tenant = resolve(kind, typed, scope)
     except Unfit as unfit:
-        one.unfit = str(unfit)
-        return one
+        proposal.unfit = str(unfit)
+        return proposal
     if kind in ("policy", "preference"):
-        one.unfit = fault(settings.validate, one.candidate)
+        proposal.unfit = fault(settings.validate, proposal.candidate)
     if kind == "policy":
-        one.begins_at, one.expires_at = window_of(typed, settings.clock())
+        proposal.begins_at, proposal.expires_at = window_of(typed, settings.clock())
     else:
-        one.expires_at = expiry_of(typed.expires_at, typed.ttl, settings.clock)
-        if one.expires_at is not None and one.expires_at <= settings.clock():
-            one.unfit = f"expires_at: expected a future time, got {as_moment(one.expires_at)}"
-            return one
+        proposal.expires_at = expiry_of(typed.expires_at, typed.ttl, settings.clock)
+        if proposal.expires_at is not None and proposal.expires_at <= settings.clock():
+            proposal.unfit = f"expires_at: expected a future time, got {as_moment(proposal.expires_at)}"
+            return proposal
     if kind == "preference":
-        one.said_at = moment_of(one.source.at, "source.at")
+        proposal.said_at = moment_of(proposal.source.at, "source.at")
     if kind == "fact":
         try:
-            _check_times(one, settings.clock())
+            _check_times(proposal, settings.clock())
         except Unfit as unfit:
-            one.unfit = str(unfit)
-            return one
-        one.detail = encoded_detail(one.candidate)
+            proposal.unfit = str(unfit)
+            return proposal
+        proposal.detail = encoded_detail(proposal.candidate)
         if typed.vector is not None:
-            one.embedded = Embedded(typed.vector)
+            proposal.embedded = Embedded(typed.vector)
     if kind in ("fact", "episode"):
-        one.metadata = encoded(typed.metadata)
-    if not one.unfit and kind in ("fact", "episode"):
-        assert one.target is not None
+        proposal.metadata = encoded(typed.metadata)
+    if not proposal.unfit and kind in ("fact", "episode"):
+        assert proposal.target is not None
         topics: tuple[bytes, ...] = ()
         value = None
         if kind == "fact":
-            _decide_cardinality(one, judge)
-            topics = topics_of(one.candidate.subject, one.candidate.predicate)
-            value = None if one.candidate.value is None else value_digest(one.candidate.value)
-        one.text = content_of(kind, one.candidate)
-        one.digests = digest(one.target, one.text), topics, value
-    return one
+            _decide_cardinality(proposal, judge)
+            topics = topics_of(proposal.candidate.subject, proposal.candidate.predicate)
+            value = None if proposal.candidate.value is None else value_digest(proposal.candidate.value)
+        proposal.text = content_of(kind, proposal.candidate)
+        proposal.digests = digest(proposal.target, proposal.text), topics, value
+    return proposal
 
 
 def window_of(candidate: PolicyCandidate, now: int) -> Window:
@@ -130,45 +130,50 @@ def window_of(candidate: PolicyCandidate, now: int) -> Window:
     """
     since = payload.to_utc(candidate.effective_from, "effective_from")
     until = payload.to_utc(candidate.effective_until, "effective_until")
-    given = None if since is None else payload.microseconds(since)
+    since_us = None if since is None else payload.microseconds(since)
     ends_at = None if until is None else payload.microseconds(until)
-    begins_at = now if given is None else given
+    begins_at = now if since_us is None else since_us
     if ends_at is not None and ends_at <= begins_at:
         raise ValueError(
             f"effective_until: expected a time after {as_moment(begins_at)}, got {as_moment(ends_at)}"
         )
-    return given, ends_at
+    return since_us, ends_at
 
 
-def _check_times(one: Proposal, now: int) -> None:
+def _check_times(proposal: Proposal, now: int) -> None:
     """Set when a fact was said, and the times of validity that it states."""
-    candidate: FactCandidate = one.candidate
-    told = one.source.at if candidate.said_at is None else candidate.said_at
-    one.said_at = moment_of(told, "said_at")
-    if one.said_at is not None and one.said_at > now + _DAY_US:
-        raise Unfit(f"said_at: expected a past or present time, got {as_moment(one.said_at)}")
-    one.valid_from = moment_of(candidate.valid_from, "valid_from")
-    if one.valid_from is None and one.said_at is not None and one.said_at > now:
-        one.valid_from = one.said_at
-    one.valid_until = moment_of(candidate.valid_until, "valid_until")
-    if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
+    candidate: FactCandidate = proposal.candidate
+    moment = proposal.source.at if candidate.said_at is None else candidate.said_at
+    proposal.said_at = moment_of(moment, "said_at")
+    if proposal.said_at is not None and proposal.said_at > now + _DAY_US:
+        raise Unfit(f"said_at: expected a past or present time, got {as_moment(proposal.said_at)}")
+    proposal.valid_from = moment_of(candidate.valid_from, "valid_from")
+    if proposal.valid_from is None and proposal.said_at is not None and proposal.said_at > now:
+        proposal.valid_from = proposal.said_at
+    proposal.valid_until = moment_of(candidate.valid_until, "valid_until")
+    if (
+        proposal.valid_until is not None
+        and proposal.valid_from is not None
+        and proposal.valid_until <= proposal.valid_from
+    ):
         raise Unfit(
-            f"valid_until: expected a time after {as_moment(one.valid_from)}, got {as_moment(one.valid_until)}"
+            f"valid_until: expected a time after {as_moment(proposal.valid_from)}, "
+            f"got {as_moment(proposal.valid_until)}"
         )
 
 
-def _decide_cardinality(one: Proposal, judge: Judge) -> None:
+def _decide_cardinality(proposal: Proposal, judge: Judge) -> None:
     """Set whether a fact's predicate has one value at a time, and whether that is final: the words decide, or else the
     projection compares the values."""
-    candidate: FactCandidate = one.candidate
-    if one.said_at is not None and candidate.said_at is None and candidate.single is None:
-        candidate = replace(candidate, said_at=as_moment(one.said_at))
+    candidate: FactCandidate = proposal.candidate
+    if proposal.said_at is not None and candidate.said_at is None and candidate.single is None:
+        candidate = replace(candidate, said_at=as_moment(proposal.said_at))
     single = cardinality(judge, candidate)
     is_single = None if single is None else bool(single)
-    if one.candidate.single is not is_single:
-        one.candidate = with_values(one.candidate, {"single": is_single})
-    one.is_decided = (
+    if proposal.candidate.single is not is_single:
+        proposal.candidate = with_values(proposal.candidate, {"single": is_single})
+    proposal.is_decided = (
         is_single is not None
-        or one.candidate.relation not in ("asserts", "plans")
+        or proposal.candidate.relation not in ("asserts", "plans")
         or hasattr(judge, "is_single")
     )

@@ -286,8 +286,8 @@ class Known:
 
     @cached_property
     def _policies(self) -> dict[str, Policy]:
-        return {one.key: one for one in self.policies}
+        return {policy.key: policy for policy in self.policies}
 
     @cached_property
     def _preferences(self) -> dict[str, Preference]:
-        return {one.key: one for one in self.preferences}
+        return {preference.key: preference for preference in self.preferences}

@@ -64,10 +64,10 @@ def is_now(text: str, noun: str) -> bool:
     >>> is_now("My resting heart rate is 64 now", "rate"), is_now("The importer now needs lxml", "dependency")
     (True, False)
     """
-    said = normalised(text)
-    if not noun or not re.search(rf"\b{_NOW}\b", said):
+    folded = normalised(text)
+    if not noun or not re.search(rf"\b{_NOW}\b", folded):
         return False
-    return re.search(_DEFINITE % re.escape(noun), said) is not None
+    return re.search(_DEFINITE % re.escape(noun), folded) is not None
 
 
 def is_number_now(text: str) -> bool:

@@ -61,7 +61,7 @@ def checked_without(without: Sequence[str]) -> frozenset[str]:
     """
     if isinstance(without, (str, bytes)) or not isinstance(without, (Sequence, set, frozenset)):
         raise TypeError(f"without: expected a sequence of classes, got {type(without).__name__}")
-    classes = frozenset(checked_str(one, f"without[{i}]") for i, one in enumerate(without))
+    classes = frozenset(checked_str(name, f"without[{i}]") for i, name in enumerate(without))
     if "" in classes:
         raise ValueError("without: expected names of classes, got an empty one")
     return classes
@@ -75,5 +75,5 @@ def not_of(classes: frozenset[str], filter: Mapping[str, Any] | None) -> Mapping
     """
     if not classes:
         return filter
-    left: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
-    return left if filter is None else {"$and": [filter, left]}
+    allowed: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
+    return allowed if filter is None else {"$and": [filter, allowed]}

@@ -48,12 +48,12 @@ def intervals_in(kept: str) -> tuple[Interval, ...]:
 
 
 @lru_cache(maxsize=4096)  # reading a record decodes its intervals several times
-def _intervals(kept: str) -> tuple[Interval, ...]:
-    return tuple(_interval(one) for one in json_of(kept, list, "holds"))
+def _intervals(data: str) -> tuple[Interval, ...]:
+    return tuple(_interval(pair) for pair in json_of(data, list, "holds"))
 
 
-def _interval(one: Any) -> Interval:
-    begin, end = one
+def _interval(pair: Any) -> Interval:
+    begin, end = pair
     if type(begin) is not int or type(end) not in (int, type(None)):
         raise CorruptIndexError("expected times in microseconds")
     return begin, end
@@ -65,10 +65,10 @@ def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
     Raises:
         CorruptIndexError: the row is not what was written.
     """
-    kept = getattr(row, column)
-    if kept is None:
+    data = getattr(row, column)
+    if data is None:
         return ()
-    ids = decoded(f"fact.{column}", row.id, lambda: json_of(kept, list, column))
+    ids = decoded(f"fact.{column}", row.id, lambda: json_of(data, list, column))
     if not all(isinstance(id, str) for id in ids):
         raise CorruptIndexError(f"fact.{column}: expected ids", id=row.id)
     return tuple(ids)
@@ -76,8 +76,8 @@ def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
 
 def encoded_ids(ids: Iterable[str]) -> str | None:
     """Return the stored form of ids of records; None without any."""
-    given = list(dict.fromkeys(ids))
-    return json.dumps(given) if given else None
+    unique = list(dict.fromkeys(ids))
+    return json.dumps(unique) if unique else None
 
 
 def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
@@ -86,8 +86,8 @@ def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
         return ()
 
     def times() -> tuple[tuple[int, int], ...]:
-        found = [(said, recorded) for said, recorded in json_of(row.affirmed, list, "affirmed")]
-        if not all(type(one) is int for pair in found for one in pair):
+        found = [(said_at, recorded) for said_at, recorded in json_of(row.affirmed, list, "affirmed")]
+        if not all(type(moment) is int for pair in found for moment in pair):
             raise CorruptIndexError("expected times in microseconds")
         return tuple(found)
 
@@ -157,10 +157,10 @@ def first_id(id: str) -> str:
     return id.partition(".")[0]
 
 
-def _replacing(one: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
+def _replacing(statement: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
     """Return a statement that also replaces the earlier versions of the facts that it replaces."""
-    more = [version for id in one.replaces for version in versions.get(id, ())]
-    return one._replace(replaces=(*one.replaces, *more)) if more else one
+    more = [version for id in statement.replaces for version in versions.get(id, ())]
+    return statement._replace(replaces=(*statement.replaces, *more)) if more else statement
 
 
 def projected_slot(
@@ -179,20 +179,20 @@ def projected_slot(
         known_at: in microseconds since 1970.
     """
     is_alone = len(rows) == 1 and not beside
-    told = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
+    statements = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
     for row in rows:
-        by = told.get(row.superseded_by or "")
+        by = statements.get(row.superseded_by or "")
         if row.relation is None and by is not None:  # keeps the decision of the judge in format 1
-            told[by.id] = by._replace(replaces=(*by.replaces, row.id))
+            statements[by.id] = by._replace(replaces=(*by.replaces, row.id))
     others = [statement_of(row, is_single) for row in beside]
     versions: dict[str, list[str]] = {}
     for row in rows:
         if (first := first_id(row.id)) != row.id:
             versions.setdefault(first, []).append(row.id)
     if versions:
-        told = {id: _replacing(one, versions) for id, one in told.items()}
-        others = [_replacing(one, versions) for one in others]
-    return project(told.values(), known_at=known_at, others=others)
+        statements = {id: _replacing(statement, versions) for id, statement in statements.items()}
+        others = [_replacing(statement, versions) for statement in others]
+    return project(statements.values(), known_at=known_at, others=others)
 
 
 def projected_alone(row: FactRow, is_single: IsSingle) -> Held:

@@ -50,18 +50,18 @@ def with_text(candidate: _C) -> _C:
     Raises:
         TypeError, ValueError: the value is not JSON; the message says where.
     """
-    given: Any = candidate
-    if given.value is None:
+    untyped: Any = candidate
+    if untyped.value is None:
         return candidate
-    value = payload.checked_value(given.value, "value")
+    value = payload.checked_value(untyped.value, "value")
     try:
-        text = given.text if given.text != "" else text_of(value)
+        text = untyped.text if untyped.text != "" else text_of(value)
         json.dumps(value)
     except ValueError as error:  # an int with thousands of digits
         raise ValueError(f"value: {error}") from None
     is_text = value == checked_str(text, "text")  # the stored form of the text
-    made: _C = replace(given, text=text, value=None if is_text else value)
-    return made
+    filled: _C = replace(untyped, text=text, value=None if is_text else value)
+    return filled
 
 
 def kept_detail(**fields: Any) -> bytes | None:

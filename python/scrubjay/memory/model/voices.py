@@ -38,27 +38,30 @@ def voices_of(statements: Sequence[Any]) -> Voices:
     """Return the voices of a slot's statements (:class:`scrubjay.memory.model.projection.Statement`), given in the
     order in which they begin."""
     of_value: dict[str, list[Any]] = {}
-    for one in statements:
-        of_value.setdefault(one.value, []).append(one)
+    for statement in statements:
+        of_value.setdefault(statement.value, []).append(statement)
     numbers: dict[str, int] = {}
     richer: list[tuple[str, str]] = []
     for some in of_value.values():
-        if len(some) < 2 or len({normalised(one.text) for one in some}) < 2:
+        if len(some) < 2 or len({normalised(statement.text) for statement in some}) < 2:
             continue
         groups: list[list[Any]] = []
-        for one in dict.fromkeys(some):
+        for statement in dict.fromkeys(some):
             home = next(
-                (group for group in groups if any(_says(known, one) is False for known in group)), None
+                (group for group in groups if any(_says(known, statement) is False for known in group)), None
             )
             if home is None:
                 richer += [
-                    (known.id, one.id) for group in groups for known in group if _says(known, one) is True
+                    (known.id, statement.id)
+                    for group in groups
+                    for known in group
+                    if _says(known, statement) is True
                 ]
-                groups.append([one])
+                groups.append([statement])
             else:
-                home.append(one)
+                home.append(statement)
         if len(groups) > 1:
-            numbers.update((one.id, place) for place, group in enumerate(groups) for one in group)
+            numbers.update((statement.id, place) for place, group in enumerate(groups) for statement in group)
     return Voices(numbers, richer)
 
 
@@ -85,10 +88,10 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
     >>> without([(1, None)], [(4, 6)])
     ((1, 4), (6, None))
     """
-    left = list(some)
+    remaining = list(some)
     for begin, end in others:
         cut: list[_Span] = []
-        for since, until in left:
+        for since, until in remaining:
             if (end is not None and end <= since) or (until is not None and until <= begin):
                 cut.append((since, until))
                 continue
@@ -96,11 +99,17 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
                 cut.append((since, begin))
             if end is not None and (until is None or end < until):
                 cut.append((end, until))
-        left = cut
-    return tuple(left)
+        remaining = cut
+    return tuple(remaining)
 
 
-def _says(known: Any, one: Any) -> bool | None:
-    if not one.given and not known.given:  # the value of each is its text
+def _says(known: Any, statement: Any) -> bool | None:
+    if not statement.given and not known.given:  # the value of each is its text
         return False
-    return says_more(known.text, one.text, value=one.value, subject=one.subject, predicate=one.predicate)
+    return says_more(
+        known.text,
+        statement.text,
+        value=statement.value,
+        subject=statement.subject,
+        predicate=statement.predicate,
+    )

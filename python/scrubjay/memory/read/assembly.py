@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from scrubjay.errors import BudgetError
-from scrubjay.memory.read.assembled import Assembled, Envelope, Limits
-from scrubjay.memory.read.pieces import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
+from scrubjay.memory.read.assembly_result import Assembled, Envelope, Limits
+from scrubjay.memory.read.prompt_parts import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
 _AT_EDGES = "Memories (most relevant first and last)"
@@ -77,7 +77,7 @@ def arrange(
         recent = _recent(turns, most, limits)
     else:
         recent = _recent([Turn("summary", summary)], most, replace(limits, brief_tokens=max(1, most)))
-    kept: list[Piece] = []
+    fitting: list[Piece] = []
     lines, dropped, excerpts = [], [], []
     for piece in ranked:
         line = item_of(*piece)
@@ -90,12 +90,12 @@ def arrange(
                 continue
             excerpts.append(piece.id)
             piece, line = shorter, item_of(*shorter)
-        kept.append(piece)
+        fitting.append(piece)
         lines.append(line)
 
     def whole(n_items: int, last: Block | None) -> tuple[Block, ...]:
         place = place_at_edges if limits.edges else list
-        memories = block_of("memories", place(lines[:n_items]), place(kept[:n_items]))
+        memories = block_of("memories", place(lines[:n_items]), place(fitting[:n_items]))
         if memories is not None and limits.edges:
             memories = replace(memories, text=memories.text.replace(TITLES["memories"], _AT_EDGES, 1))
         return tuple(block for block in (*reserved.blocks, memories, last) if block is not None)
@@ -103,19 +103,19 @@ def arrange(
     def fits(n_items: int) -> bool:
         return count("".join(block.text for block in whole(n_items, recent))) <= budget
 
-    n_items = _most(len(kept), fits)
+    n_items = _most(len(fitting), fits)
     if n_items is None:  # token counts are not additive in every tokenizer
         recent, n_items = None, 0
-    dropped += [(piece.id, "over_budget") for piece in kept[n_items:]]
+    dropped += [(piece.id, "over_budget") for piece in fitting[n_items:]]
     blocks = whole(n_items, recent)
     pieces = {
         "policies": reserved.policies,
         "preferences": reserved.preferences,
-        "memories": tuple(kept[:n_items]),
+        "memories": tuple(fitting[:n_items]),
     }
-    shown = {piece.id for piece in kept[:n_items]}
-    said = {**told, "dropped": (*dropped, *told.get("dropped", ()))}
-    trace = Envelope(budget, blocks, count, excerpts=tuple(id for id in excerpts if id in shown), **said)
+    shown = {piece.id for piece in fitting[:n_items]}
+    details = {**told, "dropped": (*dropped, *told.get("dropped", ()))}
+    trace = Envelope(budget, blocks, count, excerpts=tuple(id for id in excerpts if id in shown), **details)
     return Assembled(blocks, trace, pieces, limits, summary, reserved)
 
 
@@ -126,14 +126,14 @@ def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_rough
     '- user: Book the train. [...]'
     """
     longest = _CHARS_A_TOKEN * max_tokens  # only the beginning of a very long turn is examined
-    said = " ".join(turn.text[:longest].split())
+    text = " ".join(turn.text[:longest].split())
     author = " ".join(turn.author.split())
-    line = f"- {author}: {said}"
-    if not said:
+    line = f"- {author}: {text}"
+    if not text:
         return None
     if len(turn.text) <= longest and count(line) <= max_tokens:
         return line
-    sentences = _SENTENCE_END.split(said)[:-1]
+    sentences = _SENTENCE_END.split(text)[:-1]
     shorter = [f"- {author}: {' '.join(sentences[: n + 1])} [...]" for n in range(len(sentences))]
     n_kept = _most(len(shorter), lambda n: n == 0 or count(shorter[n - 1]) <= max_tokens)
     return shorter[n_kept - 1] if n_kept else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scrubjay.memory.read.pieces import Piece
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.prompt_parts import Piece
+from scrubjay.memory.read.recall_result import RecalledHit
 
 _LEAST_CHARS = 60  # a shorter excerpt says nothing
 _MOST_CHARS_A_TOKEN = 8

@@ -19,7 +19,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.memory.model.decoding import as_moment
-from scrubjay.memory.read.moments import Moment
+from scrubjay.memory.read.time_axes import Moment
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
@@ -233,5 +233,5 @@ def _is_readable(hit: RetrievedHit) -> bool:
         return False
 
 
-def _moment(given: Any) -> datetime | None:
-    return given if isinstance(given, datetime) else None
+def _moment(value: Any) -> datetime | None:
+    return value if isinstance(value, datetime) else None

@@ -20,13 +20,13 @@ from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, topics_in
 from scrubjay.memory.ledger.versions import versions_of
 from scrubjay.memory.model.content import checked_str, normalised
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Fact, Policy, Record
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.model.statements import is_in_force
-from scrubjay.memory.read.moments import Moment, Past, moment_asked, would_be_in_force
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked, would_be_in_force
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
@@ -57,8 +57,8 @@ class Lookup:
             scope: the scope of the caller.
             hidden: also return it if it is provisional, superseded, revoked, expired or not in force at the time.
             as_of: the time at which it must be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: as it was known at this time; None: now. See :mod:`scrubjay.memory.read.moments`. A fact that was
-                edited later is returned with its earlier text.
+            known_at: as it was known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`. A fact that
+                was edited later is returned with its earlier text.
         """
         checked_scope(scope)
         moment = moment_asked(self._context.clock, as_of, known_at)
@@ -71,8 +71,8 @@ class Lookup:
                 return record_of(row, now) if hidden or is_in_force(row, now) else None
             past = Past(connection, moment, self._context.is_single)
             versions = versions_of(connection, row) if isinstance(row, FactRow) else ()
-            for one in (row, *(versions if moment.known_at is not None else ())):
-                if (then := past.in_force(one)) is not None:
+            for version in (row, *(versions if moment.known_at is not None else ())):
+                if (then := past.in_force(version)) is not None:
                     return record_of(then, past.now)
             return record_of(past.known(row), past.now) if hidden else None
 
@@ -95,10 +95,10 @@ class Lookup:
         then = None if moment is None else moment.known_at
         now = self._context.clock() if then is None else then
         with self._context.snapshot() as connection:
-            for one in scope.visible():
-                topics = topics_in(connection, one.tenant, subject, predicate)
-                if topics and self._context.is_readable(one):
-                    rows = facts_of_slot(connection, names_of(one), topics)
+            for owner in scope.visible():
+                topics = topics_in(connection, owner.tenant, subject, predicate)
+                if topics and self._context.is_readable(owner):
+                    rows = facts_of_slot(connection, names_of(owner), topics)
                     if then is not None:
                         rows = believed_rows(connection, rows, then, self._context.is_single)
                     found += [cast(Fact, record_of(row, now)) for row in rows]
@@ -140,7 +140,7 @@ class Lookup:
             subject: list only facts about it, whatever their predicate; case and spaces are ignored.
             run: list only records from this run (`Provenance.run`).
             as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.moments`.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`.
             without: sensitivity classes to exclude.
             after: the last record of the previous page, as (kind, :func:`created_at` in microseconds, id): the listing
                 continues after that place, whether or not the record still exists. With `limit` it reads about as many
@@ -157,7 +157,7 @@ class Lookup:
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
         most = None if limit is None else checked_count(limit, "limit")
         is_wanted, classes = _selection(subject, run), checked_without(without)
-        seen = [scope] if exact else scope.visible()
+        scopes = [scope] if exact else scope.visible()
         kinds = tuple(dict.fromkeys(kinds))
         begins = None if after is None else _checked_place(after, kinds)
         if begins is not None:
@@ -169,7 +169,7 @@ class Lookup:
             listed = _Listed(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
-                for row in _in_order(connection, kind, seen, exact, place, most, damaged):
+                for row in _in_order(connection, kind, scopes, exact, place, most, damaged):
                     if len(found) == most:
                         break
                     try:
@@ -233,10 +233,10 @@ def created_at(record: Record) -> int:
     return payload.microseconds(at)
 
 
-def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
-    if not isinstance(given, tuple) or len(given) != 3:
+def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> Place:
+    if not isinstance(after, tuple) or len(after) != 3:
         raise TypeError("after: expected the kind, time and id of a record")
-    place = Place(*given)
+    place = Place(*after)
     if place.kind not in kinds:
         raise ValueError(f"after: expected a record of {', '.join(kinds)}, got a {place.kind!r}")
     if type(place.created_at) is not int or not isinstance(place.id, str):
@@ -247,7 +247,7 @@ def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
 def _in_order(
     connection: sqlite3.Connection,
     kind: str,
-    seen: Sequence[Scope],
+    scopes: Sequence[Scope],
     exact: bool,
     after: Place | None,
     limit: int | None,
@@ -255,7 +255,7 @@ def _in_order(
 ) -> Iterator[Row]:
     """Yield the rows of a kind in some scopes, oldest first, after a place; in batches if there is a limit."""
     parts = []
-    for one in seen:
+    for one in scopes:
         tenant, user, agent = names_of(one)
         if kind == "policy" and not user and not agent:
             owners = "tenant = ?" if exact else "tenant IN ('', ?)"

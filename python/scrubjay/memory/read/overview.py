@@ -63,9 +63,9 @@ class Summary(NamedTuple):
     """Kind -> number of records in force."""
     runs: int
     changed: list[int]
-    """When a record began or ceased to be in force."""
+    """Times at which a record began or ceased to be in force."""
     learned: list[int]
-    """When the memory learned something."""
+    """Times at which the memory learned something."""
 
 
 class Overview:
@@ -128,9 +128,9 @@ class Overview:
 def _owners(scope: Scope) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield (kind, condition, values) for disjoint sets of rows that together are visible to a scope, ordered by
     kind."""
-    seen = [names_of(one) for one in scope.visible()]
+    visible = [names_of(owner) for owner in scope.visible()]
     for kind in KINDS:
-        for tenant, user, agent in seen:
+        for tenant, user, agent in visible:
             if kind == "policy" and not user and not agent:
                 yield kind, "tenant IN ('', ?)", (tenant,)
             elif kind == "preference" and not agent:

@@ -10,13 +10,13 @@ from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.model.names import RECALLED_KINDS, Floor, RecalledKind
 from scrubjay.memory.model.records import Known
-from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
+from scrubjay.memory.read.assembly_result import Assembled, Limits
 from scrubjay.memory.read.excerpts import Excerpts
-from scrubjay.memory.read.lines import Line, Summarise, dated, over_floor, overriding, summary_of
-from scrubjay.memory.read.pieces import Piece, Reserved
+from scrubjay.memory.read.prompt_lines import Line, Summarise, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.prompt_parts import Piece, Reserved
 from scrubjay.memory.read.recall import Recall
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.recall_result import RecalledHit
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.read.turns import N_TURNS, as_turns
 from scrubjay.payload import CreatedAt
@@ -107,12 +107,12 @@ class Prompts:
                 raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
         least = checked_tier(floor, "floor")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
-        given = turns if isinstance(turns, (list, tuple)) else list(turns)
-        said = as_turns(given if summarise is not None else given[-N_TURNS:])
+        sequence = turns if isinstance(turns, (list, tuple)) else list(turns)
+        recent = as_turns(sequence if summarise is not None else sequence[-N_TURNS:])
         reserved, withheld = self._reserve(scope, as_of, known_at, without)
-        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
-        if said:
-            heard = Conversation(tuple((turn.author, turn.text) for turn in said[-N_TURNS:]), summary or "")
+        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, recent)
+        if recent:
+            heard = Conversation(tuple((turn.author, turn.text) for turn in recent[-N_TURNS:]), summary or "")
             options.setdefault("conversation", heard)
         recalled = self._recall.recall(
             text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, without=without, **options
@@ -126,8 +126,8 @@ class Prompts:
         ranked = [Piece(hit.kind, hit.id, write(hit)) for hit in fitting]
         shorten = Excerpts(ranked, fitting, write)
         dropped = (*((hit.id, "below_floor") for hit in below), *((id, "sensitive") for id in withheld))
-        told = {"query": text, "recalled": recalled, "dropped": dropped, "reasons": reasons}
-        return arrange(reserved, ranked, said[-N_TURNS:], limits, summary, shorten, told)
+        details = {"query": text, "recalled": recalled, "dropped": dropped, "reasons": reasons}
+        return arrange(reserved, ranked, recent[-N_TURNS:], limits, summary, shorten, details)
 
     def _reserve(
         self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None, without: Sequence[str]
@@ -137,15 +137,15 @@ class Prompts:
         if not isinstance(without, tuple) or without:
             known = self._rules.known(scope, as_of=as_of, known_at=known_at, without=without)
             if known is not everything:
-                ids = {one.id for one in known}
-                return _laid_out(known), [one.id for one in everything if one.id not in ids]
-        return self._kept(scope, everything), []
+                ids = {record.id for record in known}
+                return _laid_out(known), [record.id for record in everything if record.id not in ids]
+        return self._cached(scope, everything), []
 
-    def _kept(self, scope: Scope, known: Known) -> Reserved:
+    def _cached(self, scope: Scope, known: Known) -> Reserved:
         key = (scope.tenant, scope.user)
-        kept = self._reserved.get(key)
-        if kept is not None and kept[0] is known:
-            return kept[1]
+        cached = self._reserved.get(key)
+        if cached is not None and cached[0] is known:
+            return cached[1]
         reserved = _laid_out(known)
         if len(self._reserved) >= _MAX_RESERVED:
             self._reserved.clear()
@@ -155,13 +155,13 @@ class Prompts:
 
 def _laid_out(known: Known) -> Reserved:
     return Reserved(
-        tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
-        tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
+        tuple(Piece("policy", record.id, record.text, record.key) for record in known.policies),
+        tuple(Piece("preference", record.id, record.text, record.key) for record in known.preferences),
     )
 
 
 def _line_of(line: Line, hit: RecalledHit, overridden_by: str | None) -> str:
-    said = line(hit)
-    if not isinstance(said, str):
-        raise TypeError(f"line: expected a function that returns a str, got {type(said).__name__}")
-    return said if overridden_by is None else f"{said} [does not hold here: {overridden_by}]"
+    text = line(hit)
+    if not isinstance(text, str):
+        raise TypeError(f"line: expected a function that returns a str, got {type(text).__name__}")
+    return text if overridden_by is None else f"{text} [does not hold here: {overridden_by}]"

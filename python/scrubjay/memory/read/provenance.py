@@ -13,7 +13,7 @@ from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.answers import Event, Rejection, Why
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.listing import checked_count
@@ -104,7 +104,7 @@ class ProvenanceReader:
         with self._context.reading() as connection:
             return rejections_of(connection, self._context.store.cipher, scope, limit)
 
-    def _detail(self, tenant: str, number: int, kept: Any) -> Any:
+    def _detail(self, tenant: str, number: int, sealed: Any) -> Any:
         return opened_in(
-            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), kept
+            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), sealed
         )

@@ -19,15 +19,15 @@ from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.statements import known_rows
 from scrubjay.memory.model.documents import holding, ids_of_documents
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RECALLED_KINDS, RecalledKind
 from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
-from scrubjay.memory.read.kept import KeptRecords
-from scrubjay.memory.read.moments import Moment, Past, moment_asked
-from scrubjay.memory.read.present import Present
-from scrubjay.memory.read.recalled import FoundRows, Recalled, RecalledHit
+from scrubjay.memory.read.recall_result import FoundRows, Recalled, RecalledHit
+from scrubjay.memory.read.row_cache import KeptRecords
+from scrubjay.memory.read.search_time import Present
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
@@ -86,7 +86,7 @@ class Recall:
             query: all other options of a search (:class:`scrubjay.Query`); None: those of the retriever.
             as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: as they were known at this time; None: now. Such a search first reads the rows of the scope. See
-                :mod:`scrubjay.memory.read.moments`. For an earlier time, notes count that were created by then.
+                :mod:`scrubjay.memory.read.time_axes`. For an earlier time, notes count that were created by then.
             conversation: the turns before the question, for a rewriter of the retriever that takes them.
             without: sensitivity classes to exclude; for notes, by `sensitivity` in their metadata.
 
@@ -177,10 +177,10 @@ class Recall:
         n_more = 0
         with self._context.snapshot() as connection:
             past = Past(connection, moment, self._context.is_single)
-            for one in scope.visible():
-                if not self._context.is_readable(one):
+            for owner in scope.visible():
+                if not self._context.is_readable(owner):
                     continue
-                names = names_of(one)
+                names = names_of(owner)
                 if "fact" in kinds:
                     for row in known_rows(
                         connection, names, moment.as_of, moment.known_at, self._context.is_single

@@ -17,12 +17,12 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import as_row, opener, raw_rows_where, rows_where
 from scrubjay.memory.model.content import checked_str
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.precedence import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.records import Known, Policy, Record
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import Row
-from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.sensitivity import checked_without
-from scrubjay.memory.read.moments import Moment, Past, moment_asked
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 
 _MAX_KEPT = 10_000
@@ -77,7 +77,7 @@ class Rules:
         Args:
             scope: the scope of the caller.
             as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.moments`.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`.
             without: sensitivity classes to exclude. A record that an excluded one overrides is not returned in its
                 place.
 
@@ -95,17 +95,17 @@ class Rules:
             return Known((), ())
         key = (scope.tenant, self._user(scope))
         version = self._context.version()
-        kept = self._kept.get(key)
-        if kept is not None and kept.since <= now < kept.until:
-            if version is not None and kept.version == version:
-                return kept.known
+        cached = self._kept.get(key)
+        if cached is not None and cached.since <= now < cached.until:
+            if version is not None and cached.version == version:
+                return cached.known
             with self._context.reading() as connection:
-                if connection.execute(_STAMPS, key).fetchall() == kept.stamps:
-                    self._kept[key] = kept._replace(version=version)
-                    return kept.known
+                if connection.execute(_STAMPS, key).fetchall() == cached.stamps:
+                    self._kept[key] = cached._replace(version=version)
+                    return cached.known
         with self._context.snapshot() as connection:
             stamps = connection.execute(_STAMPS, key).fetchall()
-            known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
+            known, until, made = _look_up(connection, key, now, {} if cached is None else cached.made)
         if len(self._kept) >= _MAX_KEPT:
             self.clear()
         self._kept[key] = _Kept(version, stamps, now, until, known, made)
@@ -145,7 +145,7 @@ class Rules:
             self._kept = (
                 {}
                 if tenant is None
-                else {key: kept for key, kept in self._kept.copy().items() if key[0] != tenant}
+                else {key: state for key, state in self._kept.copy().items() if key[0] != tenant}
             )
 
     def policies(self, tenant: str | Scope | None, key: str | None = None) -> list[Policy]:
@@ -162,8 +162,8 @@ class Rules:
 
 def _without(known: Known, classes: frozenset[str]) -> Known:
     """Return the records without some classes; the same object if nothing is excluded."""
-    policies = tuple(one for one in known.policies if one.sensitivity not in classes)
-    preferences = tuple(one for one in known.preferences if one.sensitivity not in classes)
+    policies = tuple(record for record in known.policies if record.sensitivity not in classes)
+    preferences = tuple(record for record in known.preferences if record.sensitivity not in classes)
     if len(policies) + len(preferences) == len(known):
         return known
     return Known(policies, preferences)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scrubjay.memory.ledger.trace import TraceEvent
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_parts import Turn
 
 N_TURNS = 8
 """The number of last turns that the block of recent turns may contain."""

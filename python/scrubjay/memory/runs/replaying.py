@@ -11,9 +11,9 @@ from scrubjay._native import Scope
 from scrubjay.errors import BudgetError
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.decoding import decoded
-from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
-from scrubjay.memory.read.pieces import Piece, Reserved, Turn
+from scrubjay.memory.read.assembly_result import Assembled, Limits
+from scrubjay.memory.read.prompt_parts import Piece, Reserved, Turn
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.store.rows.decoding import integer
 
@@ -43,15 +43,15 @@ class Replay:
 
         Recalled records are taken from the trace, so later changes or deletions of records make no difference.
         """
-        said = {event.seq: Turn(event.author, event.content) for event in self.events}
+        turn_of = {event.seq: Turn(event.author, event.content) for event in self.events}
         replayed = []
         for event in self.events:
             if event.kind != "prompt":
                 continue
             prompt = decoded(f"prompt {event.seq} of run {self.run_id!r}", None, partial(_read, event.data))
-            turns = [said[seq] for seq in prompt.turns if seq in said]
+            turns = [turn_of[seq] for seq in prompt.turns if seq in turn_of]
             try:
-                made = arrange(
+                assembled = arrange(
                     prompt.reserved,
                     prompt.memories,
                     turns,
@@ -59,9 +59,9 @@ class Replay:
                     prompt.summary,
                 )
             except BudgetError:
-                made = None
-            faithful = made is not None and made.sha256 == prompt.sha256
-            replayed.append(ReplayedPrompt(event.seq, event.turn, made, faithful))
+                assembled = None
+            faithful = assembled is not None and assembled.sha256 == prompt.sha256
+            replayed.append(ReplayedPrompt(event.seq, event.turn, assembled, faithful))
         return replayed
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class _Prompt(NamedTuple):
 
 
 def _read(data: Mapping[str, Any]) -> _Prompt:
-    pieces = {name: [_piece(one) for one in given] for name, given in data["pieces"].items()}
+    pieces = {name: [_piece(fields) for fields in items] for name, items in data["pieces"].items()}
     reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
     turns = [integer(seq, "a turn in it") for seq in data["turns"]]
     summary = data.get("summary")  # absent in prompts that earlier releases recorded
@@ -89,8 +89,8 @@ def _read(data: Mapping[str, Any]) -> _Prompt:
     return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), summary, data["sha256"])
 
 
-def _piece(given: Any) -> Piece:
-    piece = Piece(*given)
+def _piece(fields: Any) -> Piece:
+    piece = Piece(*fields)
     if not all(isinstance(text, str) for text in piece):
         raise TypeError("a record in the prompt is not a text")
     return piece

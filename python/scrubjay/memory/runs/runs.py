@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
-from scrubjay.memory.ledger.drafts import check_run_id
+from scrubjay.memory.ledger.event_drafts import check_run_id
 from scrubjay.memory.ledger.trace import TraceEvent, Traces
 from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.prompts import Prompts

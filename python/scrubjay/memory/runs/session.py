@@ -15,11 +15,11 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
-from scrubjay.memory.ledger.drafts import Draft, check_run_id
+from scrubjay.memory.ledger.event_drafts import Draft, check_run_id
 from scrubjay.memory.ledger.trace import CONVERSATION, DAY_US, RETENTION_DAYS, State, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.model.names import Retention
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count
@@ -280,17 +280,18 @@ class Session:
         if any(event.kind == "retraction" for event in found):  # it follows the event that it retracts
             found, until = self._memory.traces.tail_until(self.scope, self.run_id, 2 * n, kinds)
         # A list, because a damaged file may contain unhashable values.
-        gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
-        return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:], until
+        retracted = [event.data.get("retracts") for event in found if event.kind == "retraction"]
+        turns = [event for event in found if event.kind in CONVERSATION and event.seq not in retracted]
+        return turns[-n:], until
 
     def _turns_now(self) -> Sequence[TraceEvent]:
         """Return the last turns for a prompt: the cached ones, unless another writer appended or deleted something,
         or the first of them has reached the end of its retention."""
         traces = self._memory.traces
         state, now = traces.state(self.scope, self.run_id), traces.clock()
-        kept = self._recent
-        if state is not None and kept is not None and kept.state == state and kept.since <= now < kept.until:
-            return kept.turns
+        last = self._recent
+        if state is not None and last is not None and last.state == state and last.since <= now < last.until:
+            return last.turns
         turns, until = self._read_recent(N_TURNS)
         if state is not None:  # read before the turns: later events belong to a later state
             self._recent = _Recent(state, tuple(turns), now, _NEVER if until is None else until)
@@ -299,16 +300,16 @@ class Session:
     def _heard(self, written: Sequence[TraceEvent], n_unseen: int, now: int) -> None:
         """Update the cached turns with events written here, after `n_unseen` others of this write, at `now` or
         later."""
-        kept, self._recent = self._recent, None
-        if kept is None or not written or written[0].seq != kept.state.n_events + n_unseen + 1:
+        last, self._recent = self._recent, None
+        if last is None or not written or written[0].seq != last.state.n_events + n_unseen + 1:
             return  # another writer wrote as well
         if any(event.kind == "retraction" for event in written):
             return
-        turns = (*kept.turns, *(event for event in written if event.kind in CONVERSATION))[-N_TURNS:]
+        turns = (*last.turns, *(event for event in written if event.kind in CONVERSATION))[-N_TURNS:]
         days = RETENTION_DAYS[self._retention]
-        until = kept.until if days is None else min(kept.until, now + days * DAY_US)
-        state = kept.state._replace(n_events=written[-1].seq)
-        self._recent = _Recent(state, turns, kept.since, until)
+        until = last.until if days is None else min(last.until, now + days * DAY_US)
+        state = last.state._replace(n_events=written[-1].seq)
+        self._recent = _Recent(state, turns, last.since, until)
 
     def assemble(self, query: str | None = None, budget_tokens: int = 2000, **options: Any) -> Assembled:
         """Return the prompt of this turn, as `Memory.assemble` does, with this run's last turns; it is recorded.
@@ -328,11 +329,11 @@ class Session:
             query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
             if query is None:
                 raise ValueError("query: expected a str, because the user has not said anything in this run")
-        made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
+        assembled = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
         with self._lock:
             seqs = [turn.seq for turn in turns]
-            self._pending.append((made, seqs, self._memory.traces.clock(), deletion))
-        return made
+            self._pending.append((assembled, seqs, self._memory.traces.clock(), deletion))
+        return assembled
 
     def flush(self) -> None:
         """Record a prompt that no event followed."""
@@ -354,13 +355,13 @@ class Session:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
 
 
-def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
+def _prompt_draft(assembled: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
     known = {
-        name: said
-        for name, said in made.reserved.encoded.items()
-        if made.pieces.get(name) is getattr(made.reserved, name)
+        name: data
+        for name, data in assembled.reserved.encoded.items()
+        if assembled.pieces.get(name) is getattr(assembled.reserved, name)
     }
-    return Draft.of_prompt(prompt_data(made, seqs, known), at, deletion, known)
+    return Draft.of_prompt(prompt_data(assembled, seqs, known), at, deletion, known)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:

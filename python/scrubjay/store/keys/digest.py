@@ -70,7 +70,7 @@ def open_digest(
             raise CorruptIndexError("missing")
         return ScopeDigest.from_bytes(box.open(around, sealed))
     except CorruptIndexError:
-        raise mismatch(names, "its digest is not that of this state") from None
+        raise mismatch(names, "its digest does not match its state") from None
 
 
 def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
@@ -80,8 +80,8 @@ def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
         f"tenant {tenant!r}" + (f", user {user!r}" if user else "") + (f", agent {agent!r}" if agent else "")
     )
     return CorruptIndexError(
-        f"{whose}: {what}: sealed rows were put back or taken out in the file; restore a backup, or let "
-        "index.admin.encrypt(tenant, accept=True) take what is there"
+        f"{whose}: {what}: sealed rows were rolled back or removed in the file; restore a backup, or "
+        "accept the stored rows with index.admin.encrypt(tenant, accept=True)"
     )
 
 

@@ -157,8 +157,8 @@ class Box:
 
     def block(self, values: Sequence[Any]) -> bytes:
         """Return a keyed hash of 16 bytes of the unsealed values of a row, for :meth:`total`."""
-        said = repr(tuple(values)).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(said, key=self._sum_key, digest_size=BLOCK_BYTES).digest()
+        encoded = repr(tuple(values)).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(encoded, key=self._sum_key, digest_size=BLOCK_BYTES).digest()
 
     def total(self, blocks: bytes | bytearray) -> int:
         """Return the sum, modulo 2**128, of a pseudorandom function of every 16 bytes.

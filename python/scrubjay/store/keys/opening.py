@@ -17,9 +17,9 @@ from scrubjay.store.keys.digest import ScopeDigest, open_digest
 from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key
 from scrubjay.store.keys.sealing import RowBox, around_image
 from scrubjay.store.keys.user_keys import UserKeyTable, opened_user_key, proofs_of, whose
-from scrubjay.store.rows.erased import KeyProof
+from scrubjay.store.rows.erasure_search import KeyProof
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
-from scrubjay.store.rows.stored import ScopeState, StoredRow
+from scrubjay.store.rows.values import ScopeState, StoredRow
 
 _MAX_USERS = 10_000  # users whose key ids and boxes are cached
 
@@ -209,22 +209,22 @@ class Opening:
     def _of_a_user(self, tenant: str, id: bytes, box: Box) -> Box | None:
         """Return the key of a user of the tenant by its id; None: unknown id."""
         assert self.ring is not None  # otherwise there is no box
-        found = self._known_of_a_user(tenant, id)
-        if found is not None:
-            return found
+        user_box = self._known_of_a_user(tenant, id)
+        if user_box is not None:
+            return user_box
         stored = self.user_keys.by_id(tenant, id)
         if stored is None:
             return None
-        found = opened_user_key(self.ring, box, tenant, stored)
-        self.know(tenant, found)
-        return found
+        user_box = opened_user_key(self.ring, box, tenant, stored)
+        self.know(tenant, user_box)
+        return user_box
 
     def _known_of_a_user(self, tenant: str, id: bytes) -> Box | None:
         """Return a cached key of a user, unless it was destroyed since."""
         if self.ring is None or self.ring.users is None:
             return None
-        found = self.ring.access(tenant, fresh=False).users.get(id)
-        return None if found is None or self.ring.secret(id) is None else found
+        user_box = self.ring.access(tenant, fresh=False).users.get(id)
+        return None if user_box is None or self.ring.secret(id) is None else user_box
 
     def know(self, tenant: str, own: Box) -> None:
         """Cache the key of a user."""
@@ -331,7 +331,7 @@ class Opening:
         box = self.box(tenant, None)
         if box is not None and box.whole:
             return CorruptIndexError(
-                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
+                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: other software wrote it "
                 "(index.admin.encrypt(tenant, accept=True) seals it)"
             )
         return PlaintextError(
@@ -381,7 +381,7 @@ class Opening:
         box = access.boxes.get(stored.id)
         if box is not None:
             if box.mark & ~stored.mark:
-                raise CorruptIndexError(f"the data key of tenant {tenant!r} was put back in the file")
+                raise CorruptIndexError(f"the data key of tenant {tenant!r} was rolled back in the file")
             box.mark = stored.mark  # the mark may gain demands since it was authenticated, never lose any
             return box
         if access.master is None:

@@ -9,7 +9,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.rows.sealed import frame, is_sealed
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 
 
 class RowBox:

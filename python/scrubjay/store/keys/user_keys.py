@@ -35,7 +35,7 @@ from typing import NamedTuple, Protocol
 
 from scrubjay.errors import EncryptionError, KeyErasedError
 from scrubjay.store.keys.encryption import Box, KeyRing
-from scrubjay.store.rows.erased import KeyProof
+from scrubjay.store.rows.erasure_search import KeyProof
 from scrubjay.store.rows.sealed import ID_BYTES, frame
 
 _HALF_BYTES = 32

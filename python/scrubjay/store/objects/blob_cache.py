@@ -86,17 +86,17 @@ class BlobCache:
 
     def _files(self) -> list[tuple[int, int, Path]]:
         """Return (time of last use, size, file) of each blob."""
-        found = []
+        files = []
         abandoned = time.time() - _ABANDONED_SECONDS
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     status = entry.stat()
                     if not entry.name.endswith(_PARTIAL):
-                        found.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
+                        files.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
                     elif status.st_mtime < abandoned:
                         Path(entry.path).unlink()
-        return found
+        return files
 
     def names(self) -> list[str]:
         """Return the names of the cached blobs."""

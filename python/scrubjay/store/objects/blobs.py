@@ -79,10 +79,10 @@ class Folder:
             os.fsync(file.fileno())
 
     def _make(self, folder: Path) -> None:
-        for one in reversed([folder, *folder.parents]):
-            if not one.is_dir():
-                one.mkdir(mode=0o700, exist_ok=True)
-                sync_folder(one.parent)
+        for parent in reversed([folder, *folder.parents]):
+            if not parent.is_dir():
+                parent.mkdir(mode=0o700, exist_ok=True)
+                sync_folder(parent.parent)
 
     def get(self, name: str, n_bytes: int) -> bytes:
         with (self._path / name).open("rb", buffering=0) as file:

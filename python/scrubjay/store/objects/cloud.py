@@ -125,8 +125,8 @@ class Cloud:
                 page = next(pages, None)
             if page is None:
                 return
-            for one in page:
-                yield Blob(one["path"], one["size"], (now - one["last_modified"]).total_seconds())
+            for blob in page:
+                yield Blob(blob["path"], blob["size"], (now - blob["last_modified"]).total_seconds())
 
 
 def _said(error: BaseException) -> str:

@@ -219,13 +219,13 @@ class ObjectStore:
         try:
             self._blobs.put(name, data)
             self._count("written")
-            found = self._blobs.get(name, len(data) + 1)
+            stored = self._blobs.get(name, len(data) + 1)
         except OSError as error:
             self._did_not_answer()
             raise StoreUnavailableError(
                 f"keeping an object: {self.place} does not take it: {error}"
             ) from None
-        if found != data:
+        if stored != data:
             raise StoreUnavailableError(
                 f"keeping an object: {self.place} did not give {name} back as it was put there"
             )
@@ -272,7 +272,7 @@ class ObjectStore:
         """Return the counters of this process: images read from the place and from the cache, lost (missing or
         damaged), unavailable (the place was away), and written."""
         with self._lock:
-            return {f"objects_{what}": n for what, n in self._counts.items()}
+            return {f"objects_{name}": n for name, n in self._counts.items()}
 
     # ------------------------------------------------------------------ maintenance
 
@@ -343,8 +343,8 @@ class ObjectStore:
 
 def _pages(found: Iterable[_T]) -> Iterator[list[_T]]:
     page: list[_T] = []
-    for one in found:
-        page.append(one)
+    for item in found:
+        page.append(item)
         if len(page) == _PAGE:
             yield page
             page = []

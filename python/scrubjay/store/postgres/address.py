@@ -39,7 +39,7 @@ class Address:
             parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
             raise StoreFormatError(
-                f"path: expected postgresql://user@host:port/database, got what libpq cannot read: "
+                f"path: expected postgresql://user@host:port/database, got an invalid address: "
                 f"{_without_secrets(str(error), url)}"
             ) from None
         host, port = parts.get("host", "localhost"), parts.get("port")

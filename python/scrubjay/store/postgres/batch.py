@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.postgres.walls import NO_HOME, Home, seeing, seeing_and
+from scrubjay.store.postgres.row_security import NO_HOME, Home, seeing, seeing_and
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 """Parameters of a statement, by position or by name."""
@@ -20,7 +20,7 @@ class Batch:
     another home than the last one, the server is told whose rows are visible.
 
     Args:
-        connection: outside of any transaction (:class:`scrubjay.store.postgres.wire.Connection`).
+        connection: outside of any transaction (:class:`scrubjay.store.postgres.pipeline.Connection`).
         begun: whether the first statement begins a transaction; otherwise each round trip is a transaction of its
             own.
     """

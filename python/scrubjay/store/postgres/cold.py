@@ -20,12 +20,12 @@ from scrubjay.errors import CorruptIndexError, StoreError
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.frozen import thawed_rows
+from scrubjay.store.postgres.frozen_format import thawed_rows
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.last_use import today
 from scrubjay.store.postgres.loading import Loaded, insert
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.server import IDLE_SECONDS
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME
 
 MAX_BYTES = 256 << 20  # of the rows of one scope; larger ones are not frozen
 _PLACE = "home = %s AND collection = %s AND scope = %s"
@@ -64,7 +64,7 @@ def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -
             f"{scope!r} is in the cold tier: open the index with the objects=... that it was frozen with: {place}"
         )
     if len(cold.object) != 32 or not 0 < cold.n_bytes <= 2 * MAX_BYTES:
-        raise CorruptIndexError("it names an object that cannot be one", scope=scope)
+        raise CorruptIndexError("it refers to an invalid object", scope=scope)
     try:
         return objects.fetch(bytes(cold.object), cold.n_bytes)
     except CorruptIndexError as error:
@@ -106,7 +106,7 @@ def thaw(
         home=key.home,
     )
     if not found:
-        raise CorruptIndexError("its rows are in the cold tier, and no row says where", scope=key.scope)
+        raise CorruptIndexError("its rows are in the cold tier, and their object is unknown", scope=key.scope)
     cold = Cold(*found[0])
     data = ahead.get(bytes(cold.object)) or None
     if data is None:

@@ -10,7 +10,7 @@ from scrubjay.store.postgres.cold import OF_SCOPE, Cold, fetched, opened
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.keys import Key
 from scrubjay.store.postgres.loading import Loaded
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 
 

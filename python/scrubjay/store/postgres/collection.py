@@ -13,13 +13,13 @@ from scrubjay.store.keys.opening import DataKey
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.keys import Homes, Unreadable, id_of
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import row_reader, text_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import Identity, ScopeState, StoredRow
+from scrubjay.store.rows.values import Identity, ScopeState, StoredRow
 
 
 class Collection:

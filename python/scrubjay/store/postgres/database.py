@@ -12,7 +12,7 @@ from scrubjay.store.postgres.keys import checked_user_homes
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 
 class Database:

@@ -3,8 +3,8 @@
 A layer (memory) has one set of statements and tables. The differences: tables are called `sj_...`; the column
 `user` is `usr` (unquoted, PostgreSQL takes `user` as the login, without an error); parameters have names; and
 every row has its `home`, which begins every key. A condition on the tenant therefore names the home as well, and
-a statement is sent once for each home that it is about (:mod:`scrubjay.store.postgres.placing`). Triggers are
-omitted; the layer and :mod:`scrubjay.store.postgres.beside` do their work in the same transaction.
+a statement is sent once for each home that it is about (:mod:`scrubjay.store.postgres.row_homes`). Triggers are
+omitted; the layer and :mod:`scrubjay.store.postgres.layer_connection` do their work in the same transaction.
 """
 
 from __future__ import annotations

@@ -312,11 +312,11 @@ def table_problems(ask: Callable[..., Any], box: Box, home: str) -> list[str]:
     for collection, table in sorted({*counted_tables(ask, home), *kept}):
         try:
             if table != _NAME and table not in LAYER_TABLES:
-                raise mismatch((home, "", ""), f"there is a digest of {table!r}, which has none")
+                raise mismatch((home, "", ""), f"unexpected digest of table {table!r}")
             rows = ask(*rows_of(table, home, collection), home=home)
             stored = ask(DIGEST, (home, collection, table), home=home)
             if _opened_total(box, home, collection, table, stored) != _total(box, table, rows):
-                raise mismatch((home, "", ""), f"the rows of table {table} are not those of its digest")
+                raise mismatch((home, "", ""), f"the rows of table {table} do not match its digest")
         except CorruptIndexError as error:
             problems.append(error.what)
     return problems

@@ -12,7 +12,6 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch, row_blocks
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, Cold
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE, agreeing
@@ -20,10 +19,11 @@ from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of, stored_id
 from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import Sight, names_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import Changes, RowId, StoredRow
+from scrubjay.store.rows.values import Changes, RowId, StoredRow
 
 _PAGE = 5_000  # rows per result
 
@@ -156,7 +156,7 @@ class DocumentReader:
             )
             blocks += b"".join(blocks_of(digest[0], *row) for row in gone)
             if digest[0].total(blocks) != digest[1].total:
-                raise mismatch(names_of(scope), "its rows are not those of its digest")
+                raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def _frozen_rows(
         self, scope: Scope, cold: Cold, digest: tuple[Box, ScopeDigest] | None, now: int
@@ -169,7 +169,7 @@ class DocumentReader:
             if digest is not None:
                 blocks += _blocks_of(digest[0], (*row.stored, row.expires_at, None))
         if digest is not None and digest[0].total(blocks) != digest[1].total:
-            raise mismatch(names_of(scope), "its rows are not those of its digest")
+            raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
@@ -207,7 +207,7 @@ class DocumentReader:
         if digest is not None:
             recent = recent_of(self._collection.ask, digest[0], key, self._collection.number, after)
             if recent != digest[1].recent:
-                raise CorruptIndexError("what came after the image was put back or taken out")
+                raise CorruptIndexError("rows after the image were rolled back or removed")
         return Changes([id for id in ids if not isinstance(id, Unreadable)], [opened(row) for row in rows])
 
 

@@ -15,13 +15,13 @@ from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
 from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.digests import BLOCKS
+from scrubjay.store.postgres.home_locks import PLACE, Touched, Turns
 from scrubjay.store.postgres.keys import Key, can_hold, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
-from scrubjay.store.postgres.turns import PLACE, Touched, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.rows.decoding import Checksum, scope_of
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import NewRow, RowId, Written
+from scrubjay.store.rows.values import NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash
 
 _Old = tuple[int, bool, int | None, bytes | None]  # number, whether it has a vector, expiry, blocks

@@ -8,7 +8,7 @@ answered poll covers everything that was committed before it began. Hints from o
 (:mod:`scrubjay.store.postgres.hints`) only make the next poll come sooner.
 
 Of the processes of a machine that have the same database open with the same options, one polls and shares its
-answers (:mod:`scrubjay.store.postgres.sharing`). The others use an answer like one of their own if it is
+answers (:mod:`scrubjay.store.postgres.shared_feed`). The others use an answer like one of their own if it is
 contiguous with what they know: it must cover every stamp since the last answer that they used, minus the window.
 It is as old as its query.
 """
@@ -27,15 +27,15 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.locks import renew_in_children
-from scrubjay.store.postgres.answers import Answer
 from scrubjay.store.postgres.batch import Batch, Statement
-from scrubjay.store.postgres.buckets import Hint
 from scrubjay.store.postgres.errors import translated
+from scrubjay.store.postgres.hint_buckets import Hint
 from scrubjay.store.postgres.hints import Hints
+from scrubjay.store.postgres.poll_answers import Answer
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.sharing import Sharing
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.shared_feed import Sharing
 from scrubjay.store.rows.decoding import scope_of
 
 _LONGEST_PAUSE = 0.2

@@ -16,13 +16,13 @@ from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
 from scrubjay.store.postgres.cold import MAX_BYTES, Cold
 from scrubjay.store.postgres.conditions import agreeing
-from scrubjay.store.postgres.frozen import frozen_rows
+from scrubjay.store.postgres.frozen_format import frozen_rows
 from scrubjay.store.postgres.keys import Key, can_hold
+from scrubjay.store.postgres.last_use import today
 from scrubjay.store.postgres.loading import Loaded
+from scrubjay.store.postgres.row_security import EVERY_HOME, Home
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME, Home
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.sealed import is_sealed

@@ -13,7 +13,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.sessions import Sessions
-from scrubjay.store.rows.stored import Noticed
+from scrubjay.store.rows.values import Noticed
 
 _MOST_MET = 200_000  # scopes; beyond that every hint is taken to concern one of them
 _PATIENCE_SECONDS = 0.05  # for another thread's poll, before a search proceeds with what is known

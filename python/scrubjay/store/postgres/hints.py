@@ -9,7 +9,7 @@ a tenant in memory listens to the channel of its bucket, and holds an advisory l
 sends a hint only if another connection holds that lock; otherwise it checks again after a while. A process with
 many tenants in memory listens to the channel of all buckets.
 
-A process that follows another one of its machine (:mod:`scrubjay.store.postgres.sharing`) has no connection for
+A process that follows another one of its machine (:mod:`scrubjay.store.postgres.shared_feed`) has no connection for
 hints: it tells its leader which buckets it wants and what it wrote.
 """
 
@@ -28,9 +28,9 @@ from typing import Any
 
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint, bucket_of
+from scrubjay.store.postgres.hint_buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.sharing import Sharing
+from scrubjay.store.postgres.shared_feed import Sharing
 
 _MOST_KEYS = 250  # per notification, which has at most 8,000 bytes
 _RETRY_SECONDS = 1.0

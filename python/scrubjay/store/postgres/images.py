@@ -15,11 +15,11 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
+from scrubjay.store.postgres.home_locks import PLACE, Turns
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.server import IDLE_SECONDS
-from scrubjay.store.postgres.turns import PLACE, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import marked
 
 _MAX_BYTES = 1 << 30  # of one chunk, whatever a row says
@@ -37,7 +37,7 @@ def image_chunks(
     for data, digest, n_bytes in rows:
         if digest is not None:
             if not isinstance(n_bytes, int) or not HEAD_BYTES <= n_bytes <= _MAX_BYTES or len(digest) != 32:
-                raise CorruptIndexError("an image names an object that cannot be one")
+                raise CorruptIndexError("an image refers to an invalid object")
             if objects is None:
                 return None
             data = objects.get(bytes(digest), n_bytes, past_cache=past_cache)

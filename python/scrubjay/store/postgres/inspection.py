@@ -5,9 +5,9 @@ from __future__ import annotations
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.digests import table_problems
+from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import plain_table
-from scrubjay.store.postgres.walking import Walk
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.vectors import fits, n_bytes
@@ -52,7 +52,7 @@ _CONTRADICTIONS = {
         "AND d.id = s.id) AND NOT EXISTS(SELECT 1 FROM sj_cold k WHERE k.home = s.home AND k.collection = s.collection "
         "AND k.scope = s.scope AND k.thawed_at IS NULL)"
     ),
-    "scopes of which it is not clear whether they are frozen": (
+    "scopes whose frozen state is contradictory": (
         "SELECT count(*) FROM sj_scope s FULL JOIN (SELECT * FROM sj_cold WHERE thawed_at IS NULL) k ON "
         + _OF.format("k")
         + " WHERE coalesce(s.collection, k.collection) = %s AND k.object IS DISTINCT FROM s.cold"

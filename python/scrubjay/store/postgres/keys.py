@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from scrubjay._native import Scope
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
-from scrubjay.store.rows.stored import RowId
+from scrubjay.store.rows.values import RowId
 
 MOST_BUCKETS = 4096
 """The maximum number of buckets of one tenant's users."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE
 from scrubjay.store.postgres.keys import can_hold, stored_id
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 
 _PAGE, _FIRST_PAGE = 5_000, 200  # rows per result
 

@@ -18,12 +18,12 @@ from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.freezing import thaw_all
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.rows.vectors import encode
 
 Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
@@ -150,7 +150,7 @@ def _stage(
         call, parameters = holding_model(store.number)
         batch.add(f"SELECT {call}", parameters)
         if _goal(batch, store) != goal:
-            raise StoreError("reembedding: another process began to change to another model, or was first")
+            raise StoreError("reembedding: another process began to change the model, or completed a change")
         if store.cipher.ring is not None:
             transaction.lock_scopes(scope for _, scope in documents)
         for (row, scope), data in zip(documents, vectors, strict=True):
@@ -176,7 +176,7 @@ def _change(store: PostgresStore, model: str, dim: int, goal: str) -> bool:
         batch = transaction.batch
         batch.ask(*changing_model(store.number))
         if _goal(batch, store) != goal:
-            raise StoreError("reembedding: another process began to change to another model, or was first")
+            raise StoreError("reembedding: another process began to change the model, or completed a change")
         if batch.ask(f"SELECT 1 {_MISSING} LIMIT 1", (store.number,), home=EVERY_HOME):
             return False
         ((generation,),) = batch.ask(

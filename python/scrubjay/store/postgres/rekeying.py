@@ -20,11 +20,11 @@ from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
 from scrubjay.store.postgres.freezing import thaw_all
+from scrubjay.store.postgres.home_locks import PLACE
 from scrubjay.store.postgres.keys import Unreadable
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.turns import PLACE
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash
@@ -181,8 +181,8 @@ def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> 
         problems = [problem for home in homes for problem in _problems(transaction, tenant, home, box)]
     if problems:
         raise CorruptIndexError(
-            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+            f"tenant {tenant!r} was fully encrypted before, and other software has changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) accepts them"
         )
 
 
@@ -204,7 +204,7 @@ def _problems(transaction: PostgresTransaction, tenant: str, home: str, box: Box
                 home=home,
             )
             if digest.total != box.total(b"".join(blocks_of(box, *row) for row in rows)):
-                raise mismatch(names, "its rows are not those of its digest")
+                raise mismatch(names, "its rows do not match its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
     return problems + table_problems(ask, box, home)

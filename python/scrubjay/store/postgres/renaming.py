@@ -11,8 +11,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.store.postgres.conditions import agreeing
+from scrubjay.store.postgres.home_locks import PLACE, Touched, Turns
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of

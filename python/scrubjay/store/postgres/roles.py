@@ -53,10 +53,10 @@ def make_roles(url: str, *, migrate: str, serve: str, user_homes: int | None = N
     ):
         (here,) = connection.execute("SELECT current_schema()").fetchone()
         if here is None:
-            raise StoreError(f"making roles: there is no schema of the search_path: {address.place}")
+            raise StoreError(f"making roles: no schema of the search_path exists: {address.place}")
         made = [role for role in (migrate, serve) if _make(connection, role, address.place)]
         if connection.execute("SELECT pg_has_role(%s, %s, 'MEMBER')", (serve, migrate)).fetchone()[0]:
-            raise StoreError(f"serve: expected a role that is no member of {migrate!r}, got {serve!r}")
+            raise StoreError(f"serve: expected a role that is not a member of {migrate!r}, got {serve!r}")
         _give_tables(connection, here, migrate)
         connection.execute(_put("SET LOCAL ROLE {}", migrate))
         schema.prepare(connection, read_only=False, place=address.place, user_homes=n_homes)

@@ -15,10 +15,10 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.keys import MOST_BUCKETS
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import protect, show_to_everybody
+from scrubjay.store.postgres.last_use import today
+from scrubjay.store.postgres.row_security import protect, show_to_everybody
 from scrubjay.store.rows.identity import is_collection_name, is_identity
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 VERSION = 7
 WINDOW_SECONDS = 10.0
@@ -160,7 +160,7 @@ ALTER TABLE sj_scope ALTER used SET DEFAULT 0;
 """
 
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
-    2: (),  # row security policies, see walls.py
+    2: (),  # row security policies, see row_security.py
     3: (_STAGED,),
     4: (_SEALED,),
     5: (_OBJECTS,),
@@ -213,7 +213,7 @@ def prepare(
     (n_homes,) = connection.execute("SELECT user_homes FROM sj_schema").fetchone()
     if user_homes is not None and user_homes != n_homes:
         raise StoreFormatError(
-            f"user_homes: expected {n_homes}, with which the database was made, got {user_homes}; "
+            f"user_homes: expected {n_homes}, as the database was created, got {user_homes}; "
             f"`scrubjay copy --user-homes {user_homes}` into a new database moves everything: {place}"
         )
     if not 0 <= n_homes <= MOST_BUCKETS:
@@ -416,5 +416,5 @@ def identity_of(rows: Sequence[Sequence[Any]]) -> Identity:
     values = dict(zip(_FIELDS, rows[0], strict=True))
     for name, value in values.items():
         if not is_identity(name, value):
-            raise CorruptIndexError(f"sj_collection.{name}: expected what an index is made of, got {value!r}")
+            raise CorruptIndexError(f"sj_collection.{name}: expected a valid value, got {value!r}")
     return Identity(**values)

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from scrubjay._native import Scope
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE, agreeing
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.last_use import today
+from scrubjay.store.postgres.row_security import EVERY_HOME
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import Event, Look, ScopeState
+from scrubjay.store.rows.values import Event, Look, ScopeState
 
 _STATE = "key, version, horizon, documents, vectors, digest"
 

@@ -31,7 +31,7 @@ KEY = "key_id, key_mark, key_fingerprint, key_wrapped"
 """The columns of `sj_home` that hold a data key."""
 
 SEALED_TEXT = "\U0010ffff2"
-"""The prefix of a sealed text; no text of a layer begins with it, see :mod:`scrubjay.store.postgres.beside`."""
+"""The prefix of a sealed text. No text of a layer begins with it (:mod:`scrubjay.store.postgres.layer_connection`)."""
 _MARK = f"'\\x{SEALED.hex()}'::bytea"
 
 

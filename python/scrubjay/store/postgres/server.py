@@ -229,6 +229,6 @@ class Server:
 def connection_class() -> Any:
     """Return the class of connections; imported on demand, because it needs psycopg."""
     psycopg_module()
-    from scrubjay.store.postgres.wire import Connection
+    from scrubjay.store.postgres.pipeline import Connection
 
     return Connection

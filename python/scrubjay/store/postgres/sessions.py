@@ -12,9 +12,9 @@ from scrubjay.errors import ClosedError
 from scrubjay.store.postgres.batch import Batch, Parameters, Statement
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.row_security import NO_HOME, Home
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import NO_HOME, Home
 
 
 @dataclass(slots=True, eq=False)

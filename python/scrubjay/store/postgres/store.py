@@ -13,39 +13,39 @@ from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Parameters
-from scrubjay.store.postgres.beside import Beside
-from scrubjay.store.postgres.care import vacuum
 from scrubjay.store.postgres.cold import purge
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.document_reading import DocumentReader
+from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.embedding_queue import PendingReader
+from scrubjay.store.postgres.erasure_search import search_rows
 from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.feedback_reading import read_notes
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.image_reading import ImageReader
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import Homes, can_hold
+from scrubjay.store.postgres.layer_connection import Beside
 from scrubjay.store.postgres.list_reading import ListReader
-from scrubjay.store.postgres.note_reading import read_notes
-from scrubjay.store.postgres.pending import PendingReader
-from scrubjay.store.postgres.placing import MOVED, move_rows
+from scrubjay.store.postgres.maintenance import vacuum
+from scrubjay.store.postgres.row_homes import MOVED, move_rows
+from scrubjay.store.postgres.row_security import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.postgres.scope_reading import ScopeReader
-from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.staging import behind
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walking import Walk
-from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.postgres.writer import Writer
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.erasure_search import ErasureReport
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
-from scrubjay.store.rows.stored import Identity, RowId
+from scrubjay.store.rows.values import Identity, RowId
 
 
 class PostgresStore:
@@ -268,7 +268,7 @@ class PostgresStore:
         inspect_rows(self._collection, self._walk, report)
 
     def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
-        """Search the rows; see :func:`scrubjay.store.postgres.searching.search_rows`."""
+        """Search the rows; see :func:`scrubjay.store.postgres.erasure_search.search_rows`."""
         return search_rows(self._collection, needles, names)
 
     def collection_names(self) -> list[str]:

@@ -24,26 +24,26 @@ from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.buckets import Hint, bucket_of
-from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.digests import count_tables_anew, seal_notes
 from scrubjay.store.postgres.document_writing import DocumentWriter
-from scrubjay.store.postgres.erasing import erase_scopes
+from scrubjay.store.postgres.erasure import erase_scopes
 from scrubjay.store.postgres.errors import is_away
+from scrubjay.store.postgres.feedback import write_note
+from scrubjay.store.postgres.hint_buckets import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
+from scrubjay.store.postgres.home_locks import PLACE, Turns
 from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
-from scrubjay.store.postgres.notes import write_note
-from scrubjay.store.postgres.order import settling
+from scrubjay.store.postgres.maintenance import drop_collection, forget_deleted
 from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_scopes
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import Sealer
-from scrubjay.store.postgres.turns import PLACE, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.write_order import settling
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 
 
 class PostgresTransaction:
@@ -236,7 +236,7 @@ class PostgresTransaction:
     def number(self) -> int:
         """Return the number of a row of a layer above: greater than all before it in the locked homes."""
         if not self._turns.locked:
-            raise StoreError(f"writing: expected the turn of a home, got none: {self._place}")
+            raise StoreError(f"writing: expected the lock of a home, got none: {self._place}")
         self.numbered = self._turns.next_of_all()
         return self.numbered
 

@@ -14,7 +14,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 
 DYING, DESTROYED = 1, 2
 """Values of `sj_user_key.dead` other than 0: the half in the key store is to be destroyed; it was destroyed."""

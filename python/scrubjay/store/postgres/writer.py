@@ -12,7 +12,6 @@ from scrubjay._native import Scope
 from scrubjay.errors import Error, StoreError
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres import user_keys
-from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.cold import fetched
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
@@ -21,10 +20,11 @@ from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.order import SETTLED
+from scrubjay.store.postgres.layer_connection import Beside
+from scrubjay.store.postgres.row_security import NO_HOME
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import NO_HOME
-from scrubjay.store.rows.stored import RowId
+from scrubjay.store.postgres.write_order import SETTLED
+from scrubjay.store.rows.values import RowId
 
 _MOST_AHEAD_US = 1_000_000  # of the clock; the most that `settled` waits for
 _WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
@@ -118,7 +118,7 @@ class Writer:
     def settled(self) -> tuple[int, int | None, int | None]:
         """Return the current number of writes, and the smallest number that a transaction in progress may still
         write: of any transaction, and of those that write for all tenants (None: no such transaction). Call
-        before taking a snapshot; see :mod:`scrubjay.store.postgres.order`."""
+        before taking a snapshot; see :mod:`scrubjay.store.postgres.write_order`."""
         now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
         if self._collection.homes.user_homes:
             # A home uses numbers of one remainder only, so they may be ahead of the clock.

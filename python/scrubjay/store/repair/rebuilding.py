@@ -32,7 +32,7 @@ from scrubjay.store.rows.decoding import (
 )
 from scrubjay.store.rows.identity import is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import content_hash, fits, has_passages
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.feedback import NOTE, check_note, feedback_tables
@@ -84,22 +84,24 @@ class _Rebuilding:
         for number, name in collections.items():
             self.fresh.execute("INSERT INTO collection(number, name) VALUES (?, ?)", (number, name))
             schema.create_tables(self.fresh.connection, Tables(number), identities[f"_{number}"])
-        for suffix, one in identities.items():
+        for suffix, identity in identities.items():
             tables = Tables(int(suffix[1:] or 0))
-            schema.set_meta(self.fresh.connection, tables, id_kind=one.id_kind, generation=one.generation)
+            schema.set_meta(
+                self.fresh.connection, tables, id_kind=identity.id_kind, generation=identity.generation
+            )
         self._data_keys()
         for tables in (Tables(), *map(Tables, collections)):
             self._collection(tables, identities[tables.suffix])
             self._note_contexts(tables)
         self._tables_of_others()
         self._sequence()
-        made = self.fresh.execute(
+        created = self.fresh.execute(
             "SELECT name FROM sqlite_master WHERE type <> 'table' AND sql NOT NULL"
         ).fetchall()
         # Before format 5 an index of versions took the place of the index of horizons.
         there = {name.replace("scope_version", "scope_horizon") for _, name, _ in self._wreck.schema}
-        if missing := sorted({name for (name,) in made} - there):
-            self.report.mended.append(f"indexes and rules that were missing: {', '.join(missing)}")
+        if missing := sorted({name for (name,) in created} - there):
+            self.report.mended.append(f"missing indexes and triggers were recreated: {', '.join(missing)}")
 
     # ------------------------------------------------------------------ collections
 
@@ -117,17 +119,17 @@ class _Rebuilding:
             else:
                 self.fresh.set_aside("collection", row, "its number or name is not what was written")
         for table in sorted(self._wreck.tables):
-            found = re.fullmatch(r"document_(\d+)", table)
-            if found is not None and int(found[1]) not in named and int(found[1]) > 0:
-                named[int(found[1])] = f"recovered-{found[1]}"
-                self.report.mended.append(f"the name of collection {found[1]} is lost: recovered-{found[1]}")
+            match = re.fullmatch(r"document_(\d+)", table)
+            if match is not None and int(match[1]) not in named and int(match[1]) > 0:
+                named[int(match[1])] = f"recovered-{match[1]}"
+                self.report.mended.append(f"the name of collection {match[1]} is lost: recovered-{match[1]}")
         return named
 
     # ------------------------------------------------------------------ a collection
 
     def _collection(self, t: Tables, identity: Identity) -> None:
         if missing := [table for table in t.all() if table not in self._wreck.tables]:
-            self.report.mended.append(f"tables that were missing are empty now: {', '.join(missing)}")
+            self.report.mended.append(f"missing tables were recreated empty: {', '.join(missing)}")
         self._meta(t)
         scopes = self._scopes(t)
         documents = self._documents(t, scopes, identity)
@@ -145,13 +147,13 @@ class _Rebuilding:
         execute(f"UPDATE {t.scope} SET horizon = version")
 
     def _meta(self, t: Tables) -> None:
-        made = {name for (name,) in self.fresh.execute(f"SELECT name FROM {t.meta}").fetchall()}
+        written = {name for (name,) in self.fresh.execute(f"SELECT name FROM {t.meta}").fetchall()}
         for row in self._wreck.rows(t.meta):
             name = row.get("name")
-            if name in made or name == "documents":  # a count in files before format 5
+            if name in written or name == "documents":  # a count in files before format 5
                 continue
             if not isinstance(name, str) or isinstance(row.get("value"), bytes) or "\0" in name:
-                self.fresh.set_aside(t.meta, row, "no value of an index")
+                self.fresh.set_aside(t.meta, row, "it is not a value of an index")
             else:
                 self.fresh.execute(
                     f"INSERT OR IGNORE INTO {t.meta}(name, value) VALUES (?, ?)", (name, row["value"])
@@ -187,7 +189,7 @@ class _Rebuilding:
     def _documents(self, t: Tables, scopes: dict[int, Scope], identity: Identity) -> dict[int, bool]:
         """Copy documents; return number -> whether it is sealed."""
         checksums = {key: Checksum(scope) for key, scope in scopes.items()}
-        kept: dict[int, bool] = {}
+        sealed: dict[int, bool] = {}
         ids: set[tuple[int, Any]] = set()
         for row in self._wreck.rows(t.document):
             try:
@@ -202,9 +204,9 @@ class _Rebuilding:
             if key != row["scope"]:
                 self.report.mended.append(f"{t.document} {row['id']!r}: its scope was {shown(row['scope'])}")
             ids.add((key, row["id"]))
-            kept[row["seq"]] = isinstance(row["text"], bytes)
-        self.report.rows[t.document] = len(kept)
-        return kept
+            sealed[row["seq"]] = isinstance(row["text"], bytes)
+        self.report.rows[t.document] = len(sealed)
+        return sealed
 
     def _checked_document(
         self, row: dict[str, Any], checksums: dict[int, Checksum], identity: Identity
@@ -216,7 +218,7 @@ class _Rebuilding:
         if payload is not None and payload.__class__ is not bytes:
             raise CorruptIndexError("its metadata is not what was written")
         if row["seq"].__class__ is not int or not 0 < row["seq"] < 1 << 61:
-            raise CorruptIndexError("its number is not one that was given")
+            raise CorruptIndexError("its number is invalid")
         for name in ("created_at", "expires_at"):
             optional_integer(row[name], name)
         integer(row["updated_at"], "updated_at", -(1 << 62))
@@ -250,7 +252,7 @@ class _Rebuilding:
                 is_right = True
             if not is_right:
                 self.fresh.set_aside(
-                    table, row, "it is not a vector of this index; only words find its document"
+                    table, row, "it is not a vector of this index; its document is found by words only"
                 )
                 continue
             self.fresh.insert(table, row)
@@ -284,12 +286,12 @@ class _Rebuilding:
             except (CorruptIndexError, KeyError) as error:
                 self.fresh.set_aside(table, row, str(error))
                 continue
-            found = self.fresh.execute(
+            scopes = self.fresh.execute(
                 f"SELECT scope FROM {t.document} WHERE id = ?", (row["id"],)
             ).fetchall()
-            if "scope" not in row and len(found) == 1:  # of format 3, where an id was in one scope
-                row = {**row, "scope": found[0][0], "bound": 0}
-            if (row.get("scope"),) in found:
+            if "scope" not in row and len(scopes) == 1:  # of format 3, where an id was in one scope
+                row = {**row, "scope": scopes[0][0], "bound": 0}
+            if (row.get("scope"),) in scopes:
                 self.fresh.take(table, row)
             else:
                 self.report.mended.append(f"{table} {row.get('number')}: a note on no document")
@@ -298,8 +300,8 @@ class _Rebuilding:
         """Set the flag of contexts, also where a sealed payload may have one."""
         begins = f"substr(payload, 1, {len(CONTEXT)}) = x'{CONTEXT.hex()}'"
         sealed = "typeof(text) = 'blob' AND payload IS NOT NULL"
-        found = self.fresh.execute(f"SELECT 1 FROM {t.document} WHERE {begins} OR {sealed} LIMIT 1")
-        if found.fetchone() is not None:
+        cursor = self.fresh.execute(f"SELECT 1 FROM {t.document} WHERE {begins} OR {sealed} LIMIT 1")
+        if cursor.fetchone() is not None:
             schema.note_contexts(self.fresh.connection)
         for table in (t.vector, t.staged_vector):
             heads = self.fresh.execute(f"SELECT substr(data, 1, 64) FROM {table}")
@@ -326,10 +328,10 @@ class _Rebuilding:
                 self.fresh.take("user_key", row)
 
     def _tables_of_others(self) -> None:
-        made = self.fresh.names()
+        names = self.fresh.names()
         derived = {name for name in self._wreck.tables if name.partition("_")[0] in _DERIVED}
         own = re.compile(r"(meta|scope|document|vector|staged_vector|tombstone|event|image|feedback)_\d+")
-        others = sorted(self._wreck.tables - made - derived - {"sqlite_sequence"})
+        others = sorted(self._wreck.tables - names - derived - {"sqlite_sequence"})
         later: list[str] = []
         for beginning, statements in KNOWN_TABLES.items():
             if any(table.startswith(beginning) for table in others):
@@ -338,21 +340,21 @@ class _Rebuilding:
                         later.append(statement)
                     else:
                         self.fresh.execute(statement)
-        made = self.fresh.names()
+        names = self.fresh.names()
         known = {statement.split("(")[0].split()[2] for statement in later}
         for kind, name, sql in self._wreck.schema:
-            if kind == "table" and name in others and name not in made and not own.fullmatch(name):
+            if kind == "table" and name in others and name not in names and not own.fullmatch(name):
                 self.fresh.make_table(name, sql)
-            elif kind == "index" and name not in made and not name.startswith("sqlite_"):
+            elif kind == "index" and name not in names and not name.startswith("sqlite_"):
                 later.append(sql) if name.startswith("memory_") else None
             elif kind == "trigger" and name not in known:
-                if name.startswith("memory_") and not any(name.startswith(one) for one in KNOWN_TABLES):
+                if name.startswith("memory_") and not any(name.startswith(prefix) for prefix in KNOWN_TABLES):
                     later.append(sql)
                 else:
-                    self.fresh.lost("trigger", f"{name} is none of Scrubjay's: {sql}")
-        made = self.fresh.names("table")
+                    self.fresh.lost("trigger", f"{name} does not belong to Scrubjay: {sql}")
+        names = self.fresh.names("table")
         for table in others:
-            if table in made:
+            if table in names:
                 for row in self._wreck.rows(table):
                     self.fresh.take(table, row)
             elif own.fullmatch(table):

@@ -67,8 +67,8 @@ class RebuiltFile:
 
     def names(self, kind: str | None = None) -> set[str]:
         """Return the names of its tables, indexes and triggers, or of one kind of them."""
-        found = self.execute("SELECT type, name FROM sqlite_master").fetchall()
-        return {name for own, name in found if kind in (None, own)}
+        rows = self.execute("SELECT type, name FROM sqlite_master").fetchall()
+        return {name for own, name in rows if kind in (None, own)}
 
     def set_aside(self, table: str, row: dict[str, Any], why: str) -> None:
         """Omit a row, and write its values to the file of rows set aside."""
@@ -86,11 +86,11 @@ class RebuiltFile:
         """Create a table with a statement of the damaged file."""
         try:
             if not re.match(r"\s*CREATE\s+TABLE", sql):
-                raise sqlite3.OperationalError("not what makes a table")
+                raise sqlite3.OperationalError("not a CREATE TABLE statement")
             self.execute(sql)
         except UNFIT as error:
             raise_if_full(error)
-            self.lost(name, f"the table cannot be made again: {error}")
+            self.lost(name, f"the table cannot be recreated: {error}")
 
     def take(self, table: str, row: dict[str, Any]) -> None:
         """Copy a row whose values have the types of their columns and satisfy the table's constraints."""
@@ -99,7 +99,7 @@ class RebuiltFile:
                 self.set_aside(table, row, why)
                 return
         if not self.insert(table, row, quietly=True):
-            self.set_aside(table, row, "it breaks a rule of its table")
+            self.set_aside(table, row, "it violates a constraint of its table")
             return
         self.report.rows[table] = self.report.rows.get(table, 0) + 1
 
@@ -113,15 +113,15 @@ class RebuiltFile:
         except UNFIT as error:
             raise_if_full(error)
             if not quietly:
-                self.set_aside(table, row, "it breaks a rule of its table")
+                self.set_aside(table, row, "it violates a constraint of its table")
             return False
         return True
 
     def _columns_of(self, table: str) -> list[tuple[str, str]]:
         """Return (name, declared type) of the columns of a table of the new file."""
         if table not in self._columns:
-            found = self.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            self._columns[table] = [(row[1], row[2].upper()) for row in found]
+            columns = self.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            self._columns[table] = [(row[1], row[2].upper()) for row in columns]
         return self._columns[table]
 
 
@@ -151,14 +151,14 @@ def _misfit(name: str, declared: str, value: Any) -> str | None:
         try:
             json.loads(value)
         except (ValueError, RecursionError):
-            return f"{name} is no JSON"
+            return f"{name} is not JSON"
     return None
 
 
 def write_aside(aside: TextIO, table: str, why: str, row: dict[str, Any] | None) -> None:
     """Write an omitted row, with all its values, as a JSON line."""
-    kept = None if row is None else {name: _as_json(value) for name, value in row.items()}
-    aside.write(json.dumps({"table": table, "why": why, "row": kept}) + "\n")
+    values = None if row is None else {name: _as_json(value) for name, value in row.items()}
+    aside.write(json.dumps({"table": table, "why": why, "row": values}) + "\n")
 
 
 def _as_json(value: Any) -> Any:

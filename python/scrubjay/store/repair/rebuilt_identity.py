@@ -7,7 +7,7 @@ from typing import Any
 from scrubjay.store.repair.wreck import Wreck
 from scrubjay.store.rows.identity import is_identity
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import dim_of, fits
 from scrubjay.store.sqlite.schema import Tables
 
@@ -40,7 +40,7 @@ def identity_of(wreck: Wreck, tables: Tables, mended: list[str]) -> Identity:
             values[name] = meta[name]
             continue
         values[name] = otherwise
-        mended.append(f"{tables.meta}.{name} is lost; it is taken to be {otherwise!r}")
+        mended.append(f"{tables.meta}.{name} is lost; {otherwise!r} is assumed")
     _hold_to_rows(wreck, tables, values, mended)
     return Identity(**values)
 

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.store.repair.rebuilding import rebuild
 from scrubjay.store.repair.rebuilt_file import Rebuilt, write_aside
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
@@ -105,10 +105,10 @@ def repair_file(
         report.damaged = _free_name(path, ".damaged")
         _copy(held, path, folder / "kept")
         for end in (_LOG, ""):  # the main file last: once it exists the copy is complete
-            one = folder / f"kept{end}"
-            if end == "" or (one.exists() and one.stat().st_size):
-                _sync(one)
-                one.rename(report.damaged.with_name(report.damaged.name + end))
+            copy = folder / f"kept{end}"
+            if end == "" or (copy.exists() and copy.stat().st_size):
+                _sync(copy)
+                copy.rename(report.damaged.with_name(report.damaged.name + end))
         if rebuilt.left_out:
             report.set_aside = _free_name(path, ".set-aside.jsonl")
             _sync(aside)
@@ -158,8 +158,8 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
                 cursor = execute(f"SELECT * FROM {table} WHERE seq = ?", (seq,))
                 names = [column[0] for column in cursor.description]
                 write_aside(aside, table, why, dict(zip(names, cursor.fetchone(), strict=True)))
-                for one in (t.vector,) if table == t.vector else (t.document, t.vector, t.staged_vector):
-                    execute(f"DELETE FROM {one} WHERE seq = ?", (seq,))
+                for affected in (t.vector,) if table == t.vector else (t.document, t.vector, t.staged_vector):
+                    execute(f"DELETE FROM {affected} WHERE seq = ?", (seq,))
             for key, ids in gone.items():
                 forget_ids(transaction.connection, t, key, ids)
             execute(

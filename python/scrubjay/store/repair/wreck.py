@@ -42,11 +42,11 @@ def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA writable_schema = ON")  # tolerates a schema that cannot be parsed
             connection.execute("PRAGMA trusted_schema = OFF")
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         except REFUSED:
             connection.close()
             continue
-        if any(name in ("document", "scope") for (name,) in found):
+        if any(name in ("document", "scope") for (name,) in tables):
             if attempt != "as it is":
                 mended.append(f"the file could only be opened after a change: {attempt}")
             return connection
@@ -77,15 +77,15 @@ class Wreck:
     def __init__(self, connection: sqlite3.Connection, lost: Callable[[str, str], None]) -> None:
         self._connection = connection
         self._lost = lost
-        found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-        self.schema = [row for row in found if all(isinstance(value, str) for value in row)]
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        self.schema = [row for row in rows if all(isinstance(value, str) for value in row)]
         self.tables = {name for kind, name, _ in self.schema if kind == "table"}
 
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table whose names can be read; empty if the table is missing."""
         with suppress(*REFUSED):
-            found = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            return [row[1] for row in found if isinstance(row[1], str)]
+            columns = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            return [row[1] for row in columns if isinstance(row[1], str)]
         return []
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
@@ -103,16 +103,16 @@ class Wreck:
         last = -(1 << 63)
         try:
             while last < (1 << 63) - 1:
-                found = self._connection.execute(
+                batch = self._connection.execute(
                     f"{begin} > ? ORDER BY rowid LIMIT {_BATCH}", (last,)
                 ).fetchall()
-                for row in found:
+                for row in batch:
                     yield dict(zip(names, row[1:], strict=True))
-                if len(found) < _BATCH:
+                if len(batch) < _BATCH:
                     return
-                if found[-1][0] <= last:
+                if batch[-1][0] <= last:
                     raise sqlite3.DatabaseError("rows are not in order")
-                last = found[-1][0]
+                last = batch[-1][0]
             return
         except REFUSED:
             pass
@@ -123,14 +123,14 @@ class Wreck:
     def _readable(self, table: str, query: str, low: int, high: int) -> Iterator[tuple[Any, ...]]:
         """Yield the readable rows of a range of numbers, which is bisected until the unreadable ones are
         isolated."""
-        ranges, n_in_vain, said = [(low, high)], 0, ""
+        ranges, n_in_vain, reason = [(low, high)], 0, ""
         lost: list[tuple[int, int]] = []
         while ranges:
             first, last = ranges.pop()
             try:
-                found = self._connection.execute(query, (first, last)).fetchall()
+                rows = self._connection.execute(query, (first, last)).fetchall()
             except REFUSED as error:
-                n_in_vain, said = n_in_vain + 1, str(error)
+                n_in_vain, reason = n_in_vain + 1, str(error)
                 if first >= last or n_in_vain > _MAX_IN_VAIN:
                     lost.append((first, last))
                 else:
@@ -138,13 +138,13 @@ class Wreck:
                     ranges += [(middle + 1, last), (first, middle)]
                 continue
             n_in_vain = 0
-            yield from found
+            yield from rows
         while lost:
             first, last = lost.pop(0)
             while lost and lost[0][0] == last + 1:
                 last = lost.pop(0)[1]
             self._lost(
-                table, f"rows with numbers {first} to {last}, if there were any, cannot be read: {said}"
+                table, f"rows with numbers {first} to {last}, if there were any, cannot be read: {reason}"
             )
 
     def _bounds(self, table: str) -> tuple[int, int]:
@@ -152,10 +152,10 @@ class Wreck:
         bounds = []
         for order, otherwise in (("ASC", 0), ("DESC", 1 << 24)):
             try:
-                found = self._connection.execute(
+                row = self._connection.execute(
                     f"SELECT rowid FROM {quoted(table)} NOT INDEXED ORDER BY rowid {order} LIMIT 1"
                 ).fetchone()
-                bounds.append(otherwise if found is None else int(found[0]))
+                bounds.append(otherwise if row is None else int(row[0]))
             except REFUSED:
                 bounds.append(otherwise)
         return bounds[0], max(bounds)

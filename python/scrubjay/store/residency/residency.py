@@ -32,12 +32,12 @@ from scrubjay._native import Engine, Scope
 from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.budget import Budget
-from scrubjay.store.residency.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.housekeeping import Housekeeper
+from scrubjay.store.residency.loading import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange
-from scrubjay.store.rows.stored import ScopeState
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange
+from scrubjay.store.rows.values import ScopeState
 from scrubjay.store.seam import Store
 
 View = tuple[tuple[Partition, ...], int]
@@ -177,10 +177,10 @@ class Residency(Filling):
             self._evict_briefly(seen)
 
     def _views_of(self, scopes: Sequence[Scope]) -> tuple[Partition, ...]:
-        found: dict[Partition, None] = {}
+        partitions: dict[Partition, None] = {}
         for scope in scopes:
-            found.update(dict.fromkeys(self._views.get(scope) or self._make_view(scope)))
-        return tuple(found)
+            partitions.update(dict.fromkeys(self._views.get(scope) or self._make_view(scope)))
+        return tuple(partitions)
 
     def _look(self) -> None:
         """Mark the partitions written to since the last glance."""
@@ -221,8 +221,10 @@ class Residency(Filling):
             if scope.user is not None and self._store.cipher.is_erased(tenant, scope.user):
                 self._forget_user(scope)
             return True
-        seen = (self._partitions.get(one) for one in scope.visible())
-        left = tenant not in self._erased or any(one is not None and one.memory_bytes for one in seen)
+        seen = (self._partitions.get(visible) for visible in scope.visible())
+        left = tenant not in self._erased or any(
+            partition is not None and partition.memory_bytes for partition in seen
+        )
         if left and self.forget_tenant(tenant, wait=False):
             self._erased.add(tenant)
         return False
@@ -230,9 +232,9 @@ class Residency(Filling):
     def _forget_user(self, scope: Scope) -> None:
         """Mark the partitions of a user whose key was destroyed as stale; reading them again leaves them empty."""
         with self._lock:
-            for one in scope.visible():
-                partition = self._partitions.get(one)
-                if one.user is not None and partition is not None and not partition.erased:
+            for visible in scope.visible():
+                partition = self._partitions.get(visible)
+                if visible.user is not None and partition is not None and not partition.erased:
                     partition.ready = False
 
     def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
@@ -330,15 +332,15 @@ class Residency(Filling):
     def _forget_partitions(self) -> None:
         """Drop the objects of partitions that occupy no memory."""
         self._views.clear()
-        kept = {}
+        partitions = {}
         for scope, partition in self._partitions.items():
             if partition.memory_bytes or partition.in_flight or not partition.lock.acquire(blocking=False):
-                kept[scope] = partition
+                partitions[scope] = partition
                 continue
             partition.retired = True
             partition.ready = False
             partition.lock.release()
-        self._partitions = kept
+        self._partitions = partitions
 
     def bring(self, partition: Partition) -> bool:
         """Make a partition resident and current; False if the rows cannot be read now and it stays resident but
@@ -364,7 +366,9 @@ class Residency(Filling):
 
     def is_behind(self, scopes: Sequence[Scope]) -> bool:
         """Whether a partition visible to `scopes` is known to be stale; call if `left_behind` is not empty."""
-        self.left_behind = {one for one in self.left_behind if not one.ready and one.resident}
+        self.left_behind = {
+            partition for partition in self.left_behind if not partition.ready and partition.resident
+        }
         return any(not self.left_behind.isdisjoint(self._views.get(scope, ())) for scope in scopes)
 
     def stamp(self, scope: Scope) -> int:
@@ -383,15 +387,15 @@ class Residency(Filling):
         if partition.version >= version and (partition.ready or self.bring(partition)):
             return
         state = self._store.scope_state(scope)
-        found = 0 if state is None else state.version
+        version_found = 0 if state is None else state.version
         with self._lock:
-            if found > partition.version:
-                partition.version = found
+            if version_found > partition.version:
+                partition.version = version_found
                 partition.ready = False
-        if found < version or not self.bring(partition):
+        if version_found < version or not self.bring(partition):
             raise StoreUnavailableError(
-                f"after: expected version {version} of {scope!r}, found {found}: the write was lost in a failover, or "
-                f"the server that has it does not answer: {self._store.place}"
+                f"after: expected version {version} of {scope!r}, found {version_found}: the write was lost in a "
+                f"failover, or the server that has it does not answer: {self._store.place}"
             )
 
     # ------------------------------------------------------------------ around a commit of this process
@@ -410,14 +414,14 @@ class Residency(Filling):
         known here, and searches must read that write.
         """
         with self._lock:
-            for partition, (one, _, _) in zip(partitions, changes, strict=True):
-                partition.in_flight, partition.in_flight_from = one.after, one.before
+            for partition, (written, _, _) in zip(partitions, changes, strict=True):
+                partition.in_flight, partition.in_flight_from = written.after, written.before
 
     def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """After a commit that failed or could not be applied: let the next search read what is stored."""
         self._own = None
-        for one, _, _ in changes:
-            partition = self.partition(one.scope)
+        for written, _, _ in changes:
+            partition = self.partition(written.scope)
             with self._lock:
                 partition.in_flight = 0
                 partition.ready = False
@@ -429,25 +433,27 @@ class Residency(Filling):
             partition: of the scope, as :meth:`announce` returned it.
             change: the committed change of the scope.
         """
-        one, rows, prepared = change
+        written, rows, prepared = change
         if partition.retired:  # replaced since it was announced
-            partition = self.partition(one.scope)
+            partition = self.partition(written.scope)
         with partition.lock:
-            if partition.applied < one.after:
-                if one.documents_before == 0 and not (partition.resident and partition.applied == one.before):
+            if partition.applied < written.after:
+                if written.documents_before == 0 and not (
+                    partition.resident and partition.applied == written.before
+                ):
                     self.drop(partition)
-                    partition.resident, partition.applied = True, one.before
-                if partition.resident and partition.applied == one.before:
+                    partition.resident, partition.applied = True, written.before
+                if partition.resident and partition.applied == written.before:
                     partition.resident = False  # while it is incomplete
-                    if one.erased:
+                    if written.erased:
                         self.drop(partition)
-                    elif one.deleted and rows:
+                    elif written.deleted and rows:
                         self.disturb(partition)
-                    if one.deleted:
-                        self._forget(partition, one.deleted)
+                    if written.deleted:
+                        self._forget(partition, written.deleted)
                     n_bytes = self._put(partition, rows, prepared)
-                    partition.resident, partition.erased, partition.applied = True, False, one.after
-                    self._count_changes(partition, len(one.deleted) + len(rows))
+                    partition.resident, partition.erased, partition.applied = True, False, written.after
+                    self._count_changes(partition, len(written.deleted) + len(rows))
                     if n_bytes is None:
                         self.measure(partition)
                     else:
@@ -457,8 +463,8 @@ class Residency(Filling):
                             partition.next_expiry = min(partition.next_expiry, row.expires_at)
             with self._lock:
                 partition.in_flight = 0
-                if partition.version < one.after:
-                    partition.version = one.after
+                if partition.version < written.after:
+                    partition.version = written.after
                 partition.ready = partition.resident and partition.applied >= partition.version
 
     def settle(self, glances: Glances | None) -> None:
@@ -540,8 +546,8 @@ class Residency(Filling):
 
     def used(self) -> list[Scope]:
         """Return the resident scopes that were searched since the last call."""
-        asked, self._tick_when_asked = self._tick_when_asked, self.budget.tick()
-        return [partition.scope for partition in self.resident() if partition.last_used > asked]
+        last_tick, self._tick_when_asked = self._tick_when_asked, self.budget.tick()
+        return [partition.scope for partition in self.resident() if partition.last_used > last_tick]
 
     def evict(self, keep: Sequence[Partition] = ()) -> None:
         """Evict the least recently used partitions until the rest fits the budget.

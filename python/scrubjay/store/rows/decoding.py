@@ -21,7 +21,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.passage_vectors import DocumentVector, PassageVectors
 from scrubjay.store.rows.sealed import frame, is_sealed
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 from scrubjay.store.rows.vectors import content_hash, decode, fits, n_bytes
 
 _MAX_INTEGER = 1 << 62  # bound of write numbers and times, so that sums stay within 64 bits
@@ -64,7 +64,7 @@ def name_of(value: Any) -> str:
         CorruptIndexError: it is not a text.
     """
     if value.__class__ is not str:
-        raise CorruptIndexError(f"the schema: {shown(value)} is no name or statement")
+        raise CorruptIndexError(f"the schema: {shown(value)} is not a name or statement")
     return str(value)
 
 
@@ -242,7 +242,7 @@ def unmarked(
         end = bytes(chunk[-_MARK_BYTES:])
         if end[-len(_MARK) :] == _MARK:
             if end != _mark(scope, version, i, len(chunks)):
-                raise CorruptIndexError(f"the image of {scope!r} is not its own")
+                raise CorruptIndexError(f"the image of {scope!r} belongs to another scope or version")
             chunk = memoryview(chunk)[:-_MARK_BYTES]
         taken.append(chunk)
     return taken

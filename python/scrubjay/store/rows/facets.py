@@ -32,13 +32,13 @@ class Facet:
         of their counts.
         """
         ranked = sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        found: dict[Value, int] = {}
+        counts: dict[Value, int] = {}
         for (_, value), count in ranked:
-            found[value] = found.get(value, 0) + count
-        if len(found) < len(ranked):
-            ranked_again = sorted(found.items(), key=lambda entry: (-entry[1], _typed(entry[0])))
-            found = dict(ranked_again)
-        return found if limit is None else dict(list(found.items())[:limit])
+            counts[value] = counts.get(value, 0) + count
+        if len(counts) < len(ranked):
+            ranked_again = sorted(counts.items(), key=lambda entry: (-entry[1], _typed(entry[0])))
+            counts = dict(ranked_again)
+        return counts if limit is None else dict(list(counts.items())[:limit])
 
 
 def facet_of(payloads_of: Iterable[bytes | None], field: str) -> Facet:

@@ -56,17 +56,18 @@ class FeedbackLog:
             return
         with self._lock:
             for tenant, own in list(self._notes.items()):
-                kept = [one for one in own if not is_gone(one[1])]
-                if not kept:
+                remaining = [entry for entry in own if not is_gone(entry[1])]
+                if not remaining:
                     del self._notes[tenant]
-                elif len(kept) < len(own):
-                    self._notes[tenant] = deque(kept, maxlen=MAX_NOTES)
+                elif len(remaining) < len(own):
+                    self._notes[tenant] = deque(remaining, maxlen=MAX_NOTES)
 
     def all(self) -> Sequence[Feedback]:
         """Return all notes, oldest first."""
         with self._lock:
             return [
-                note for _, note in sorted((one for own in self._notes.values() for one in own), key=_number)
+                note
+                for _, note in sorted((entry for own in self._notes.values() for entry in own), key=_number)
             ]
 
 

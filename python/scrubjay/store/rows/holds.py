@@ -32,7 +32,7 @@ class Held(NamedTuple):
 
 def is_held(holds: Iterable[Held], user: str, agent: str) -> bool:
     """Whether any of a tenant's holds covers this user and agent."""
-    return any(one.user in ("", user) and one.agent in ("", agent) for one in holds)
+    return any(hold.user in ("", user) and hold.agent in ("", agent) for hold in holds)
 
 
 def check_held(holds: Iterable[Held], scope: Scope, *, within: bool = False) -> None:
@@ -47,9 +47,9 @@ def check_held(holds: Iterable[Held], scope: Scope, *, within: bool = False) -> 
         HeldError: a hold covers it.
     """
     _, user, agent = names_of(scope)
-    for one in holds:
+    for hold in holds:
         if all(
             held in ("", name) or (within and name == "")
-            for held, name in ((one.user, user), (one.agent, agent))
+            for held, name in ((hold.user, user), (hold.agent, agent))
         ):
-            raise HeldError(scope_of(scope.tenant, one.user, one.agent), one.reason)
+            raise HeldError(scope_of(scope.tenant, hold.user, hold.agent), hold.reason)

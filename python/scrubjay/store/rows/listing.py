@@ -15,7 +15,7 @@ import numpy as np
 from scrubjay._native import Engine, Filter, Scope
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.fusion import Query
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 
 T = TypeVar("T")
 
@@ -86,8 +86,8 @@ def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
         return []
     engine = Engine(background=False)
     engine.upsert_many(range(n), ["x"] * n, scope=_SOMEBODY, payloads=payloads)
-    found = engine.search("x", scope=_SOMEBODY, k=n, query=_BY_WORDS, filter=filter)
-    return sorted(int(position) for position in found.ids)
+    result = engine.search("x", scope=_SOMEBODY, k=n, query=_BY_WORDS, filter=filter)
+    return sorted(int(position) for position in result.ids)
 
 
 def slices(items: Iterable[T], first: int = _FIRST_SLICE) -> Iterator[list[T]]:

@@ -99,5 +99,5 @@ class Patch:
             changed["pending"] = True
         if not changed["metadata"] and "metadata" not in fields:
             del changed["metadata"]
-        kept = {name: value for name, value in {**fields, **changed}.items() if value is not None}
-        return payloads.encode_fields(kept)
+        merged = {name: value for name, value in {**fields, **changed}.items() if value is not None}
+        return payloads.encode_fields(merged)

@@ -33,8 +33,8 @@ def agreeing(
     >>> agreeing(Scope("acme"), exact=True)
     ('tenant = ? AND user = ? AND agent = ?', ('acme', '', ''))
     """
-    given = zip(columns, (scope.tenant, scope.user, scope.agent), strict=True)
-    named = {column: name or "" for column, name in given if exact or name is not None}
+    components = zip(columns, (scope.tenant, scope.user, scope.agent), strict=True)
+    named = {column: name or "" for column, name in components if exact or name is not None}
     prefix = f"{table}." if table else ""
     return " AND ".join(f"{prefix}{column} = {mark}" for column in named), tuple(named.values())
 

@@ -156,8 +156,8 @@ def first_of(
         )
     )
     behind = places if after is None else (one for one in places if one[0] > _place(after, scroll))
-    found = heapq.nsmallest(scroll.limit + 1, behind, key=lambda one: one[0])
-    return [(position, document) for _, position, document in found]
+    first = heapq.nsmallest(scroll.limit + 1, behind, key=lambda place: place[0])
+    return [(position, document) for _, position, document in first]
 
 
 def sorted_keys(documents: Iterable[tuple[bytes | None, int, T]], scroll: Scroll) -> list[T]:
@@ -208,10 +208,10 @@ def read_cursor(cursor: Any, scroll: Scroll, place: str | None) -> Position:
             raise ValueError("it is too long")
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         if base64.urlsafe_b64encode(data).rstrip(b"=") != cursor.encode("ascii"):
-            raise ValueError("it is no cursor")
+            raise ValueError("it is not a cursor")
         body, check = data[:-_CHECK_BYTES], data[-_CHECK_BYTES:]
         if check != _check(body):
-            raise ValueError("its check sum differs")
+            raise ValueError("its checksum differs")
         form, own_place, order, key, version = json.loads(body)
         if form != _FORMAT:
             raise ValueError("it is of another version of Scrubjay")
@@ -222,10 +222,10 @@ def read_cursor(cursor: Any, scroll: Scroll, place: str | None) -> Position:
         raise CursorError(f"cursor: expected the cursor of a page, got a damaged one: {error}") from None
     if order != _digest(_order_of(scroll)):
         raise CursorError(
-            "cursor: expected one of a scroll with this scope, exact, order_by and descending, got that of another"
+            "cursor: expected one of a scroll with this scope, exact, order_by and descending, got one of another"
         )
     if own_place and place is not None and own_place != _name(place):
-        raise CursorError("cursor: expected one of this index, got that of another")
+        raise CursorError("cursor: expected one of this index, got one of another")
     return position
 
 

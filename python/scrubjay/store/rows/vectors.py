@@ -56,9 +56,9 @@ def fits(size: int, dim: int, dtype: str) -> bool:
     >>> fits(514, 256, "f16"), fits(515, 256, "f16"), fits(8 + 3 * (8 + 514), 256, "f16")
     (True, False, True)
     """
-    one = n_bytes(dim, dtype)
-    n, rest = divmod(size - _PASSAGES_HEAD_BYTES, _SPAN_BYTES + one)
-    return size == one or (n > 0 and rest == 0)
+    vector_bytes = n_bytes(dim, dtype)
+    n, rest = divmod(size - _PASSAGES_HEAD_BYTES, _SPAN_BYTES + vector_bytes)
+    return size == vector_bytes or (n > 0 and rest == 0)
 
 
 def has_passages(data: bytes) -> bool:

@@ -49,18 +49,18 @@ def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
     try:
         if not schema.has_data_keys(connection):
             return None
-        found = connection.execute(
+        row = connection.execute(
             "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
         ).fetchone()
     except sqlite3.DatabaseError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise
         raise CorruptIndexError(f"the file's data keys cannot be read: {error}") from None
-    if found is None:
+    if row is None:
         return None
-    if [type(value) for value in found] != [bytes, int, bytes, bytes] or not 0 <= found[1] <= WHOLE | COUNTED:
+    if [type(value) for value in row] != [bytes, int, bytes, bytes] or not 0 <= row[1] <= WHOLE | COUNTED:
         raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file")
-    return DataKey(*found)
+    return DataKey(*row)
 
 
 class Cipher(Opening):
@@ -355,10 +355,10 @@ def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
         sealed = " OR ".join(
             f"hex(substr({_quoted(name)}, 1, 2)) = '{SEALED.hex().upper()}'" for name in columns
         )
-        found = connection.execute(
+        cursor = connection.execute(
             f"SELECT 1 FROM {_quoted(table)} WHERE tenant = ? AND ({sealed}) LIMIT 1", (tenant,)
         )
-        if found.fetchone() is not None:
+        if cursor.fetchone() is not None:
             return True
     return False
 

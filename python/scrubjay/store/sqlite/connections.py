@@ -163,8 +163,8 @@ class StoreConnection(sqlite3.Connection):
 
     def rows(self, *arguments: Any) -> list[Any]:
         """Execute a statement and return all its rows, under one acquisition of the lock, leaving no cursor open."""
-        found: list[Any] = self.call(_all_rows, self, *arguments)
-        return found
+        fetched_rows: list[Any] = self.call(_all_rows, self, *arguments)
+        return fetched_rows
 
     def blob(self, table: str, column: str, row: int) -> bytes:
         """Return a BLOB, read without a copy in SQLite's memory (Python 3.11 and later)."""
@@ -420,15 +420,15 @@ _OUR_CONSTRAINT = re.compile(
 
 
 def _error_for(error: sqlite3.Error, path: Path | None, doing: str) -> Error:
-    said = str(error)
-    low = said.lower()
+    message = str(error)
+    low = message.lower()
     if "locked" in low or "busy" in low:
         return StoreBusyError(f"{doing}: another writer held the index for longer than busy_timeout: {path}")
     if "no such table" in low and low.rpartition("_")[2].isdigit():
         return ClosedError(f"the collection was dropped, which was noticed while {doing}: {path}")
     if any(sign in low for sign in _DAMAGED) or _OUR_CONSTRAINT.search(low):
-        return CorruptIndexError(f"{doing}: {said}", path=path)
-    return StoreError(f"{doing}: {said}: {path}")
+        return CorruptIndexError(f"{doing}: {message}", path=path)
+    return StoreError(f"{doing}: {message}: {path}")
 
 
 class _Reader:

@@ -49,13 +49,13 @@ class Looking:
         """Return a descriptor of `path`, a file of this index, for reading, or also for writing; do not close it."""
         with _lock:
             fresh = path.stat()
-            kept = _descriptors.setdefault(self._path, {})
+            descriptors = _descriptors.setdefault(self._path, {})
             name = (fresh.st_dev, fresh.st_ino, for_writing)
-            if name not in kept:
+            if name not in descriptors:
                 mode = os.O_RDWR if for_writing else os.O_RDONLY
                 opened = os.open(path, mode | getattr(os, "O_BINARY", 0))
-                kept.setdefault(name, opened)
-            return kept[name]
+                descriptors.setdefault(name, opened)
+            return descriptors[name]
 
     def wal_index(self, path: Path) -> mmap.mmap | None:
         """Return the header of the wal-index as shared memory, which shows every commit of any process at once.

@@ -59,18 +59,18 @@ def blocks_of(
     connection: sqlite3.Connection, t: Tables, box: Box, condition: str, values: Sequence[Any]
 ) -> list[tuple[int, bytes]]:
     """Return (seq, blocks) of the sealed rows that meet a condition."""
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT d.seq, d.expires_at, substr(d.text, {_TAG}), substr(d.payload, {_TAG}), substr(v.data, {_TAG}) "
         f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq WHERE typeof(d.text) = 'blob' AND {condition}",
         values,
     )
-    return [(seq, row_blocks(box, seq, expires_at, tags)) for seq, expires_at, *tags in found]
+    return [(seq, row_blocks(box, seq, expires_at, tags)) for seq, expires_at, *tags in rows]
 
 
 def tombstone_blocks(connection: sqlite3.Connection, t: Tables, box: Box, key: int, after: int) -> bytes:
     """Return what the tombstones of a scope after a version contribute to its digest."""
-    found = connection.execute(f"SELECT seq, id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after))
-    return b"".join([box.block(("tombstone", seq, id)) for seq, id in found])
+    rows = connection.execute(f"SELECT seq, id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after))
+    return b"".join([box.block(("tombstone", seq, id)) for seq, id in rows])
 
 
 _Values = tuple[int | None, Sequence[bytes | None]]  # expiry of a row, and its sealed values
@@ -138,8 +138,8 @@ class Digests:
         connection.create_function(_FUNCTION, -1, self._note)
         self._grown = _grown_tables(connection)
         for table in _counted_tables(connection):
-            found = connection.execute(f"PRAGMA main.table_info({table})")
-            columns = [name_of(name) for _, name, *_ in found]
+            columns_found = connection.execute(f"PRAGMA main.table_info({table})")
+            columns = [name_of(name) for _, name, *_ in columns_found]
             for event, rows in (("INSERT", ("NEW",)), ("UPDATE", ("OLD", "NEW")), ("DELETE", ("OLD",))):
                 calls = " ".join(
                     f"SELECT {_FUNCTION}({-1 if row == 'OLD' else 1}, '{table}', {row}.tenant, "
@@ -169,29 +169,29 @@ class Digests:
 
     def add(self, t: Tables, key: int, seq: int, expires_at: int | None, *values: bytes | None) -> None:
         """Record a row that is added to an opened scope, in stored form."""
-        one = self._scopes[t.suffix, key]
-        one.is_changed = True
-        one.changes.append((1, seq, (expires_at, values)))
+        scope = self._scopes[t.suffix, key]
+        scope.is_changed = True
+        scope.changes.append((1, seq, (expires_at, values)))
 
     def remove(self, t: Tables, key: int, seqs: Sequence[int]) -> None:
         """Record rows that are about to be deleted from an opened scope."""
-        one = self._scopes[t.suffix, key]
-        one.is_changed = True
+        scope = self._scopes[t.suffix, key]
+        scope.is_changed = True
         try:
-            box = self._keys.counting(one.names[0])
+            box = self._keys.counting(scope.names[0])
         except KeyErasedError:
             return  # the digest is never read again
         if box is not None and self._connection is not None:
             for seq in seqs:
-                found = blocks_of(self._connection, t, box, "d.seq = ?", (seq,))
-                one.changes += [(-1, seq, blocks) for seq, blocks in found]
+                rows = blocks_of(self._connection, t, box, "d.seq = ?", (seq,))
+                scope.changes += [(-1, seq, blocks) for seq, blocks in rows]
 
     def exchange(self, t: Tables, key: int, sign: int, seq: int, tag: bytes) -> None:
         """Record a vector that is added to, or removed from, an existing row."""
-        one = self._scopes.get((t.suffix, key))
-        if one is not None:
-            one.is_changed = True
-            one.changes.append((sign, seq, block(tag)))
+        scope = self._scopes.get((t.suffix, key))
+        if scope is not None:
+            scope.is_changed = True
+            scope.changes.append((sign, seq, block(tag)))
 
     def bury(self, t: Tables, key: int, tombstones: Iterable[tuple[int, Any]]) -> None:
         """Record new tombstones."""
@@ -199,16 +199,16 @@ class Digests:
 
     def picture(self, t: Tables, key: int, version: int) -> None:
         """Record a new image of an opened scope."""
-        one = self._scopes[t.suffix, key]
-        one.is_changed, one.image = True, version
+        scope = self._scopes[t.suffix, key]
+        scope.is_changed, scope.image = True, version
 
     def empty(self, t: Tables, key: int) -> None:
         """Record that an opened scope was emptied, and has no digest."""
-        one = self._scopes[t.suffix, key]
-        one.state = (*one.state[:1], 0, 0, None)
-        one.changes.clear()
-        one.tombstones.clear()
-        one.image, one.is_changed = None, True
+        scope = self._scopes[t.suffix, key]
+        scope.state = (*scope.state[:1], 0, 0, None)
+        scope.changes.clear()
+        scope.tombstones.clear()
+        scope.image, scope.is_changed = None, True
 
     def begin_anew(self, tenant: str) -> None:
         """Recompute all digests of a tenant from the stored rows at the end of the transaction."""
@@ -229,9 +229,9 @@ class Digests:
         """
         if not self.active or self._connection is None:
             return
-        for (_, key), one in self._scopes.items():
-            if one.is_changed and one.names[0] not in self._fresh:
-                self._settle_scope(self._connection, key, one)
+        for (_, key), scope in self._scopes.items():
+            if scope.is_changed and scope.names[0] not in self._fresh:
+                self._settle_scope(self._connection, key, scope)
         for (tenant, table), changes in self._rows.items():
             if tenant not in self._fresh:
                 self._settle_table(self._connection, tenant, table, changes)
@@ -258,9 +258,11 @@ class Digests:
             return  # the digest is never read again
         if box is None:
             return
-        kept = self._kept.get((t.suffix, key))
-        same = kept is not None and kept[0] == (box.id, one.names, one.state)
-        was = kept[1] if kept is not None and same else open_digest(box, t.document, one.names, *one.state)
+        cached = self._kept.get((t.suffix, key))
+        same = cached is not None and cached[0] == (box.id, one.names, one.state)
+        was = (
+            cached[1] if cached is not None and same else open_digest(box, t.document, one.names, *one.state)
+        )
         digest = changed(box, was, one.changes, one.tombstones)
         if one.image is not None:
             recent = _recent(connection, t, box, key, one.image)
@@ -333,8 +335,8 @@ class Digests:
 
 
 def _recent(connection: sqlite3.Connection, t: Tables, box: Box, key: int, image: int) -> int:
-    found = blocks_of(connection, t, box, "d.scope = ? AND d.seq > ?", (key, image))
-    return box.total(b"".join(blocks for _, blocks in found)) + box.total(
+    rows = blocks_of(connection, t, box, "d.scope = ? AND d.seq > ?", (key, image))
+    return box.total(b"".join(blocks for _, blocks in rows)) + box.total(
         tombstone_blocks(connection, t, box, key, image)
     )
 
@@ -359,15 +361,15 @@ def _write_scope(
 
 
 def _counted_tables(connection: sqlite3.Connection) -> list[str]:
-    return [one.name for one in registry.rules(connection) if one.counted]
+    return [rules.name for rules in registry.rules(connection) if rules.counted]
 
 
 def _grown_tables(connection: sqlite3.Connection) -> frozenset[str]:
-    return frozenset(one.name for one in registry.rules(connection) if one.grown)
+    return frozenset(rules.name for rules in registry.rules(connection) if rules.grown)
 
 
 def _rows_of_table(connection: sqlite3.Connection, box: Box, tenant: str, table: str) -> bytes:
-    rules = next(one for one in registry.rules(connection) if one.name == table)
+    rules = next(candidate for candidate in registry.rules(connection) if candidate.name == table)
     return b"".join(
         _row_block(box, table, row, rules.grown)
         for row in connection.execute(f"SELECT * FROM {table} WHERE {rules.owned}", rules.asked(tenant))
@@ -394,15 +396,15 @@ def _around_table(tenant: str, table: str) -> bytes:
 
 
 def _table_total(connection: sqlite3.Connection, box: Box, tenant: str, table: str) -> int:
-    found = connection.execute(
+    row = connection.execute(
         "SELECT digest FROM table_digest WHERE tenant = ? AND name = ?", (tenant, table)
     ).fetchone()
-    if found is None:
+    if row is None:
         return 0
-    if not isinstance(found[0], bytes):
+    if not isinstance(row[0], bytes):
         raise mismatch((tenant, "", ""), f"the digest of table {table} was changed")
     try:
-        return int.from_bytes(box.open(_around_table(tenant, table), found[0]), "little")
+        return int.from_bytes(box.open(_around_table(tenant, table), row[0]), "little")
     except CorruptIndexError:
         raise mismatch((tenant, "", ""), f"the digest of table {table} was changed") from None
 
@@ -422,7 +424,7 @@ def table_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
             if _table_total(connection, box, tenant, table) != box.total(
                 _rows_of_table(connection, box, tenant, table)
             ):
-                raise mismatch((tenant, "", ""), f"the rows of table {table} are not those of its digest")
+                raise mismatch((tenant, "", ""), f"the rows of table {table} do not match its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
     return problems
@@ -439,9 +441,9 @@ def scope_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
             names = (tenant, user, agent)
             try:
                 digest = open_digest(box, t.document, names, *state)
-                found = blocks_of(connection, t, box, "d.scope = ?", (key,))
-                if digest.total != box.total(b"".join(blocks for _, blocks in found)):
-                    raise mismatch(names, "its rows are not those of its digest")
+                rows = blocks_of(connection, t, box, "d.scope = ?", (key,))
+                if digest.total != box.total(b"".join(blocks for _, blocks in rows)):
+                    raise mismatch(names, "its rows do not match its digest")
             except CorruptIndexError as error:
                 problems.append(str(error))
     return problems

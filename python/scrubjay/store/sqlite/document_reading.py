@@ -16,7 +16,7 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.decoding import is_id, row_reader, scope_of, shown
 from scrubjay.store.rows.scopes import Sight, agreeing, exactly, names_of
-from scrubjay.store.rows.stored import Changes, RowId, ScopeState, StoredRow
+from scrubjay.store.rows.values import Changes, RowId, ScopeState, StoredRow
 from scrubjay.store.sqlite.cipher import data_key
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks
@@ -64,13 +64,13 @@ class DocumentReader:
             return
         digest = self.digest(scope, state)
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            cursor = self._reader.execute(
                 _row(t) + "WHERE d.scope = ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
                 (state.key, now),
             )
             opened = self.row_opener(scope)
             blocks = bytearray()
-            while batch := found.fetchmany(1000):
+            while batch := cursor.fetchmany(1000):
                 for row in batch:
                     yield opened(row)
                 if digest is not None:  # sealed values end with their tag
@@ -80,7 +80,7 @@ class DocumentReader:
             if digest is not None:
                 blocks += self._unread_blocks(digest[0], state.key, now)
                 if digest[0].total(blocks) != digest[1].total:
-                    raise mismatch(names_of(scope), "its rows are not those of its digest")
+                    raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def _unread_blocks(self, box: Box, key: int, now: int) -> bytes:
         """Return the blocks of a scope's digest beyond the values of its unexpired rows."""
@@ -129,23 +129,23 @@ class DocumentReader:
             ).fetchall()
             opened = self.row_opener(self.scope_of_key(key)) if rows else None
             if digest is not None:
-                found = blocks_of(self._reader, t, digest[0], "d.scope = ? AND d.seq > ?", (key, after))
-                recent = digest[0].total(b"".join(own for _, own in found))
+                sealed_rows = blocks_of(self._reader, t, digest[0], "d.scope = ? AND d.seq > ?", (key, after))
+                recent = digest[0].total(b"".join(own for _, own in sealed_rows))
                 recent += digest[0].total(tombstone_blocks(self._reader, t, digest[0], key, after))
                 if recent % 2**128 != digest[1].recent:
-                    raise CorruptIndexError("what came after the image was put back or taken out")
+                    raise CorruptIndexError("rows after the image were rolled back or removed")
             gone = [id for (id,) in deleted + expired if is_id(id)]
             return Changes(gone, [opened(row) for row in rows] if opened is not None else [])
 
     def scope_of_key(self, key: int) -> Scope:
         """Return the scope with this key."""
         t = self.tables
-        found = self._reader.execute(
+        row = self._reader.execute(
             f"SELECT tenant, user, agent FROM {t.scope} WHERE key = ?", (key,)
         ).fetchone()
-        if found is None:
+        if row is None:
             raise CorruptIndexError(f"scope {key} is not in the file")
-        return scope_of(*found)
+        return scope_of(*row)
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
         """Return the unexpired document with this id from the first scope (all of one tenant) that has it; None
@@ -162,11 +162,13 @@ class DocumentReader:
                 return None
         with translated(self.path, "reading"):
             names, n_scopes = sight.names, len(sight.scopes)
-            asked = (id, *names, now)
+            parameters = (id, *names, now)
             if n_scopes > 1:
-                asked = tuple(v for at in range(0, len(names), 3) for v in (id, *names[at : at + 3], now))
-            found = self._reader.row(_looking(self.tables.suffix, n_scopes), asked)
-            return None if found is None else self._sound(found[1:], sight.scopes[found[0]])
+                parameters = tuple(
+                    v for at in range(0, len(names), 3) for v in (id, *names[at : at + 3], now)
+                )
+            row = self._reader.row(_looking(self.tables.suffix, n_scopes), parameters)
+            return None if row is None else self._sound(row[1:], sight.scopes[row[0]])
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
         """Return the unexpired documents with this id in any scope that agrees with `within`, in order of scope,
@@ -181,13 +183,13 @@ class DocumentReader:
         t = self.tables
         condition, names = agreeing(within, table="s")
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            matches = self._reader.execute(
                 "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
                 f"FROM {t.document} d CROSS JOIN {t.scope} s ON s.key = d.scope "
                 f"WHERE d.id = ? AND {condition} AND (d.expires_at IS NULL OR d.expires_at > ?)",
                 (id, *names, now),
             ).fetchall()
-            rows = [(row[:6], scope_of(*row[6:])) for row in found]
+            rows = [(row[:6], scope_of(*row[6:])) for row in matches]
             return [
                 self._sound(row, scope)
                 for row, scope in sorted(rows, key=itemgetter(1))
@@ -202,20 +204,20 @@ class DocumentReader:
         """
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.row(
+            row = self._reader.row(
                 f"SELECT d.seq, d.id, d.text, d.payload, v.data, d.hash, d.scope, s.tenant, s.user, s.agent "
                 f"FROM {t.document} d LEFT JOIN {t.scope} s ON s.key = d.scope "
                 f"LEFT JOIN {t.vector} v ON v.seq = d.seq WHERE d.seq = ?",
                 (seq,),
             )
-            if found is None:
+            if row is None:
                 return None
-            if found[7] is None:
-                raise CorruptIndexError(f"its scope {shown(found[6])} is not in the file", id=found[1])
-            scope = scope_of(*found[7:])
+            if row[7] is None:
+                raise CorruptIndexError(f"its scope {shown(row[6])} is not in the file", id=row[1])
+            scope = scope_of(*row[7:])
             if self.cipher.ring is not None and not self.cipher.readable(scope.tenant, scope.user):
                 return None
-            return self._sound(found[:6], scope)
+            return self._sound(row[:6], scope)
 
     def _sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
         """Decrypt and check a row (seq, id, text, payload, vector, hash), or raise CorruptIndexError."""

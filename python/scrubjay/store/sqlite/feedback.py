@@ -23,7 +23,7 @@ from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
 from scrubjay.store.rows.listing import warn_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import RowId
+from scrubjay.store.rows.values import RowId
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
@@ -74,12 +74,12 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
         return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
-        found = execute(
+        document = execute(
             f"SELECT s.key FROM {t.scope} s JOIN {t.document} d ON d.id = ? AND d.scope = s.key "
             "WHERE s.tenant = ? AND s.user = ? AND s.agent = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
             (note.id, *names_of(note.document_scope), now),
         ).fetchone()
-        if found is None:
+        if document is None:
             return False
         if not has_notes(transaction.connection, t):
             for statement in feedback_tables(t):
@@ -102,7 +102,7 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
                 note.lexical_rank,
                 note.vector_rank,
                 note.score,
-                found[0],
+                document[0],
             ),
         )
         if number % _PRUNED_EVERY == 0:
@@ -133,7 +133,7 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
         if not has_notes(connection, t):
             return []
         condition, names = ("1", ()) if scope is None else agreeing(scope, table="f")
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, f.user, "
             "f.agent, s.tenant, s.user, s.agent "
             f"FROM feedback{t.suffix} f JOIN {t.scope} s ON s.key = f.scope WHERE {condition} "
@@ -145,8 +145,8 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
     readable: dict[tuple[str, str], bool] = {}
     notes: list[Feedback] = []
     damaged: list[str] = []
-    for row in found:
-        number, query, *said = row[:8]
+    for row in rows:
+        number, query, *values = row[:8]
         tenant = row[8]
         try:
             asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
@@ -165,7 +165,7 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
         if refused is not None:  # not damaged: other software wrote it, or it must be encrypted first
             raise refused
         text = None if query is None else bytes(query).decode("utf-8", "replace")
-        id, used, lexical, vector, score, at = said
+        id, used, lexical, vector, score, at = values
         notes.append(Feedback(id, bool(used), text, lexical, vector, score, at / 1e6, asker, own))
     warn_of(damaged, store.path)
     return notes
@@ -195,9 +195,9 @@ def check_note(row: Sequence[Any]) -> None:
 
 def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
     """Return a message for each damaged note of a collection."""
-    found = connection.execute(f"SELECT {', '.join(NOTE)}, tenant, user, agent FROM feedback{tables.suffix}")
+    rows = connection.execute(f"SELECT {', '.join(NOTE)}, tenant, user, agent FROM feedback{tables.suffix}")
     damaged = []
-    for row in found.fetchall():
+    for row in rows.fetchall():
         try:
             scope_of(*row[8:])
             check_note(row)
@@ -232,10 +232,10 @@ def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *
     """
     if not has_notes(connection, tables):
         return
-    asked, names = agreeing(scope, exact=exact, table="f")
+    asking, names = agreeing(scope, exact=exact, table="f")
     judged, _ = agreeing(scope, exact=exact, table="s")
     connection.execute(
-        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND (({asked}) OR EXISTS("
+        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND (({asking}) OR EXISTS("
         f"SELECT 1 FROM {tables.scope} s WHERE s.key = f.scope AND {judged}))",
         (scope.tenant, *names, *names),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from scrubjay.errors import ClosedError, StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.sqlite.connections import translated
-from scrubjay.store.sqlite.place import FILE_ID
+from scrubjay.store.sqlite.file_identity import FILE_ID
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.whole_files import beside, log_of
 

@@ -32,8 +32,8 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
-from scrubjay.store.rows.stored import Identity, NewRow, Written
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.values import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
@@ -356,8 +356,8 @@ class GroupCommit:
         if dim is None:
             return False
         if len(row.vector) != known.vector_bytes:
-            given = dim_of(row.vector, identity.dtype)
-            raise ValueError(f"vector: expected {dim} dimensions, got {given}")
+            vector_dim = dim_of(row.vector, identity.dtype)
+            raise ValueError(f"vector: expected {dim} dimensions, got {vector_dim}")
         return write.model is None or write.model == identity.model
 
     def _put(self, write: SingleWrite, group: _Group, known: _Known) -> None:
@@ -411,15 +411,15 @@ class GroupCommit:
 
     def _scope_row(self, scope: Scope, known: _Known) -> _ScopeRow | None:
         """Return the row of a scope; None: the scope is new."""
-        found = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
-        if found is None:
+        row = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
+        if row is None:
             return None
         state = self._keep(
             known,
             scope,
-            integer(found[0], "a scope's key", -(1 << 62)),
-            integer(found[1], "a scope's version"),
-            integer(found[2], "a scope's count of documents"),
+            integer(row[0], "a scope's key", -(1 << 62)),
+            integer(row[1], "a scope's version"),
+            integer(row[2], "a scope's count of documents"),
         )
         # the version never decreases, even if rows were removed from the tables
         known.last = max(known.last, state.before)
@@ -438,15 +438,15 @@ class GroupCommit:
 
     def _check_version(self, row: NewRow, seq: int | None, now: int) -> None:
         """Check the expected version against the row with this number; None: no row."""
-        found = 0
+        current = 0
         if seq is not None:
             t = self._tables
             expired = self._execute(
                 f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
             ).fetchone()
-            found = seq if expired is None else 0
-        if row.expected is not None and found != row.expected:
-            raise VersionConflictError(row.id, row.expected, found)
+            current = seq if expired is None else 0
+        if row.expected is not None and current != row.expected:
+            raise VersionConflictError(row.id, row.expected, current)
 
     def _check_held(self, scope: Scope, group: _Group) -> None:
         """Raise HeldError if the scope's documents are under a legal hold."""

@@ -23,10 +23,10 @@ class HoldTable:
         if not self._is_there:
             (schema,) = connection.execute("PRAGMA schema_version").fetchone()
             if schema != self._schema:
-                found = connection.execute(
+                row = connection.execute(
                     "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (TABLE,)
                 ).fetchone()
-                self._is_there, self._schema = found is not None, schema
+                self._is_there, self._schema = row is not None, schema
         return self._is_there
 
 
@@ -45,10 +45,10 @@ class Holds:
 
     def of(self, tenant: str) -> list[Held]:
         """Return the holds of a tenant, in the order in which they were set."""
-        found = self._known.get(tenant)
-        if found is None:
-            found = self._known[tenant] = self._read(tenant)
-        return found
+        holds = self._known.get(tenant)
+        if holds is None:
+            holds = self._known[tenant] = self._read(tenant)
+        return holds
 
     def _read(self, tenant: str) -> list[Held]:
         if not self._table.is_there(self._connection):

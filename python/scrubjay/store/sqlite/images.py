@@ -46,10 +46,10 @@ class Images:
         Raises:
             CorruptIndexError: it is sealed and cannot be opened.
         """
-        found = self._rows(key)
-        if found is None:
+        image = self._rows(key)
+        if image is None:
             return None
-        version, numbers = found
+        version, numbers = image
         chunks = self._opened(scope(), version, [self._data(number) for number in numbers])
         return version, [bytes(chunk) for chunk in chunks]
 
@@ -59,15 +59,15 @@ class Images:
 
         Page faults of new memory cost more than reading into it.
         """
-        found = self._rows(key)
-        if found is None:
+        image = self._rows(key)
+        if image is None:
             yield None
             return
         if not self._scratch_lock.acquire(blocking=False):
             yield self.copied(key, lambda: scope)
             return
         try:
-            version, numbers = found
+            version, numbers = image
             yield version, self._opened(scope, version, self._into_scratch(numbers))
         finally:
             if len(self._scratch) > _MAX_SCRATCH_BYTES:
@@ -76,17 +76,17 @@ class Images:
 
     def _rows(self, key: int) -> tuple[int, list[int]] | None:
         """Return (version, row numbers) of a complete image."""
-        found = self._connection().rows(
+        rows = self._connection().rows(
             f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {self._tables.image} "
             "WHERE scope = ? ORDER BY ordinal",
             (key,),
         )
-        for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
-            if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
+        for i, (_, ordinal, n_chunks, version, kind) in enumerate(rows):
+            if (ordinal, n_chunks, version, kind) != (i, len(rows), rows[0][3], "blob"):
                 return None
-        if not found or found[0][3].__class__ is not int:
+        if not rows or rows[0][3].__class__ is not int:
             return None
-        return found[0][3], [row[0] for row in found]
+        return rows[0][3], [row[0] for row in rows]
 
     def _opened(self, scope: Scope, version: int, chunks: _Parts) -> _Parts:
         if self._cipher.ring is not None:  # without keys the engine rejects a sealed image
@@ -97,12 +97,12 @@ class Images:
         if sys.version_info >= (3, 11):
             # A fifth of the time: a value of a row passes through SQLite's own memory.
             return self._connection().blob(self._tables.image, "data", number)
-        found: tuple[bytes] = (
+        row: tuple[bytes] = (
             self._connection()
             .execute(f"SELECT data FROM {self._tables.image} WHERE number = ?", (number,))
             .fetchone()
         )
-        return found[0]
+        return row[0]
 
     def _into_scratch(self, numbers: Sequence[int]) -> _Parts:
         if sys.version_info >= (3, 11):

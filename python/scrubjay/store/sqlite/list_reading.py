@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.stored import Entry, RowId, StoredRow
+from scrubjay.store.rows.values import Entry, RowId, StoredRow
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
@@ -77,13 +77,13 @@ class ListReader:
             "WHERE scope = ? AND expires_at IS NOT NULL AND expires_at <= ?) "
             f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT ?"
         )
-        found: list[int] = []
+        numbers: list[int] = []
         with translated(self.path, "reading"):
             for state in states:
                 if state is not None and state.documents:
                     rows = self._reader.execute(question, (state.key, state.key, now, first)).fetchall()
-                    found += [number for (number,) in rows]
-        return sorted(found, reverse=newest)[:first]
+                    numbers += [number for (number,) in rows]
+        return sorted(numbers, reverse=newest)[:first]
 
     def _rows_of(
         self,
@@ -109,8 +109,10 @@ class ListReader:
                 edge = after or None
                 while True:
                     behind = "" if edge is None else f" AND seq {'<' if newest else '>'} ?"
-                    asked = (key, now) if edge is None else (key, now, edge)
-                    batch = self._reader.execute(f"{question}{behind}{order} LIMIT {size}", asked).fetchall()
+                    parameters = (key, now) if edge is None else (key, now, edge)
+                    batch = self._reader.execute(
+                        f"{question}{behind}{order} LIMIT {size}", parameters
+                    ).fetchall()
                     for row in batch:
                         yield opened(row), scope
                     if len(batch) < size:
@@ -135,12 +137,12 @@ class ListReader:
         """Return (seq, id) of the next unexpired documents in order of writing."""
         t = self.tables
         with translated(self.path, "reading"):
-            found: list[tuple[int, RowId]] = self._reader.execute(
+            rows: list[tuple[int, RowId]] = self._reader.execute(
                 f"SELECT seq, id FROM {t.document} WHERE seq > ? AND (expires_at IS NULL OR expires_at > ?) "
                 "ORDER BY seq LIMIT ?",
                 (seq, now, limit),
             ).fetchall()
-            return found
+            return rows
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
         """Yield the unexpired documents in order of writing, in batches of entries that are read on demand; call

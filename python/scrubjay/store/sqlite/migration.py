@@ -159,8 +159,8 @@ def _find_versions(connection: sqlite3.Connection) -> None:
 
 def _has_feedback(connection: sqlite3.Connection, t: Tables) -> bool:
     name = f"feedback{t.suffix}"
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
-    return found.fetchone() is not None
+    cursor = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+    return cursor.fetchone() is not None
 
 
 # Format n -> the step to format n + 1: statements, or a function.

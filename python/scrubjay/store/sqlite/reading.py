@@ -17,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
-from scrubjay.store.rows.stored import (
+from scrubjay.store.rows.values import (
     Event,
     Identity,
     Look,
@@ -94,9 +94,9 @@ class ScopeReader:
         """Return scopes written to after `version`, with their versions."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = scopes_since(self._reader, t, version)
+            rows = scopes_since(self._reader, t, version)
         since = []
-        for *names, at in found:
+        for *names, at in rows:
             with suppress(CorruptIndexError):  # searches of that scope raise it; the others are not affected
                 since.append((scope_of(*names), integer(at, "a scope's version")))
         return since
@@ -104,8 +104,8 @@ class ScopeReader:
     def generation(self) -> int:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()
-            return integer(None if found is None else found[0], "meta.generation")
+            row = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()
+            return integer(None if row is None else row[0], "meta.generation")
 
     def last_version(self) -> int:
         """Return the number of the last write."""
@@ -126,8 +126,8 @@ class ScopeReader:
     def scope_state(self, scope: Scope) -> ScopeState | None:
         t = self.tables
         with translated(self.path, "reading"):
-            found = row_of(self._reader, t.scope, scope, _STATE)
-            return None if found is None else _state(found)
+            row = row_of(self._reader, t.scope, scope, _STATE)
+            return None if row is None else _state(row)
 
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
         return [self.scope_state(scope) for scope in scopes]
@@ -137,10 +137,10 @@ class ScopeReader:
         with translated(self.path, "reading"):
             # A single query for most scopes, in which nothing has expired.
             first = f"(SELECT min(d.expires_at) FROM {t.document} d WHERE d.scope = s.key AND d.expires_at IS NOT NULL)"
-            found = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
-            if found is None:
+            row = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
+            if row is None:
                 return Look(None, [], None)
-            state, expiry = _state(found[:-1]), found[-1]
+            state, expiry = _state(row[:-1]), row[-1]
         if expiry is None:
             return Look(state, [], None)
         if expiry.__class__ is int and expiry > now:
@@ -150,12 +150,12 @@ class ScopeReader:
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT tenant, user, agent, key, version, horizon, documents, vectors, digest "
                 f"FROM {t.scope} WHERE documents > 0"
             ).fetchall()
         scopes = []
-        for row in found:
+        for row in rows:
             with suppress(CorruptIndexError):  # check() reports them
                 scopes.append((scope_of(*row[:3]), _state(row[3:])))
         return scopes
@@ -189,13 +189,13 @@ class ScopeReader:
         if limit is not None:
             page, ends = " ORDER BY s.tenant, s.user, s.agent LIMIT ?", (limit,)
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND {condition} AND EXISTS("
                 f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))"
                 f"{page}",
                 (*names, now, *ends),
             ).fetchall()
-        return _scopes(found)
+        return _scopes(rows)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -216,8 +216,8 @@ class ScopeReader:
             reader = self._reader
             if not schema.has_data_keys(reader):
                 return []
-            found = reader.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
-            return [tenant for (tenant,) in found]
+            rows = reader.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
+            return [tenant for (tenant,) in rows]
 
     def tenants_without_key(self) -> set[str]:
         away: set[str] = set()
@@ -265,37 +265,37 @@ class ScopeReader:
         """Return the next time at which a document of a scope expires."""
         t = self.tables
         with translated(self.path, "reading"):
-            found: Any = self._reader.execute(
+            expiry: Any = self._reader.execute(
                 f"SELECT min(expires_at) FROM {t.document} WHERE scope = ? AND expires_at > ?", (key, now)
             ).fetchone()[0]
-        return found if found.__class__ is int else None
+        return expiry if expiry.__class__ is int else None
 
     def expired_ids(self, key: int, *, now: int) -> list[RowId]:
         """Return the ids of a scope's documents that have expired and were not swept yet."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT id FROM {t.document} WHERE scope = ? AND expires_at <= ?", (key, now)
             ).fetchall()
-        return [id for (id,) in found if is_id(id)]
+        return [id for (id,) in rows if is_id(id)]
 
     def events(self) -> list[Event]:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT e.at, e.reason, s.tenant, s.user, s.agent, e.documents, e.number FROM {t.event} e "
                 f"JOIN {t.scope} s ON s.key = e.scope ORDER BY e.number"
             ).fetchall()
-            return [_event(row) for row in found]
+            return [_event(row) for row in rows]
 
     def stale_scopes(self) -> list[Scope]:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND NOT EXISTS("
                 f"SELECT 1 FROM {t.image} i WHERE i.scope = s.key AND i.version = s.version)"
             ).fetchall()
-        return _scopes(found)
+        return _scopes(rows)
 
     def reading_connection(self) -> StoreConnection:
         """Return this thread's connection, for reads by other modules. Another thread may close it at any time;
@@ -329,8 +329,8 @@ def _scopes(rows: Iterable[Sequence[Any]]) -> list[Scope]:
 
 def _event(row: Sequence[Any]) -> Event:
     at, reason, tenant, user, agent, documents, number = row
-    what = f"deletion event {number}"
+    label = f"deletion event {number}"
     if reason.__class__ is not str:
-        raise CorruptIndexError(f"{what}: its reason cannot be read")
-    moment = integer(at, f"{what}: its time")
-    return Event(moment, reason, scope_of(tenant, user, agent), integer(documents, f"{what}: its count"))
+        raise CorruptIndexError(f"{label}: its reason cannot be read")
+    moment = integer(at, f"{label}: its time")
+    return Event(moment, reason, scope_of(tenant, user, agent), integer(documents, f"{label}: its count"))

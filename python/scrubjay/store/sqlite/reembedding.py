@@ -17,7 +17,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.vectors import encode, has_passages
-from scrubjay.store.sqlite.pending import not_pending
+from scrubjay.store.sqlite.embedding_queue import not_pending
 from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction
@@ -63,7 +63,7 @@ def reembed_rows(
         missing = _missing(engine, batch_size)
         if missing:
             if last is not None and missing[0][0] <= last:
-                raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
+                raise CorruptIndexError("a staged vector has disappeared", path=store.path)
             last = missing[0][0]
             try:
                 rows = [] if is_down else _embed(missing, embed, engine.dtype)
@@ -90,12 +90,12 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, by
     t = store.tables
     connection = store.reading_connection()
     with store.snapshot():
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
             f"{_missing_rows(connection, t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
             (limit,),
         ).fetchall()
-        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in found]
+        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in rows]
 
 
 def _embed(
@@ -110,7 +110,7 @@ def _embed(
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
     t = transaction.tables
     if transaction.meta("reembedding") != goal:
-        raise StoreError("reembedding: another process began to change to another model")
+        raise StoreError("reembedding: another process began to change the model")
     if any(data is not None and has_passages(data) for _, data in rows):
         note_passages(transaction.connection)
     if has_data_keys(transaction.connection):
@@ -129,7 +129,7 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
     with store.writing("reembedding") as transaction:
         execute = transaction.connection.execute
         if transaction.meta("reembedding") != goal:
-            raise StoreError("reembedding: another process began to change to another model")
+            raise StoreError("reembedding: another process began to change the model")
         if execute(f"SELECT 1 {_missing_rows(transaction.connection, t)} LIMIT 1").fetchone() is not None:
             return False
         _count_vectors(transaction)
@@ -171,10 +171,10 @@ def _count_vectors(transaction: Transaction) -> None:
 def _make_pending(engine: DurableEngine, seq: int) -> bool:
     """Rewrite a document as pending, with its current vector; False if it cannot be read or no longer exists."""
     try:
-        found = engine.file("reembed").at(seq)
-        if found is None:
+        row_and_scope = engine.file("reembed").at(seq)
+        if row_and_scope is None:
             return False
-        document = engine.document(*found)
+        document = engine.document(*row_and_scope)
         engine.upsert_versioned(
             [document.id],
             [document.text],

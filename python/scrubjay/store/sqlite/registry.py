@@ -86,9 +86,9 @@ class Rules(NamedTuple):
 
 def register(connection: sqlite3.Connection, rules: Rules) -> None:
     """Register the rules of a table; the caller holds the transaction that creates it."""
-    said = {name: value for name, value in rules._asdict().items() if name != "name"}
+    fields = {name: value for name, value in rules._asdict().items() if name != "name"}
     connection.execute(
-        "INSERT OR REPLACE INTO sealed_table(name, rules) VALUES (?, ?)", (rules.name, json.dumps(said))
+        "INSERT OR REPLACE INTO sealed_table(name, rules) VALUES (?, ?)", (rules.name, json.dumps(fields))
     )
 
 
@@ -98,7 +98,7 @@ def rules(connection: sqlite3.Connection) -> list[Rules]:
     Raises:
         CorruptIndexError: they were changed in the file.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT r.name, r.rules FROM sealed_table r JOIN sqlite_master m ON m.type = 'table' AND m.name = r.name "
         "ORDER BY r.name"
     ).fetchall()
@@ -111,17 +111,17 @@ def rules(connection: sqlite3.Connection) -> list[Rules]:
             Rules(name, key=("number",), bound=("number",), form="dots", sealed=("query",), empty=True)
             for (name,) in notes
         ),
-        *(_read(name, said) for name, said in found),
+        *(_read(name, stored) for name, stored in rows),
     ]
 
 
 def _read(name: Any, said: Any) -> Rules:
     try:
-        given = json.loads(said)
-        columns = {field: tuple(given[field]) for field in ("key", "bound", "sealed", "hashes")}
-        owner = tuple((str(a), str(b), str(c)) for a, b, c in given["owner"])
-        form, empty, counted, marker = given["form"], given["empty"], given["counted"], given["marker"]
-        grown = bool(given.get("grown", False))  # missing in older files
+        fields = json.loads(said)
+        columns = {field: tuple(fields[field]) for field in ("key", "bound", "sealed", "hashes")}
+        owner = tuple((str(a), str(b), str(c)) for a, b, c in fields["owner"])
+        form, empty, counted, marker = fields["form"], fields["empty"], fields["counted"], fields["marker"]
+        grown = bool(fields.get("grown", False))  # missing in older files
     except (TypeError, ValueError, KeyError, RecursionError):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file") from None
     identifiers = [name, *(one for way in owner for one in way)]
@@ -129,7 +129,7 @@ def _read(name: Any, said: Any) -> Rules:
         identifiers += some
     identifiers += [] if marker is None else [marker]
     if form not in ("list", "dots") or not all(
-        isinstance(one, str) and _NAME.fullmatch(one) for one in identifiers
+        isinstance(identifier, str) and _NAME.fullmatch(identifier) for identifier in identifiers
     ):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file")
     return Rules(
@@ -152,20 +152,21 @@ def place(table: str, column: str, form: str, bound: list[Any]) -> str:
     >>> place("memory_event", "data", "dots", [3, 1])
     'memory_event.data 3.1'
     """
-    said = json.dumps(bound) if form == "list" else ".".join(map(str, bound))
-    return f"{table}.{column} {said}"
+    values = json.dumps(bound) if form == "list" else ".".join(map(str, bound))
+    return f"{table}.{column} {values}"
 
 
 def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
     """Return the name of a table that holds plaintext of a tenant, or None."""
-    for one in rules(connection):
+    for table in rules(connection):
         if (
-            one.sealed
+            table.sealed
             and connection.execute(
-                f"SELECT 1 FROM {one.name} WHERE {one.owned} AND {one.plain} LIMIT 1", one.asked(tenant)
+                f"SELECT 1 FROM {table.name} WHERE {table.owned} AND {table.plain} LIMIT 1",
+                table.asked(tenant),
             ).fetchone()
         ):
-            return one.name
+            return table.name
     return None
 
 
@@ -173,9 +174,9 @@ def has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
     """Whether any table has a row of a tenant."""
     return any(
         connection.execute(
-            f"SELECT 1 FROM {one.name} WHERE {one.owned} LIMIT 1", one.asked(tenant)
+            f"SELECT 1 FROM {table.name} WHERE {table.owned} LIMIT 1", table.asked(tenant)
         ).fetchone()
-        for one in rules(connection)
+        for table in rules(connection)
     )
 
 
@@ -191,9 +192,9 @@ def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
                 f"SELECT {column} FROM {table} WHERE tenant = ? AND user = ?" for _, table, column in ways
             )
             owned = f"{one.owner[0][0]} IN ({' UNION ALL '.join(owners)})"
-        given = " OR ".join(f"ifnull(length({column}), 0) > 0" for column in one.sealed)
+        conditions = " OR ".join(f"ifnull(length({column}), 0) > 0" for column in one.sealed)
         if connection.execute(
-            f"SELECT 1 FROM {one.name} WHERE {owned} AND ({given}) LIMIT 1",
+            f"SELECT 1 FROM {one.name} WHERE {owned} AND ({conditions}) LIMIT 1",
             (tenant, user) * max(1, len(ways)),
         ).fetchone():
             return True
@@ -226,12 +227,12 @@ def seal_tables(connection: sqlite3.Connection, cipher: Seals, tenant: str, *, f
         first: the hashes of the tenant are not keyed yet.
     """
     known = rules(connection)
-    with unguarded(connection, [one.name for one in known]):
-        for one in known:
-            if one.sealed:
-                _seal_table(connection, cipher, one, tenant)
-            elif first and not _is_marked(connection, one.marker, tenant):
-                _key_hashes(connection, cipher, one, tenant)
+    with unguarded(connection, [table.name for table in known]):
+        for table in known:
+            if table.sealed:
+                _seal_table(connection, cipher, table, tenant)
+            elif first and not _is_marked(connection, table.marker, tenant):
+                _key_hashes(connection, cipher, table, tenant)
 
 
 def _is_marked(connection: sqlite3.Connection, marker: str | None, tenant: str) -> bool:
@@ -249,10 +250,10 @@ def unguarded(connection: sqlite3.Connection, tables: list[str]) -> Iterator[Non
     No other writer is active meanwhile, and a rollback restores the triggers as well.
     """
     marks = ", ".join("?" * len(tables))
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN ({marks})", tables
     )
-    triggers = [(name_of(name), name_of(statement)) for name, statement in found.fetchall()]
+    triggers = [(name_of(name), name_of(statement)) for name, statement in rows.fetchall()]
     for name, _ in triggers:
         connection.execute(f"DROP TRIGGER main.{_quoted(name)}")
     yield
@@ -269,11 +270,11 @@ def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenan
     wanted = ", ".join(column for part in parts for column in part)
     assignments = ", ".join(f"{column} = ?" for column in (*one.sealed, *one.hashes))
     is_row = " AND ".join(f"{column} = ?" for column in one.key)
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {_user_of(connection, one)}, {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}",
         one.asked(tenant),
     ).fetchall()
-    for user, *values in found:
+    for user, *values in rows:
         at, split = 0, []
         for part in parts:
             split.append(list(values[at : at + len(part)]))

@@ -88,8 +88,8 @@ def _refuse_changes(transaction: Transaction, tenant: str, box: Box) -> None:
         problems = scope_problems(connection, box, tenant) + table_problems(connection, box, tenant)
     if problems:
         raise CorruptIndexError(
-            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+            f"tenant {tenant!r} was fully encrypted before, and other software has changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) accepts them"
         )
 
 
@@ -140,12 +140,12 @@ def _in_the_clear(store: SqliteStore, tenant: str) -> list[tuple[Tables, list[in
 
 
 def _clear_seqs(connection: sqlite3.Connection, t: Tables, tenant: str, *, limit: int = -1) -> list[int]:
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT d.seq FROM {t.scope} s CROSS JOIN {t.document} d ON d.scope = s.key "
         "WHERE s.tenant = ? AND typeof(d.text) = 'text' LIMIT ?",
         (tenant, limit),
     ).fetchall()
-    return [seq for (seq,) in found]
+    return [seq for (seq,) in rows]
 
 
 def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs: Sequence[int]) -> int:
@@ -156,7 +156,7 @@ def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs:
     boxes: dict[tuple[str, str], RowBox] = {}
     n = 0
     for seq in seqs:
-        found = connection.execute(
+        stored = connection.execute(
             f"SELECT d.scope, d.expires_at, d.id, d.text, d.payload, v.data, n.data, s.user, s.agent "
             f"FROM {t.document} d "
             f"JOIN {t.scope} s ON s.key = d.scope "
@@ -164,9 +164,9 @@ def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs:
             "WHERE d.seq = ? AND typeof(d.text) = 'text'",
             (seq,),
         ).fetchone()
-        if found is None:
+        if stored is None:
             continue
-        key, expires_at, *row, user, agent = found
+        key, expires_at, *row, user, agent = stored
         names = (user, agent)
         if names not in boxes:
             scope = scope_of(tenant, *names)

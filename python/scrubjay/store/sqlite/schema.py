@@ -16,7 +16,7 @@ from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.identity import IDENTITY, is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import fits
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
@@ -200,8 +200,8 @@ def create_collection(connection: sqlite3.Connection, name: str, identity: Ident
 
 def find_collection(connection: sqlite3.Connection, name: str) -> Tables | None:
     """Return the tables of a named collection, or None if it does not exist."""
-    found = connection.execute("SELECT number FROM collection WHERE name = ?", (name,)).fetchone()
-    return None if found is None else _tables(found[0])
+    row = connection.execute("SELECT number FROM collection WHERE name = ?", (name,)).fetchone()
+    return None if row is None else _tables(row[0])
 
 
 def collection_names(connection: sqlite3.Connection) -> list[str]:
@@ -232,8 +232,8 @@ def missing_tables(connection: sqlite3.Connection, tables: Tables) -> list[str]:
     missing = []
     for name, columns in _columns().items():
         table = name + tables.suffix
-        found = [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
-        if found != columns:
+        present = [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
+        if present != columns:
             missing.append(table)
     return missing
 
@@ -244,7 +244,10 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
     if tables is not None:
         for table in tables.all():
             connection.execute(f"DROP TABLE {table}")
-        for table in ("feedback", "pending"):  # created by their first row, see feedback.py and pending.py
+        for table in (
+            "feedback",
+            "pending",
+        ):  # created by their first row, see feedback.py and embedding_queue.py
             connection.execute(f"DROP TABLE IF EXISTS {table}{tables.suffix}")
         connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))
@@ -337,8 +340,8 @@ def read_identity(connection: sqlite3.Connection, tables: Tables) -> Identity:
     meta = dict(connection.execute(f"SELECT name, value FROM {tables.meta}").fetchall())
     for name, is_right in IDENTITY.items():
         if name not in meta or not is_right(meta[name]):
-            given = repr(meta[name])[:60] if name in meta else "nothing"
-            raise CorruptIndexError(f"{tables.meta}.{name}: expected what an index is made of, got {given}")
+            value = repr(meta[name])[:60] if name in meta else "nothing"
+            raise CorruptIndexError(f"{tables.meta}.{name}: expected a valid value, got {value}")
     return Identity(**{name: meta[name] for name in IDENTITY})
 
 
@@ -350,8 +353,8 @@ def hold_to_rows(connection: sqlite3.Connection, tables: Tables) -> None:
     """
     identity = read_identity(connection, tables)
     kinds = {"text": "str", "integer": "int"}
-    found = connection.execute(f"SELECT typeof(id) FROM {tables.document} LIMIT {_SAMPLE}").fetchall()
-    seen = {kinds[kind] for (kind,) in found if kind in kinds}
+    rows = connection.execute(f"SELECT typeof(id) FROM {tables.document} LIMIT {_SAMPLE}").fetchall()
+    seen = {kinds[kind] for (kind,) in rows if kind in kinds}
     if seen and identity.id_kind not in seen:
         raise CorruptIndexError(f"{tables.meta}.id_kind is {identity.id_kind!r}, and ids are {seen.pop()}")
     sizes = connection.execute(

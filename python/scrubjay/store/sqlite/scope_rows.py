@@ -22,14 +22,14 @@ def row_of(connection: sqlite3.Connection, table: str, scope: Scope, columns: st
         CorruptIndexError: the index leads to the row of another scope.
     """
     names = names_of(scope)
-    found = first_row(
+    row = first_row(
         connection,
         f"SELECT s.tenant, s.user, s.agent, {columns} FROM {table} AS named CROSS JOIN {table} AS s "
         "ON s.key = named.key WHERE named.tenant = ? AND named.user = ? AND named.agent = ?",
         names,
     )
-    if found is None:
+    if row is None:
         return None
-    if found[:3] != names:
+    if row[:3] != names:
         raise CorruptIndexError(f"the index of {table} leads to another scope", scope=scope)
-    return tuple(found[3:])
+    return tuple(row[3:])

@@ -204,14 +204,14 @@ class _Shrinking:
         """Return (table, first, last): ranges of row numbers whose leaves are sparse."""
         with self._store.stepping(_DOING) as connection:
             names = [name for t in schema.all_tables(connection) for name in (t.document, t.vector)]
-            found = connection.execute(
+            roots = connection.execute(
                 "SELECT rootpage, name FROM sqlite_master WHERE type = 'table'"
             ).fetchall()
             fired = {
                 row[0]
                 for row in connection.execute("SELECT tbl_name FROM sqlite_master WHERE type = 'trigger'")
             }
-        tables = {root: name for root, name in found if name in names and name not in fired}
+        tables = {root: name for root, name in roots if name in names and name not in fired}
         pages = self._pages()
         leaves = sorted(pages.leaves(frozenset(tables)))
         return [
@@ -309,9 +309,9 @@ class _Shrinking:
         was complete."""
         if not now and time.monotonic() - self._checkpointed < _LOG_SECONDS:
             return False
-        found = _checkpoint(self._beside)
+        is_complete = _checkpoint(self._beside)
         self._checkpointed = time.monotonic()
-        return found
+        return is_complete
 
     def empty_log(self) -> None:
         """Truncate the log.

@@ -30,12 +30,12 @@ from scrubjay.errors import (
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.rows.decoding import integer, scope_of
-from scrubjay.store.rows.erased import ErasureReport, search_files
+from scrubjay.store.rows.erasure_search import ErasureReport, search_files
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
-from scrubjay.store.rows.stored import Identity, RowId, StoredRow
-from scrubjay.store.sqlite import pending, schema, shrinking, user_keys
+from scrubjay.store.rows.values import Identity, RowId, StoredRow
+from scrubjay.store.sqlite import embedding_queue, schema, shrinking, user_keys
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import (
     Readers,
@@ -48,14 +48,14 @@ from scrubjay.store.sqlite.connections import (
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.feedback import read_notes, write_note
-from scrubjay.store.sqlite.foreign import check_place, recognised
+from scrubjay.store.sqlite.file_detection import check_place, recognised
+from scrubjay.store.sqlite.file_identity import name_of, place_of
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.image_reading import ImageReader
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.list_reading import ListReader
 from scrubjay.store.sqlite.migration import migrate
-from scrubjay.store.sqlite.place import name_of, place_of
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
@@ -172,10 +172,12 @@ class SqliteStore:
         known = schema.recognise(self._writer, str(self.path))
         if self._read_only:
             if not known or not schema.is_current(self._writer):
-                found = (
+                description = (
                     "an older format, which opening it once for writing changes" if known else "an empty file"
                 )
-                raise StoreFormatError(f"path: expected an index of this format, got {found}: {self.path}")
+                raise StoreFormatError(
+                    f"path: expected an index of this format, got {description}: {self.path}"
+                )
             return
         if known:
             self._write_ahead()  # a backup is not in WAL mode yet
@@ -231,10 +233,10 @@ class SqliteStore:
             self._writer.execute("BEGIN")  # one snapshot of the file: other processes may write meanwhile
             try:
                 if self.collection:
-                    found = schema.find_collection(self._writer, self.collection)
-                    if found is None:
+                    collection_tables = schema.find_collection(self._writer, self.collection)
+                    if collection_tables is None:
                         continue  # another process dropped it
-                    tables = found
+                    tables = collection_tables
                 if missing := schema.missing_tables(self._writer, tables):
                     raise CorruptIndexError(
                         f"tables that are missing or not as they were made: {', '.join(missing)}"
@@ -466,7 +468,7 @@ class SqliteStore:
         inspect_file(self._scopes, report)
 
     def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
-        """Search the bytes of the files; see :func:`scrubjay.store.rows.erased.search_files`."""
+        """Search the bytes of the files; see :func:`scrubjay.store.rows.erasure_search.search_files`."""
         return search_files(self.files(), self.looking, needles, names)
 
     def forget_deleted(self) -> None:
@@ -501,21 +503,21 @@ class SqliteStore:
         return 0.0, False
 
     def lineage(self) -> str | None:
-        """Return the name of this collection of this file; see :func:`scrubjay.store.sqlite.place.name_of`."""
+        """Return the name of this collection of this file; see :func:`scrubjay.store.sqlite.file_identity.name_of`."""
         return name_of(self)
 
     def shared_name(self) -> str | None:
         """Return a name that is equal in all processes that have this file open; see
-        :func:`scrubjay.store.sqlite.place.place_of`."""
+        :func:`scrubjay.store.sqlite.file_identity.place_of`."""
         return place_of(self)
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-        """Return the number of documents whose vectors are pending; see :mod:`scrubjay.store.sqlite.pending`."""
-        return pending.count(self._scopes, now=now, scopes=scopes)
+        """Return the number of documents in the embedding queue (:mod:`scrubjay.store.sqlite.embedding_queue`)."""
+        return embedding_queue.count(self._scopes, now=now, scopes=scopes)
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
         """Yield these documents, `size` at a time."""
-        return pending.pages(self._scopes, self._documents, size, now=now)
+        return embedding_queue.pages(self._scopes, self._documents, size, now=now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
         """Write a feedback note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
@@ -538,10 +540,10 @@ class SqliteStore:
     def has_layer(self, table: str) -> bool:
         """Whether the file has this table of a layer above."""
         with translated(self.path, "looking for the owner of a collection"):
-            found = self.reading_connection().execute(
+            cursor = self.reading_connection().execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
             )
-            return found.fetchone() is not None
+            return cursor.fetchone() is not None
 
     def stats(self) -> dict[str, int | str]:
         """Return no counts: a file has none beyond those of every store."""
@@ -568,12 +570,12 @@ class SqliteStore:
             tables = schema.find_collection(connection, name)
             if tables is None:
                 return 0
-            found = connection.execute(
+            rows = connection.execute(
                 f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
             ).fetchall()
             events, holds = Transaction(connection, Tables()), Holds(connection)
             n_dropped = 0
-            for *names, documents in found:
+            for *names, documents in rows:
                 scope, n_documents = scope_of(*names), integer(documents, "a scope's count of documents")
                 holds.check(scope)
                 events.add_event(scope, f"drop_collection {name}", n_documents, now=now)
@@ -640,9 +642,9 @@ def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
         StoreFormatError: the index has another dimension, metric, dtype or analyzer.
     """
     for name in ("dim", "metric", "dtype", "analyzer"):
-        has, asked = getattr(stored, name), getattr(wanted, name)
-        if has is not None and asked and has != asked:
-            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {asked!r}: {place}")
+        has, required = getattr(stored, name), getattr(wanted, name)
+        if has is not None and required and has != required:
+            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {required!r}: {place}")
 
 
 def unsettled(identity: Identity) -> Identity:

@@ -14,9 +14,9 @@ from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import agreeing, names_of
-from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash, has_passages
-from scrubjay.store.sqlite import feedback, pending, schema
+from scrubjay.store.sqlite import embedding_queue, feedback, schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.sqlite.digests import Digests
@@ -103,8 +103,8 @@ class Transaction:
     def meta(self, name: str) -> Any:
         """Return a value of the identity or state; None if it is not set."""
         t = self.tables
-        found = self.connection.execute(f"SELECT value FROM {t.meta} WHERE name = ?", (name,)).fetchone()
-        return None if found is None else found[0]
+        row = self.connection.execute(f"SELECT value FROM {t.meta} WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
 
     def settle(self, **values: object) -> None:
         schema.set_meta(self.connection, self.tables, **values)
@@ -185,7 +185,7 @@ class Transaction:
         self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
         self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
         if to_embed:
-            pending.note(self.connection, t, to_embed)
+            embedding_queue.note(self.connection, t, to_embed)
         if any(has_context(row.payload) for row in rows):
             schema.note_contexts(self.connection)
         if any(row.vector is not None and has_passages(row.vector) for row in rows):
@@ -205,24 +205,24 @@ class Transaction:
         expired = self.connection.execute(
             f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
         ).fetchone()
-        found = 0 if expired is not None else seq
-        if found != expected:
-            raise VersionConflictError(id, expected, found)
+        current = 0 if expired is not None else seq
+        if current != expected:
+            raise VersionConflictError(id, expected, current)
 
     def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
         """Return a document's vector in its stored form, sealed if the row is; None if there is no such document."""
         t = self.tables
-        found = self.connection.execute(
+        row = self.connection.execute(
             f"SELECT d.id, typeof(d.text), s.tenant, s.user, s.agent FROM {t.document} d "
             f"JOIN {t.scope} s ON s.key = d.scope WHERE d.seq = ?",
             (seq,),
         ).fetchone()
-        if found is None or found[1] != "blob" or self.cipher is None:
-            return None if found is None else vector
-        box = self.cipher.row_box(t.document, scope_of(*found[2:]))
+        if row is None or row[1] != "blob" or self.cipher is None:
+            return None if row is None else vector
+        box = self.cipher.row_box(t.document, scope_of(*row[2:]))
         if box is None:
-            raise CorruptIndexError(f"document {found[0]!r} is sealed, and its tenant has no data key")
-        return box.seal_vector(seq, found[0], vector)
+            raise CorruptIndexError(f"document {row[0]!r} is sealed, and its tenant has no data key")
+        return box.seal_vector(seq, row[0], vector)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
         """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
@@ -249,13 +249,13 @@ class Transaction:
         tenants in `leaving` and those under a legal hold."""
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT d.scope, d.seq, d.id, s.tenant FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope "
             f"WHERE d.expires_at <= ? AND {condition}",
             (now, *names),
         ).fetchall()
         by_scope: dict[int, list[tuple[int, RowId]]] = {}
-        for key, seq, id, tenant in found:
+        for key, seq, id, tenant in rows:
             if tenant not in leaving:
                 by_scope.setdefault(key, []).append((seq, id))
         written = []
@@ -293,12 +293,12 @@ class Transaction:
     def _scope_row(self, key: int) -> tuple[Any, ...]:
         """Return names, version and document count of a scope, as stored."""
         t = self.tables
-        found: tuple[Any, ...] | None = self.connection.execute(
+        row: tuple[Any, ...] | None = self.connection.execute(
             f"SELECT tenant, user, agent, version, documents FROM {t.scope} WHERE key = ?", (key,)
         ).fetchone()
-        if found is None:
+        if row is None:
             raise CorruptIndexError(f"scope {key!r} is not in the file")
-        return found
+        return row
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
         """Write a deletion event for a scope."""
@@ -315,7 +315,7 @@ class Transaction:
         t = self.tables
         feedback.forget_scope(self.connection, t, scope, exact=exact)
         condition, names = agreeing(scope, exact=exact)
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT key, tenant, user, agent, version, documents FROM {t.scope} WHERE {condition} "
             "AND (documents > 0 OR "
             f"EXISTS(SELECT 1 FROM {t.image} image WHERE image.scope = key) OR "
@@ -323,7 +323,7 @@ class Transaction:
             names,
         ).fetchall()
         written = []
-        for key, tenant, user, agent, stored_before, stored_count in found:
+        for key, tenant, user, agent, stored_before, stored_count in rows:
             before = integer(stored_before, "a scope's version")
             n_documents = integer(stored_count, "a scope's count of documents")
             seqs = self.connection.execute(f"SELECT seq FROM {t.document} WHERE scope = ?", (key,)).fetchall()
@@ -353,7 +353,7 @@ class Transaction:
                     self.connection, tables, digests=self.digests, holds=Holds(self.connection)
                 )
                 n_gone += sum(
-                    one.documents_before for one in other.erase(scope, reason, exact=exact, now=now)
+                    written.documents_before for written in other.erase(scope, reason, exact=exact, now=now)
                 )
                 if words is not None:
                     other.forget_names(scope, words)
@@ -367,15 +367,15 @@ class Transaction:
         """
         t = self.tables
         condition, names = agreeing(scope)
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT key, tenant, user, agent FROM {t.scope} WHERE {condition} AND documents = 0", names
         ).fetchall()
-        for key, *own in found:
+        for key, *own in rows:
             self.renew(key, documents=0)
             self.connection.execute(
                 f"UPDATE {t.scope} SET tenant = ?, user = ?, agent = ? WHERE key = ?", (*words.of(*own), key)
             )
-        if found:
+        if rows:
             self.settle(generation=self.identity().generation + 1)
 
     def renew(self, key: int, *, documents: Literal[0] | None = None) -> int:
@@ -456,7 +456,7 @@ class Transaction:
         )
 
     def forget_stale_pending(self) -> None:
-        pending.forget_stale(self.connection, self.tables)
+        embedding_queue.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:
         """Delete a scope's images."""
@@ -499,21 +499,21 @@ class Transaction:
         """Return (key, version, documents) of a scope, creating it if it is new."""
         t = self.tables
         names = names_of(scope)
-        found = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents, s.vectors, s.digest")
-        if found is None:
+        row = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents, s.vectors, s.digest")
+        if row is None:
             cursor = self.connection.execute(
                 f"INSERT INTO {t.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)", names
             )
-            found = (int(cursor.lastrowid or 0), 0, 0, 0, None)
+            row = (int(cursor.lastrowid or 0), 0, 0, 0, None)
         if self._counts and self.digests is not None:
-            self.digests.open(t, found[0], names, found[1:])
-        version = integer(found[1], "a scope's version")
+            self.digests.open(t, row[0], names, row[1:])
+        version = integer(row[1], "a scope's version")
         if version > self._version:  # the version never decreases, even if rows were removed from the tables
             self._last = version
         return (
-            integer(found[0], "a scope's key", -(1 << 62)),
+            integer(row[0], "a scope's key", -(1 << 62)),
             version,
-            integer(found[2], "a scope's count of documents"),
+            integer(row[2], "a scope's count of documents"),
         )
 
     def _event(self, now: int, reason: str, key: int, n_documents: int) -> None:

@@ -45,18 +45,18 @@ class FileUserKeys:
         try:
             if not schema.has_user_keys(connection):
                 return None
-            found = connection.execute(
+            row = connection.execute(
                 f"SELECT id, user, half FROM user_key WHERE {condition}", values
             ).fetchone()
         except sqlite3.DatabaseError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise
             raise CorruptIndexError(f"the keys of users cannot be read: {error}") from None
-        if found is None:
+        if row is None:
             return None
-        if [type(value) for value in found] != [bytes, str, bytes]:
+        if [type(value) for value in row] != [bytes, str, bytes]:
             raise CorruptIndexError(f"the key of a user of tenant {values[0]!r} was changed in the file")
-        return StoredUserKey(*found)
+        return StoredUserKey(*row)
 
     def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
         return self._told("tenant = ? AND whose = ? AND dead > 0", (tenant, whose))
@@ -68,10 +68,10 @@ class FileUserKeys:
         connection = self._reader()
         if not schema.has_user_keys(connection):
             return []
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT id, made_at, whole FROM user_key WHERE {condition} ORDER BY made_at, id", values
         )
-        return [(bytes(id), int(at), bool(whole)) for id, at, whole in found.fetchall()]
+        return [(bytes(id), int(at), bool(whole)) for id, at, whole in rows.fetchall()]
 
 
 def add_key(
@@ -95,7 +95,7 @@ def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: b
     condition, values = "tenant = ? AND dead = 0", [tenant]
     if user is not None:
         condition, values = f"{condition} AND user = ?", [tenant, user]
-    found = connection.execute(f"SELECT id FROM user_key WHERE {condition}", values).fetchall()
+    rows = connection.execute(f"SELECT id FROM user_key WHERE {condition}", values).fetchall()
     connection.execute(
         f"UPDATE user_key SET user = '', half = NULL, dead = {DYING}, whose = ? WHERE {condition}",
         (whose, *values),
@@ -103,15 +103,15 @@ def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: b
     if user is None:
         connection.execute(f"DELETE FROM user_key WHERE tenant = ? AND dead = {DESTROYED}", (tenant,))
         connection.execute("UPDATE user_key SET tenant = '', whose = NULL WHERE tenant = ?", (tenant,))
-    return [id for (id,) in found]
+    return [id for (id,) in rows]
 
 
 def dying(connection: sqlite3.Connection) -> list[bytes]:
     """Return the ids of keys whose other halves are to be destroyed."""
     if not schema.has_user_keys(connection):
         return []
-    found = connection.execute(f"SELECT id FROM user_key WHERE dead = {DYING} ORDER BY id").fetchall()
-    return [id for (id,) in found]
+    rows = connection.execute(f"SELECT id FROM user_key WHERE dead = {DYING} ORDER BY id").fetchall()
+    return [id for (id,) in rows]
 
 
 def settle(connection: sqlite3.Connection, ids: Sequence[bytes]) -> None:

@@ -32,13 +32,13 @@ def last_version(connection: sqlite3.Connection, t: Tables) -> int:
     Raises:
         CorruptIndexError: the number is invalid.
     """
-    found = first_row(
+    row = first_row(
         connection,
         f"SELECT max(ifnull((SELECT max(seq) FROM {t.document}), 0), "
         f"ifnull((SELECT max(seq) FROM {t.tombstone}), 0), "
         f"ifnull((SELECT horizon FROM {t.scope} WHERE {_HORIZONS} ORDER BY horizon DESC LIMIT 1), 0))",
     )
-    return integer(None if found is None else found[0], "the last version")
+    return integer(None if row is None else row[0], "the last version")
 
 
 def scopes_since(connection: sqlite3.Connection, t: Tables, version: int) -> Sequence[tuple[Any, ...]]:
@@ -51,8 +51,8 @@ def scopes_since(connection: sqlite3.Connection, t: Tables, version: int) -> Seq
     if n_written <= 0:
         return ()
     if n_written > _FEW:
-        found = first_row(connection, f"SELECT max(key) FROM {t.scope}")
-        if found is None or found[0] is None or n_written > found[0]:
+        row = first_row(connection, f"SELECT max(key) FROM {t.scope}")
+        if row is None or row[0] is None or n_written > row[0]:
             return rows_of(connection, f"SELECT {columns} FROM {t.scope} WHERE version > ?", (version,))
     return rows_of(
         connection,
