@@ -259,10 +259,11 @@ def test_search_batch_names_the_search_that_is_wrong(index: Index) -> None:
     nothing = r"texts\[2\], vectors\[2\]: expected at least one of them, got neither"
     with pytest.raises(ValueError, match=f"^{nothing}$"):
         index.search_batch(["a", "b", None, None], scope=JANE)
+    engine, vectors = scrubjay.Engine(dim=3), [[1, 0, 0], [1, 0, 0]]
     with pytest.raises(ValueError, match=r"^texts\[1\]: expected a text in mode 'lexical', got None$"):
-        index.search_batch(
-            ["a", None], vectors=[None, [1, 0, 0]], scope=JANE, query=scrubjay.Query(mode="lexical")
-        )
+        engine.search_batch(["a", None], vectors=vectors, scope=JANE, query=Query(mode="lexical"))
+    with pytest.raises(ValueError, match=r"^vectors\[0\]: expected a vector in mode 'vector', got None$"):
+        engine.search_batch(["a", "b"], scope=JANE, query=Query(mode="vector"))
     with pytest.raises(ValueError, match=r"^text, vector: expected at least one of them, got neither$"):
         index.search(None, scope=JANE)
 
