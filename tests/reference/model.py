@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from typing import Any, TypeVar
@@ -40,7 +40,7 @@ from tests.reference.contexts import context_of
 from tests.reference.dates import Dates, find_dates
 from tests.reference.foreign_form_groups import GROUPS as FOREIGN_FORMS
 from tests.reference.function_words import WORDS, marked
-from tests.reference.identifiers import is_of_another
+from tests.reference.identifiers import MOST_READ, is_of_another
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
@@ -440,7 +440,9 @@ class ModelEngine:
                 hit.parts if explain else {},
                 share_of(said, frequencies_of[serial], guessed),
                 self._passage(row_of[serial], direction if ran in ("hybrid", "vector") else None),
-                explain and ran in ("hybrid", "lexical") and is_of_another(tokens, frequencies_of[serial]),
+                explain
+                and ran in ("hybrid", "lexical")
+                and is_of_another(tokens, frequencies_of[serial], self._wholes(row_of[serial].document)),
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
@@ -735,6 +737,11 @@ class ModelEngine:
             return None
         start, end = row.vector.spans[self._nearest(row.vector, query)[0]]
         return (start, end) if end else None
+
+    def _wholes(self, document: Document) -> Iterator[str]:
+        for text in (document.text, context_of(document.payload) or ""):
+            begin = text.encode()[:MOST_READ].decode(errors="ignore")
+            yield from (term for term, kind in self._analyze(begin) if kind == "whole")
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))

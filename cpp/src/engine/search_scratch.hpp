@@ -12,6 +12,7 @@
 #include "base/topk.hpp"
 #include "engine/id_map.hpp"
 #include "engine/identifier_tier.hpp"
+#include "engine/longer_identifiers.hpp"
 #include "engine/partition.hpp"
 #include "engine/spelled_terms.hpp"
 #include "filter/predicate.hpp"
@@ -117,6 +118,7 @@ struct SearchScratch {
   fusion::Candidates candidates;
   std::vector<fusion::ScoreParts> parts;  // explain: of each candidate
   QueryIdentifiers identifiers;
+  LongerIdentifiers longer_identifiers;
   std::vector<uint32_t> pair_docs;  // that hold several of them
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;

@@ -16,19 +16,25 @@ enum class DateWord : uint8_t {
   plain_month,  // the same; says when without a year or day, too, behind a word such as "in"
   short_month,  // the same of an English name that is cut short; says when with a day
   weekday,      // 0 to 6, from Monday
+  weekdays,     // in the plural
   season,       // its first month; those of the north
   unit,         // of time, in the singular: DateUnit
   units,        // in the plural
   quarter,      // 1 to 4
+  half,         // of a year: 1 and 2; 0: the word itself
+  holiday,      // Holiday
   yesterday,
   before_yesterday,
   today,
   night,
+  part_of_day,  // that says when behind "this"
   ago,
   newest,  // value 1: behind "most" only
 };
 
-enum class DateUnit : uint8_t { day, week, weekend, month, year };
+enum class DateUnit : uint8_t { day, week, weekend, month, year, quarter, fortnight };
+
+enum class Holiday : uint8_t { christmas, easter, pentecost, halloween, thanksgiving, new_year };
 
 struct QuestionWord {
   std::string_view text;  // folded

@@ -1,13 +1,14 @@
 // Dates of a question: the days that it names ("on 8 May 2023", "last March", "two weeks ago", "in the last 7 days",
-// "before 2025"), and whether it asks for the newest state of things ("the latest plan").
+// "before 2025", "the week before last", "since Easter", "between March and May"), and whether it asks for the newest
+// state of things ("the latest plan").
 //
 // Dates as content are left alone: a number is a year only behind "in", "during", "throughout", "before", "after",
 // "since" or a month, a month without a year or day only behind "in", "last" and the like. A day without a year ("2nd
 // November") is the last one until now, but for deadlines ("by 8 May") and what may be other words ("may 2"). "On
 // Monday" is the last one before today, unless the question speaks of what will be. What follows "not" ("not in May but
 // in March") is not meant. What day 5/8/2023 is nobody knows. Months have their names in English, German, French,
-// Spanish, Italian, Portuguese and Dutch; the other words are English, "yesterday" and the day before it aside. Days are
-// those of UTC.
+// Spanish, Italian, Portuguese and Dutch; the other words are English, "yesterday", the day before it and holidays
+// aside. Days are those of UTC.
 // tests/reference/dates.py is the twin.
 #pragma once
 

@@ -92,12 +92,15 @@ class Dates:
         now: what "yesterday", "last March" and "two weeks ago" are counted from, as `created_at` takes it; None: the
             moment of the search.
 
-    A question names a day ("on 8 May 2023", "2023-05-08", "2nd November", "Nov 2"), a month ("in May 2023", "last May",
-    "05/2023"), a quarter ("Q3 2023"), a season ("last summer"), a year ("in 2023"), or one of these from now
-    ("yesterday", "the day before yesterday", "last Monday", "on Monday", "this week", "three months ago", "a few days
-    ago", "in the last 7 days"). A day without a year is the last one of that name until now; "on Monday" the last one
-    before today, unless the question speaks of what will be. "before", "after" and "since" name all that was before,
-    after and since ("the week before 8 May" only the day); what follows "not" is not meant ("not in May but in March").
+    A question names a day ("on 8 May 2023", "2023-05-08", "2nd November", "Nov 2", "on the 5th"), a month ("in May
+    2023", "last May", "05/2023"), a quarter ("Q3 2023", "last quarter"), a half ("H1 2023"), a season ("last
+    summer"), a year ("in 2023") or four months of one ("in late 2023"), what is from one month or year to another
+    ("between March and May"), a holiday ("since Easter"; Christmas, Pentecost, Halloween, Thanksgiving, New Year), or
+    one of these from now ("yesterday", "the day before yesterday", "last Monday", "on Monday", "this week", "the week
+    before last", "three months ago", "two Fridays ago", "a few days ago", "in the last 7 days", "in the past year").
+    A day without a year is the last one of that name or number until now; "on Monday" the last one before today,
+    unless the question speaks of what will be. "before", "after" and "since" name all that was before, after and
+    since ("the week before 8 May" only the day); what follows "not" is not meant ("not in May but in March").
 
     The match is 1 inside; as people tell afterwards, it is 1 on the day after a named day (and on both for what was
     before it), 0.7 in the week behind it, 0.5 today for "yesterday", and 0.5 in the first days behind weeks, months
@@ -107,9 +110,9 @@ class Dates:
 
     The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; one
     with neither gains nothing. Days are those of UTC. Dates as content are left alone: "error 2023", "by 8 May", "may
-    2", "5/8/2023" (whose month is not known), questions of more than 512 bytes. Months have their names in English,
-    German, French, Spanish, Italian, Portuguese and Dutch; the other words are English, "yesterday" and the day before
-    it aside.
+    2", "the 5th floor", "5/8/2023" (whose month is not known), questions of more than 512 bytes. Months have their
+    names in English, German, French, Spanish, Italian, Portuguese and Dutch, and so have most holidays; the other
+    words are English, "yesterday" and the day before it aside.
 
     >>> Dates(now="2024-04-15").weight
     6.0

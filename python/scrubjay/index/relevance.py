@@ -7,7 +7,7 @@ embedders that the package has, the cosine, whose range is known; of others, who
 deviations the similarity lies above the mean of all similarities in the scope, which says little of a scope of a few
 documents. The best of many is near by chance, so the number of documents counts against it. And identifiers: a hit that
 holds a rare one of the question's is likely meant; if the question names some and it holds none, it is of another one,
-and "low" at most, however near TS-998 is to TS-999.
+and "low" at most, however near TS-998 is to TS-999. One that holds a longer one, sk-stg-0041 for stg-0041, is not.
 
 They are weighed by logistic regression on judged questions, and questions of other scopes and random words as those
 that nothing answers (benchmarks/quality/relevance.py, which also gives precision and recall of each tier).
@@ -62,7 +62,7 @@ class RelevanceParts:
         cosine: to the question, by a static embedder that the search was given; None without.
         n_documents: how many could have been found.
         identifier: whether it holds a rare identifier of the question.
-        another: whether the question names identifiers with a digit, and it holds none of them.
+        another: whether the question names identifiers with a digit, and it holds none of them, nor a longer one.
         probability: that a hit with such evidence belongs to a question that the scope answers, 0 to 1.
         tier: "high", "standard", "low" or "none".
     """
