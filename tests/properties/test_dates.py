@@ -29,7 +29,8 @@ said = st.sampled_from(
     31/1/2023 5/8/2023 2024-02 summer winter yesterday today week month year weekend days weeks years ago two a 3 monday
     night most recent latest current february during past jay oak , . - / x
     before since between from to and quarter quarters half h1 third second 5th 31st Fridays fortnight over early mid end
-    Easter christmas Halloween thanksgiving pfingsten silvester new eve ' s tonight morning will not did""".split()
+    Easter christmas Halloween thanksgiving pfingsten silvester new eve ' s morning will not did years
+    year\u2019s""".split()
 )
 questions = st.lists(said, max_size=10).flatmap(
     lambda words: st.sampled_from([" ", " ", " ", "", "-", "."]).map(lambda gap: gap.join(words))
@@ -184,6 +185,12 @@ def test_dates_move_what_their_twin_says(
         ("in the past year", "2023-04-15", "2024-04-16"),
         ("over the last month", "2024-03-15", "2024-04-16"),
         ("this morning", "2024-04-15", "2024-04-16"),
+        ("in the second week of November", "2023-11-08", "2023-11-15"),
+        ("since the last week of March", "2024-03-25", "2024-04-16"),
+        ("on the first weekend of May 2023", "2023-05-06", "2023-05-08"),
+        ("on the last weekend of April 2023", "2023-04-29", "2023-05-01"),
+        ("on New years eve", "2023-12-31", "2024-01-02"),
+        ("on New Year\u2019s Eve", "2023-12-31", "2024-01-02"),
     ],
 )
 def test_a_question_names_days(question: str, first: str, end: str) -> None:
@@ -280,6 +287,9 @@ def test_yesterday_is_not_today() -> None:
         "the last quarter of the game",
         "Christmas songs",
         "Easter eggs",
+        "What do we eat on Thanksgiving?",
+        "Which films does Ada like during Halloween?",
+        "What will we do over Christmas?",
         "good morning",
         "the new year plan",
         "a late 2013 laptop",

@@ -74,7 +74,7 @@ THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late":
 OF_THIRDS = {"beginning", "start", "middle", "end"}
 YESTERDAY = {"yesterday", "gestern", "ayer", "ieri", "ontem"}
 DAY_BEFORE_YESTERDAY = {"vorgestern", "anteayer", "anteontem"}
-TODAY = {"today", "tonight"}
+TODAY = {"today"}
 PARTS_OF_DAY = {"morning", "afternoon", "evening"}
 OF = {"of", "de"}
 PAST = {"last", "past", "previous"}
@@ -83,7 +83,9 @@ BEFORE_MONTH = {"in", "during", "this", "early", "late", "mid", "im"} | PAST | R
 BEFORE_YEAR = {"in", "during", "throughout"} | RELATIONS
 BEFORE_DAY = {"on", "last", "am"} | RELATIONS
 BEFORE_LAST = {"in", "over", "during", "within", "for", "from", "of"}
-BEFORE_HOLIDAY = {"over", "at", "around", "during", "on", "this", "an", "zu"} | PAST | RELATIONS
+BEFORE_HOLIDAY = {"over", "at", "around", "during", "on", "this", "an", "zu"}
+"""Where the question speaks of what was: of each Christmas otherwise."""
+WAS = {"did", "was", "were", "had", "war", "waren", "hatte", "hatten"}
 GOES_ON = set(
     "who what which where when why how did do does was were had have has we i he she they you it there at with about by"
     .split()
@@ -202,7 +204,8 @@ class _Finder:
         self.relation = self.relation_of(place)
         for pattern in (
             self.range, self.numeric, self.day_month, self.nth_day, self.year, self.month, self.season, self.quarter,
-            self.part, self.holiday, self.new_year, self.last_units, self.ago, self.before_last, self.relative,
+            self.part, self.week_of_month, self.holiday, self.new_year, self.last_units, self.ago, self.before_last,
+            self.relative,
         ):  # fmt: skip
             if n_words := pattern(place, word):
                 return n_words
@@ -489,6 +492,28 @@ class _Finder:
             self.add_months(12 * year + 6 * (rank - 1), 6)
         return 1 + n_more
 
+    def week_of_month(self, place: int, word: str) -> int:
+        """In the second week of November, on the last weekend of May 2023."""
+        name = self.text(place + 2)
+        if word not in ("week", "weekend") or self.text(place + 1) != "of" or name not in MONTHS:
+            return 0
+        which, month = self.before(place), MONTHS[name]
+        year, n_more = self.year_behind(place + 3)
+        if which not in RANKS and which not in ("last", "final"):
+            return 0
+        if not year:
+            if not self.today or name not in NAMED_ALONE:
+                return 0
+            year = self.today.year - (month > self.today.month)
+        self.relation = self.relation_of(place - 1)
+        first, following = days(year, month), days(year + month // 12, month % 12 + 1)
+        starts = [first, first + 7, first + 14, first + 21, following - 7]
+        if word == "weekend":
+            starts = [day for day in range(first, following) if (EPOCH + timedelta(day)).weekday() == 5]
+        start = starts[RANKS[which] - 1 if which in RANKS else -1]
+        self.add(start, start + (2 if word == "weekend" else 7), 3, 0.5)
+        return 3 + n_more
+
     def holiday(self, place: int, word: str) -> int:
         """Last Christmas, since Easter, Easter 2023."""
         if word not in HOLIDAYS:
@@ -502,7 +527,7 @@ class _Finder:
 
     def new_year(self, place: int, word: str) -> int:
         """Over New Year, on New Year's Eve 2022."""
-        if word != "new" or self.text(place + 1) != "year":
+        if word != "new" or self.text(place + 1) not in ("year", "years", "year\u2019s"):
             return 0
         n = 2 + (place + 2 < len(self.words) and self.words[place + 2].text == "s")
         eve = self.text(place + n) == "eve"
@@ -515,7 +540,9 @@ class _Finder:
 
     def recent_holiday(self, place: int, holiday: str) -> bool:
         """The last one that has begun; "last" means one that is over."""
-        if not self.today or self.before_the(place) not in BEFORE_HOLIDAY or self.speaks_of_the_future:
+        before = self.before_the(place)
+        was = before in BEFORE_HOLIDAY and any(word.text in WAS for word in self.words)
+        if not self.today or self.speaks_of_the_future or not (was or before in PAST | RELATIONS):
             return False
         over = self.before(place) in PAST
         year = self.today.year + 1

@@ -144,6 +144,17 @@ void DateWindows::add_recent_quarter(int quarter, bool over) {
 
 void DateWindows::add_half(int year, int half) { add_months(12 * year + 6 * (half - 1), 6, {}); }
 
+void DateWindows::add_week_of_month(int year, int month, DateUnit unit, int n) {
+  const int first = days(year, month), next = days(month == 12 ? year + 1 : year, month % 12 + 1);
+  int start = n == kLast ? next - 7 : first + 7 * (n - 1), end = start + 7;
+  if (unit == DateUnit::weekend) {
+    const int saturday = first + (7 - (first % 7 + 7 + 5) % 7) % 7;  // 1970-01-03 was one
+    start = saturday + 7 * (n == kLast ? (next - 1 - saturday) / 7 : n - 1);
+    end = start + 2;
+  }
+  add({start, end, 3, 0.5}, end, {});
+}
+
 void DateWindows::add_third(int year, int third) { add_months(12 * year + 4 * third, 4, {}); }
 
 void DateWindows::add_holiday(Holiday holiday, int year, Terms terms) {

@@ -26,6 +26,8 @@ class DateWindows {
   // False where `now_us` is in no year that questions name.
   [[nodiscard]] bool has_today() const noexcept { return has_today_; }
   [[nodiscard]] int year() const noexcept { return year_; }
+  // Of the last month of this number that has begun.
+  [[nodiscard]] int recent_year_of(int month) const noexcept { return month > month_ ? year_ - 1 : year_; }
 
   // Of what is added from here on.
   void relate(DateRelation relation) noexcept { relation_ = relation; }
@@ -50,6 +52,9 @@ class DateWindows {
   void add_season(int year, int first_month);
   void add_quarter(int year, int quarter, Terms terms);
   void add_half(int year, int half);
+  // The weeks of a month are its days 1 to 7 and so on, its weekends begin on its Saturdays; kLast: the last of them.
+  static constexpr int kLast = 5;
+  void add_week_of_month(int year, int month, DateUnit unit, int n);
   void add_year(int year, Terms terms);
   // 0 to 2: its first, its middle and its last four months.
   void add_third(int year, int third);

@@ -63,7 +63,7 @@ constexpr QuestionWord kOthers[] = {
     {"anteontem", DateWord::before_yesterday},
     {"today", DateWord::today},
     {"night", DateWord::night},
-    {"tonight", DateWord::today},
+    {"year\u2019s", DateWord::other},  // of New Year's Eve
     {"morning", DateWord::part_of_day},
     {"afternoon", DateWord::part_of_day},
     {"evening", DateWord::part_of_day},

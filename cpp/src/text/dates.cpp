@@ -47,9 +47,9 @@ bool goes_on(std::string_view word) noexcept {
                          "does", "was",  "were",  "had",   "have",  "has", "we",   "i",     "he",
                          "she",  "they", "you",   "it",    "there", "at",  "with", "about", "by"});
 }
+// Where the question speaks of what was: of each Christmas otherwise.
 bool before_holiday(std::string_view word) noexcept {
-  return is_past(word) || is_relation(word) ||
-         is_among(word, {"over", "at", "around", "during", "on", "this", "an", "zu"});
+  return is_among(word, {"over", "at", "around", "during", "on", "this", "an", "zu"});
 }
 // The first of its four months; -1: it says no part of a year.
 int third_of(std::string_view word) noexcept {
@@ -121,8 +121,8 @@ class DateFinder {
     for (const auto pattern :
          {&DateFinder::range, &DateFinder::numeric, &DateFinder::day_month, &DateFinder::nth_day,
           &DateFinder::year, &DateFinder::month, &DateFinder::season, &DateFinder::quarter, &DateFinder::part,
-          &DateFinder::holiday, &DateFinder::new_year, &DateFinder::last_units, &DateFinder::ago,
-          &DateFinder::before_last, &DateFinder::relative})
+          &DateFinder::week_of_month, &DateFinder::holiday, &DateFinder::new_year, &DateFinder::last_units,
+          &DateFinder::ago, &DateFinder::before_last, &DateFinder::relative})
       if (const size_t n_words = (this->*pattern)(place)) return n_words;
     newest(place);
     return 0;
@@ -379,6 +379,23 @@ class DateFinder {
     return 0;
   }
 
+  // In the second week of November, on the last weekend of May 2023.
+  size_t week_of_month(size_t place) {
+    const QuestionWord& word = words_[place];
+    if (word.kind != DateWord::unit || !is_among(word.text, {"week", "weekend"}) || text(place + 1) != "of" ||
+        !is_month(kind(place + 2)))
+      return 0;
+    const std::string_view which = before(place);
+    const int n = is_among(which, {"last", "final"}) ? DateWindows::kLast : rank_of(which);
+    const auto [year, n_more] = year_behind(place + 3);
+    const QuestionWord& name = words_[place + 2];
+    if (n == 0 || (year == 0 && (!windows_.has_today() || name.kind != DateWord::plain_month))) return 0;
+    windows_.relate(relation_of(place - 1));
+    windows_.add_week_of_month(year != 0 ? year : windows_.recent_year_of(name.value), name.value,
+                               static_cast<DateUnit>(word.value), n);
+    return 3 + n_more;
+  }
+
   // Last Christmas, since Easter, Easter 2023.
   size_t holiday(size_t place) {
     const QuestionWord& word = words_[place];
@@ -390,14 +407,14 @@ class DateFinder {
                            {word.text, text(place + n + n_more - 1)});
       return n + n_more;
     }
-    if (!windows_.has_today() || !before_holiday(before_the(place)) || asks_of_the_future()) return 0;
+    if (!names_holiday(place)) return 0;
     windows_.add_recent_holiday(holiday, is_past(before(place)));
     return n;
   }
 
   // Over New Year, on New Year's Eve 2022.
   size_t new_year(size_t place) {
-    if (words_[place].text != "new" || text(place + 1) != "year") return 0;
+    if (words_[place].text != "new" || !is_among(text(place + 1), {"year", "years", "year\u2019s"})) return 0;
     size_t n = place + 2 < words_.size() && words_[place + 2].text == "s" ? 3 : 2;
     const bool eve = text(place + n) == "eve";
     n += eve || text(place + n) == "day" ? 1 : 0;
@@ -405,7 +422,7 @@ class DateFinder {
       windows_.add_holiday(Holiday::new_year, eve ? year + 1 : year, {});
       return n + n_more;
     }
-    if (!windows_.has_today() || !before_holiday(before_the(place)) || asks_of_the_future()) return 0;
+    if (!names_holiday(place)) return 0;
     windows_.add_recent_holiday(Holiday::new_year, is_past(before(place)));
     return n;
   }
@@ -512,6 +529,15 @@ class DateFinder {
       return true;
     if (next == "the") ++place;
     return number(text(place), 4) >= 0 || day_of(text(place)) || is_month(kind(place));
+  }
+  // Last Christmas, since Easter; over Christmas, if the question speaks of what was.
+  [[nodiscard]] bool names_holiday(size_t place) const noexcept {
+    if (!windows_.has_today() || asks_of_the_future()) return false;
+    const std::string_view word = before_the(place);
+    return is_past(word) || is_relation(word) ||
+           (before_holiday(word) && std::any_of(words_.begin(), words_.end(), [](const QuestionWord& one) {
+              return is_among(one.text, {"did", "was", "were", "had", "war", "waren", "hatte", "hatten"});
+            }));
   }
   // Then "on Monday" is the next one.
   [[nodiscard]] bool asks_of_the_future() const noexcept {
