@@ -156,7 +156,7 @@ def test_other_forms(kit: Kit, written: list[tuple[list[str], tuple]], query: li
 COMPOUNDS = """
     Versicherung Krankenversicherung Krankenversicherungsbeiträge Beitrag Kranken Haus Krankenhaus Hund Hundert Auflage
     Lage Schwarz Schwarzwald Wald Wälder Köch-7 der und nicht ist arbetsmarknad arbete marknad cannot can not
-    lentokone lento kone
+    lentokone lento kone Steuer Steuererklärung Erklärung Wasser Wasserleitung vinter vinterdäck
 """.split()
 
 
@@ -179,6 +179,8 @@ COMPOUNDS = """
     "german", [(["Haus"], HOME), (["Haus"], HOME), (["Krankenhaus", "Kranken"], HOME)], ["Haus"], HOME, 1
 )
 @example("german", [(["Haus", "Kranken"], HOME)], ["Krankenhaus", "Krankenhaus"], HOME, None)
+@example("german", [(["Steuererkl\u00e4rung"], HOME)], ["Steuer", "STEUERN"], HOME, None)
+@example("swedish", [(["vinterd\u00e4ck", "vintern"], HOME)], ["vinter"], HOME, 1)
 @example("english", [(["der", "und", "nicht", "ist", "Wald", "Schwarz"], HOME)], ["Schwarzwald"], HOME, None)
 @example("english", [(["cannot"], HOME), (["Haus"], HOME)], ["can not", "Haus"], HOME, None)
 @example("english", [(["can not"], HOME), (["Haus"], HOME)], ["cannot", "Haus"], HOME, None)

@@ -72,9 +72,11 @@ def others(
     document_frequency: Mapping[str, int],
     analyzer: str,
     settled: Collection[str],
+    words: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[str, int]]:
     """Compounds of the query's terms and parts of its compounds: term -> of which term, and how often that stands
-    there. `settled` are terms that became others already.
+    there. `settled` are terms that became others already, `words` those of the query that begin with their terms and go
+    on, by term: they are parts as well as their terms are.
 
     In the analyzer for English only of terms that the scope does not know.
     """
@@ -93,7 +95,12 @@ def others(
             other
             for other in known
             if may_be_in_compound(other)
-            and (is_part(term, other, compounding, known) or is_part(other, term, compounding, known))
+            and (
+                is_part(other, term, compounding, known)
+                or any(
+                    is_part(part, other, compounding, known) for part in (term, *(words or {}).get(term, ()))
+                )
+            )
         ]
         related.sort(key=lambda other: (-document_frequency[other], other))
         for other in related[:MOST_OTHERS]:

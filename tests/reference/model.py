@@ -7,6 +7,7 @@ errors. The key of a document is (exact scope, id): writers name it, readers fin
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -548,7 +549,9 @@ class ModelEngine:
         further = [(term, kind) for term, kind in further if term not in present]
         meant = {known for _, _, word, known in read if word in WORDS}
         meant |= cannot_meant(tokens, becomes, further)
-        compounded = compounds.others(tokens, df, self.analyzer.split("-")[0], becomes)
+        name = self.analyzer.split("-")[0]
+        words = self._stemmed_words(text) if name in compounds.LANGUAGES else {}
+        compounded = compounds.others(tokens, df, name, becomes, words)
         reworded = [(becomes.get(term, term), kind) for term, kind in tokens] + further
         present = {term for term, _ in reworded}
         parts = [other for other in compounded if other not in present]
@@ -568,6 +571,19 @@ class ModelEngine:
     ) -> tuple[dict[str, str], Analysis, dict[str, str]]:
         name = self.analyzer.split("-")[0]
         return with_forms(text, tokens, df, name) if name in KNOWN_ANALYZERS else ({}, [], {})
+
+    def _stemmed_words(self, text: str) -> dict[str, list[str]]:
+        """The first words of a query that begin with their terms and go on, by term."""
+        pairs = (
+            (self._term_of(word), word)
+            for word in dict.fromkeys(spelling.surface_words(text))
+            if compounds.may_be_in_compound(word)
+        )
+        found: dict[str, list[str]] = {}
+        longer = ((term, word) for term, word in pairs if word.startswith(term) and word != term)
+        for term, word in itertools.islice(longer, compounds.MOST_OTHERS):
+            found.setdefault(term, []).append(word)
+        return found
 
     def _term_of(self, word: str) -> str:
         return next((term for term, _ in self._analyze(word)), word)

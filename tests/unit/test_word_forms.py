@@ -82,8 +82,12 @@ def test_the_question_says_which_word_is_meant(text: str, question: str, is_foun
     [
         ("german", "Die Krankenversicherung und Kranken", "Versicherung"),
         ("german", "Das Haus der Kranken", "Krankenhaus"),
+        ("german", "Die Steuererklärung ist fertig", "Steuer"),
+        ("german", "Die Wasserleitung tropft", "Wasser"),
+        ("german", "Ein Computerspiel", "Computers"),
         ("dutch", "De ziekenhuisopname", "ziekenhuis"),
         ("swedish", "Sjukförsäkringen gäller", "försäkring"),
+        ("swedish", "Nya vinterdäck", "vinter"),
         ("danish", "Forsikringsselskabet", "forsikring"),
         ("norwegian", "Forsikringsselskapet", "forsikring"),
         ("finnish", "sairausvakuutus", "vakuutus"),

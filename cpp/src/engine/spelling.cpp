@@ -89,7 +89,7 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   find_forms(text, terms);
   if (analyzer_.english()) find_cannot(terms);
   find_meant(text, terms, corrections);
-  if (has_compounds_ || analyzer_.english()) find_parts(terms);
+  if (has_compounds_ || analyzer_.english()) find_parts(text, terms);
   const bool replaces = std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
                                     [](const SpelledTerms::Replaced& one) { return !one.term.empty(); });
   if (!replaces && spelled.further.empty() && spelled.parts.empty()) return false;

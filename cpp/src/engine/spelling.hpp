@@ -14,7 +14,8 @@
 //
 // Compounds of a term, and the parts of a term that is a compound (text/compounds.hpp), are searched for beside it where
 // the scope has them, at most kMostParts for each: in languages that have compounds for every term, with the analyzer for
-// English for terms that no visible document holds. Each is worth half the lesser of its own idf and that of the term. "can
+// English for terms that no visible document holds. A word of the text counts as it is written, too, where its stem is
+// shorter: Steuer, not only steu, begins Steuererklärung. Each is worth half the lesser of its own idf and that of the term. "can
 // not" is also looked for as "cannot", and an unknown "cannot" as the two, which then weigh as function words do.
 //
 // Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
@@ -70,6 +71,9 @@ class Spelling {
                              std::vector<Correction>& corrections);
 
  private:
+  struct StemmedWord {
+    std::string term, word;  // the word begins with its term and goes on
+  };
   struct Best {
     std::string term, word;
   };
@@ -88,7 +92,8 @@ class Spelling {
   void find_other_spelling(std::string_view word, uint32_t t);
   [[nodiscard]] bool says_can_not() const noexcept;
   void find_cannot(std::span<const lexical::TermCount> terms);
-  void find_parts(std::span<const lexical::TermCount> terms);
+  void find_parts(std::string_view text, std::span<const lexical::TermCount> terms);
+  void find_stemmed_words(std::string_view text);
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds() const;
   [[nodiscard]] bool may_be_inside(std::string_view word);
@@ -104,6 +109,7 @@ class Spelling {
   StandingWords standing_;
   std::vector<uint32_t> unknown_;             // terms, ascending
   std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of them
+  std::vector<StemmedWord> stemmed_;          // of the text
   std::optional<bool> prefixes_known_;        // unset: not asked for yet
 };
 
