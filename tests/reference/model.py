@@ -83,7 +83,7 @@ def alone(call: Call) -> Call:
     return locked  # type: ignore[return-value]
 
 
-KNOWN_ANALYZERS = {"english", "plain", *compounds.LANGUAGES, *FOREIGN_FORMS}
+KNOWN_ANALYZERS = {"english", "plain", "arabic", *compounds.LANGUAGES, *FOREIGN_FORMS}
 """Those that the model makes by their names."""
 
 

@@ -7,7 +7,7 @@
 // another word of it. A function word of the text is never corrected, but may be a correction.
 //
 // A term that has other forms with other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers that are named
-// for other languages), or is written in another way (text/digraphs.hpp), is searched for in all that the scope knows; if it
+// for other languages, text/script_forms.hpp for Arabic), or is written in another way (text/digraphs.hpp), is searched for in all that the scope knows; if it
 // is unknown itself, the form that most visible documents hold takes its place; so does, in English, the known word that
 // is another's American or British spelling with s or z. A further form is worth the lesser of its own idf and that of the
 // term: "gone" is rarer than "go", and says no more. Forms count neither towards coverage nor as corrections.
@@ -59,6 +59,7 @@ class Spelling {
       : s_(scratch),
         analyzer_(analyzer),
         has_compounds_(text::has_compounds(analyzer.name())),
+        is_arabic_(analyzer.language() == "arabic"),
         foreign_(text::ForeignForms::of(analyzer)) {}
 
   // Whether some term is in no visible document, or may have other forms.
@@ -105,6 +106,7 @@ class Spelling {
   SearchScratch& s_;
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
+  const bool is_arabic_;                     // its stemmer leaves prefixes on most words
   const text::ForeignForms* const foreign_;  // null: the analyzer is of no language that has a table
   StandingWords standing_;
   std::vector<uint32_t> unknown_;             // terms, ascending
